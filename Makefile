@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make demo` shows it working, `make test` proves it.
+# Each target creates the virtual environment it needs; only Python 3.11+ and a package index are assumed.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+JOBS   ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check fix bench torture clean
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+setup: $(VENV)/.ready ## Create the virtual environment with everything for development
+
+$(VENV)/.runtime: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Thermocline needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
+	$(BIN)/thermocline demo
+
+test: setup ## Lint, types and every test
+	$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: setup ## Lint, types, architecture and docs, without the long tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_public_api.py tests/test_docs.py
+
+fix: setup ## Let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## Measure speed, print the tables, write JSON under bench/results/
+	$(BIN)/python -m bench
+
+torture: setup ## Kill a writer a thousand times and look for losses
+	THERMOCLINE_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache build dist
