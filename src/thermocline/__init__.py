@@ -1,3 +1,99 @@
-"""Tiered memory for AI agents."""
+"""Tiered memory for AI agents: hot, warm and cold, under a hard token budget, in one file, offline.
+
+    import thermocline
+
+    mem = thermocline.open("agent.db")
+    mem.remember("Production deploys are frozen until Friday", tags=["blocker"])
+    for hit in mem.recall("can I ship today?"):
+        print(hit.score, hit.memory.content)
+
+Importing this package does nothing else: names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from thermocline.aio import AsyncThermocline
+    from thermocline.errors import ThermoclineError
+    from thermocline.facade import Thermocline
+    from thermocline.model import (
+        Event,
+        Hit,
+        Memory,
+        Move,
+        Page,
+        Priority,
+        Problem,
+        Recall,
+        Retention,
+        Scope,
+        Status,
+        Tier,
+        Why,
+    )
+    from thermocline.opening import aopen, open, restore  # noqa: A004
+    from thermocline.settings import Settings
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "AsyncThermocline": "aio",
+    "Event": "model",
+    "Hit": "model",
+    "Memory": "model",
+    "Move": "model",
+    "Page": "model",
+    "Priority": "model",
+    "Problem": "model",
+    "Recall": "model",
+    "Retention": "model",
+    "Scope": "model",
+    "Settings": "settings",
+    "Status": "model",
+    "Thermocline": "facade",
+    "ThermoclineError": "errors",
+    "Tier": "model",
+    "Why": "model",
+    "aopen": "opening",
+    "open": "opening",
+    "restore": "opening",
+}
+
+__all__ = [
+    "AsyncThermocline",
+    "Event",
+    "Hit",
+    "Memory",
+    "Move",
+    "Page",
+    "Priority",
+    "Problem",
+    "Recall",
+    "Retention",
+    "Scope",
+    "Settings",
+    "Status",
+    "Thermocline",
+    "ThermoclineError",
+    "Tier",
+    "Why",
+    "aopen",
+    "open",
+    "restore",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'thermocline' has no attribute {name!r}")
+    value = getattr(import_module(f"thermocline.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,113 @@
+"""The same verbs for asyncio, derived from the facade and not written again.
+
+Each call runs on a thread of the instance's own pool. Cancelling an await does not stop a
+statement that is already running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from thermocline.facade import Thermocline
+
+__all__ = ["AsyncThermocline", "Opening"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS = 8
+
+
+def _off_thread(
+    method: Callable[Concatenate[Thermocline, P], T],
+) -> Callable[Concatenate[AsyncThermocline, P], Coroutine[Any, Any, T]]:
+    @functools.wraps(method)
+    async def call(self: AsyncThermocline, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(functools.partial(method, self.sync, *args, **kwargs))
+
+    return call
+
+
+class AsyncThermocline:
+    """An agent's memory, for asyncio. `sync` is the facade underneath."""
+
+    def __init__(self, sync: Thermocline, executor: ThreadPoolExecutor | None = None) -> None:
+        self.sync = sync
+        self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="thermocline")
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+    remember = _off_thread(Thermocline.remember)
+    remember_many = _off_thread(Thermocline.remember_many)
+    recall = _off_thread(Thermocline.recall)
+    get = _off_thread(Thermocline.get)
+    find = _off_thread(Thermocline.find)
+    history = _off_thread(Thermocline.history)
+    status = _off_thread(Thermocline.status)
+    update = _off_thread(Thermocline.update)
+    move = _off_thread(Thermocline.move)
+    prioritize = _off_thread(Thermocline.prioritize)
+    pin = _off_thread(Thermocline.pin)
+    unpin = _off_thread(Thermocline.unpin)
+    archive = _off_thread(Thermocline.archive)
+    forget = _off_thread(Thermocline.forget)
+    restore = _off_thread(Thermocline.restore)
+    purge = _off_thread(Thermocline.purge)
+    undo = _off_thread(Thermocline.undo)
+    reembed = _off_thread(Thermocline.reembed)
+    check = _off_thread(Thermocline.check)
+    checkpoint = _off_thread(Thermocline.checkpoint)
+
+    @functools.wraps(Thermocline.scoped)
+    def scoped(self, **fields: str | None) -> AsyncThermocline:
+        """Return the same store seen from a narrower scope; closing it closes nothing."""
+        return AsyncThermocline(self.sync.scoped(**fields), self._executor)
+
+    async def close(self) -> None:
+        """Close the store and the threads."""
+        await self._run(self.sync.close)
+        self._executor.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class Opening:
+    """What `aopen` returns: await it, or enter it with `async with`."""
+
+    def __init__(self, opener: Callable[[], Thermocline]) -> None:
+        self._opener = opener
+        self._opened: AsyncThermocline | None = None
+
+    async def _open(self) -> AsyncThermocline:
+        executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thermocline")
+        try:
+            sync = await asyncio.get_running_loop().run_in_executor(executor, self._opener)
+        except BaseException:
+            executor.shutdown(wait=False)
+            raise
+        self._opened = AsyncThermocline(sync, executor)
+        return self._opened
+
+    def __await__(self) -> Any:  # noqa: ANN401
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncThermocline:
+        return await self._open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            await self._opened.close()

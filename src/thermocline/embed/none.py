@@ -1,0 +1,35 @@
+"""An embedder for those who want text search only.
+
+It knows that there are no vectors; recall reports the vector leg as degraded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["NoEmbedder"]
+
+
+class NoEmbedder:
+    """Returns vectors of length 0 for everything."""
+
+    name = "none"
+    dimensions = 0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one empty row for each text."""
+        import numpy as np
+
+        return np.empty((len(texts), 0), dtype=np.float32)
+
+    def split(self, text: str) -> list[str]:
+        """Return the text whole: without vectors, windows are of no use."""
+        return [text]
+
+    def __repr__(self) -> str:
+        return "NoEmbedder()"

@@ -1,0 +1,455 @@
+"""The verbs: one class that parses arguments, calls a service and returns a value."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from thermocline.clock import Clock, as_duration, reading, system_clock
+from thermocline.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
+from thermocline.embed import Embedder
+from thermocline.errors import InvalidInput, NotFound
+from thermocline.model import (
+    Event,
+    Hit,
+    Memory,
+    Move,
+    Page,
+    Priority,
+    Problem,
+    Recall,
+    Retention,
+    Scope,
+    Status,
+    Tier,
+)
+from thermocline.policy.promotion import promotion
+from thermocline.policy.retention import require_active
+from thermocline.services.changes import Changes
+from thermocline.services.remember import Remember
+from thermocline.services.search import Question, Ranking, Search
+from thermocline.services.vectors import Progress, Vectorizer
+from thermocline.settings import Settings
+from thermocline.storage.store import Cause, Filter, Find, RecallEntry, Record, Store
+from thermocline.text.clean import require_text
+
+__all__ = ["Thermocline"]
+
+_LONGEST_QUERY = 100_000
+_CANDIDATES_LOGGED = 50
+_LARGEST_PAGE = 1000
+
+
+class Thermocline:
+    """An agent's memory: one store, seen from one scope."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        *,
+        scope: Scope | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.scope = scope or Scope()
+        self.settings = settings or Settings()
+        self._clock = clock or system_clock
+        self._store = store
+        self._vectorizer = Vectorizer(store, embedder)
+        self._search = Search(store, self._vectorizer, self.settings)
+        self._remember = Remember(store, self._vectorizer, self.settings)
+        self._changes = Changes(store, self._vectorizer, self.settings)
+        self._owner = True
+
+    def __repr__(self) -> str:
+        return f"<Thermocline {self._store.name!r} scope: {self.scope}>"
+
+    # Scope and lifetime
+
+    def scoped(
+        self,
+        *,
+        tenant: str | None = None,
+        project: str | None = None,
+        environment: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+    ) -> Self:
+        """Return the same store seen from a narrower scope; closing it closes nothing."""
+        view = copy.copy(self)
+        view.scope = self.scope.narrowed(
+            tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
+        )
+        view._owner = False
+        return view
+
+    def close(self) -> None:
+        """Close the store; calling it twice is harmless."""
+        if self._owner:
+            self._store.close()
+            self._vectorizer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Remembering
+
+    def remember(
+        self,
+        content: str,
+        kind: str = "fact",
+        tags: Iterable[str] = (),
+        tier: Tier | str | None = None,
+        priority: Priority | str | int = Priority.NORMAL,
+        ttl: timedelta | float | str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        source: str = "agent",
+        supersedes: str | None = None,
+    ) -> Memory:
+        """Store a memory, or recognise one that says the same.
+
+        Args:
+            content: The text.
+            kind: fact, preference, decision, task, message, entity, context, note, or your own word.
+            tags: Free labels.
+            tier: hot, warm or cold; None lets the settings and the time to live decide.
+            priority: pinned, critical, important, normal or low.
+            ttl: How long it lives: seconds, a timedelta, or text such as "7d".
+            metadata: Anything else to keep with it, as JSON.
+            source: Where it comes from.
+            supersedes: The id of a memory that this one replaces; that one is archived.
+        """
+        draft = Draft(
+            content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
+            metadata=metadata, source=source, supersedes=supersedes,
+        )  # fmt: skip
+        return self._remember.remember([draft], self.scope, self._now(), self._actor)[0]
+
+    def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Memory]:
+        """Store several memories, given as mappings of `remember`'s arguments: all of them, or none."""
+        drafts = [draft_of(values) for values in memories]
+        return self._remember.remember(drafts, self.scope, self._now(), self._actor) if drafts else []
+
+    # Recalling
+
+    def recall(
+        self,
+        query: str,
+        limit: int = 10,
+        tiers: Sequence[Tier | str] | str = ("hot", "warm"),
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        min_score: float | None = None,
+        promote: bool = False,
+        track: bool = True,
+    ) -> Recall:
+        """Return what answers a query, best first.
+
+        Pinned memories come first, from any tier, and do not count towards `limit`.
+
+        Args:
+            query: What is asked, in words.
+            limit: How many hits beside the pinned ones; the answer for k begins the answer for k + 1.
+            tiers: Where to look.
+            kinds: Only memories of one of these kinds.
+            tags: Only memories with at least one of these tags.
+            min_score: The least relevance, before boosts; None takes the setting.
+            promote: Move hits that earned it to hot.
+            track: Count this as a use of the hits; False leaves no trace but the log.
+        """
+        started = time.perf_counter_ns()
+        now = self._now()
+        question = self._question(query, tiers, kinds, tags, min_score, now)
+        self._require_limit(limit, self.settings.pool_size)
+        ranking = self._search.rank(question)
+        hits = self._hits(ranking, limit)
+        promoted = self._promote(hits, now) if promote else []
+        recall = Recall(
+            query=question.text,
+            hits=tuple(hit for _, hit in hits),
+            promoted=tuple(move.id for move in promoted),
+            tiers=question.tiers,
+            degraded=ranking.degraded,
+        )
+        micros = (time.perf_counter_ns() - started) // 1000
+        self._log(question, ranking, recall, [no for no, _ in hits], micros, track=track)
+        return recall
+
+    # Reading
+
+    def get(self, memory_id: str) -> Memory:
+        """Return a memory by its id, hidden ones included, as long as its content exists."""
+        return self._visible(memory_id).memory
+
+    def find(
+        self,
+        *,
+        tier: Tier | str | None = None,
+        priority: Priority | str | int | None = None,
+        retention: Retention | str = Retention.ACTIVE,
+        kind: str | None = None,
+        tags: Sequence[str] | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page:
+        """List memories, newest first, a page at a time."""
+        self._require_limit(limit, _LARGEST_PAGE)
+        find = Find(
+            now=self._now(),
+            tier=None if tier is None else Tier.of(tier),
+            priority=None if priority is None else Priority.of(priority),
+            retention=Retention.of(retention),
+            kind=kind,
+            tags=None if tags is None else checked_tags(tags),
+            limit=limit + 1,
+            before=None if cursor is None else _place(cursor),
+        )
+        records = self._store.find(self._store.spaces(self.scope), find)
+        more = len(records) > limit
+        page = records[:limit]
+        return Page(
+            memories=tuple(record.memory for record in page),
+            cursor=f"before-{page[-1].no}" if more and page else None,
+        )
+
+    def history(self, memory_id: str) -> list[Event]:
+        """Return everything that happened to a memory, oldest first; it outlives a purge."""
+        return self._store.events(self._visible(memory_id, purged=True))
+
+    def status(self) -> Status:
+        """Return what is stored and how it can be searched."""
+        counts = self._store.counts(self._store.spaces(self.scope))
+        _, reason = self._vectorizer.for_query("status")
+        waiting = counts.pending if self._vectorizer.enabled else 0
+        notes = [reason, f"{waiting} memories wait for their vectors: run reembed" if waiting else None]
+        return Status(
+            store=self._store.name,
+            scope=self.scope,
+            tiers=counts.tiers,
+            retention=counts.retention,
+            embedder=self._vectorizer.embedder.name,
+            pending_vectors=waiting,
+            bytes=self._store.size(),
+            seq=self._store.seq(),
+            degraded=tuple(note for note in notes if note),
+        )
+
+    # Changing
+
+    def update(
+        self,
+        memory_id: str,
+        *,
+        content: str | None = None,
+        kind: str | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        ttl: timedelta | float | str | None = None,
+        why: str = "",
+    ) -> Memory:
+        """Change what a memory says; what is left out stays as it is."""
+        now = self._now()
+        changes: dict[str, Any] = {}
+        if kind is not None:
+            changes["kind"] = checked_kind(kind, self.settings)
+        if tags is not None:
+            changes["tags"] = checked_tags(tags)
+        if metadata is not None:
+            changes["metadata"] = checked_metadata(metadata)
+        if ttl is not None:
+            changes["expires_at"] = expiry(now, as_duration(ttl))
+
+        def alter(memory: Memory) -> Memory:
+            return replace(require_active(memory), **changes)
+
+        cause = self._cause("update", now, why)
+        if content is None:
+            return self._changes.change(self.scope, memory_id, alter, cause)
+        require_text(content, "content", self.settings.max_content_chars)
+        self._visible(memory_id)
+        return self._changes.rewrite(self.scope, memory_id, alter, content, cause)
+
+    def move(self, memory_id: str, tier: Tier | str, why: str = "") -> Memory:
+        """Keep a memory in another tier."""
+        wanted = Tier.of(tier)
+        return self._changes.change(
+            self.scope,
+            memory_id,
+            lambda memory: replace(require_active(memory), tier=wanted, tier_rule="explicit"),
+            self._cause("move", self._now(), why),
+        )
+
+    def prioritize(self, memory_id: str, priority: Priority | str | int, why: str = "") -> Memory:
+        """Let a memory insist more, or less."""
+        wanted = Priority.of(priority)
+        return self._changes.change(
+            self.scope,
+            memory_id,
+            lambda memory: replace(require_active(memory), priority=wanted),
+            self._cause("prioritize", self._now(), why),
+        )
+
+    def pin(self, memory_id: str, why: str = "") -> Memory:
+        """Include a memory always, whatever is asked, until it is unpinned."""
+        return self.prioritize(memory_id, Priority.PINNED, why)
+
+    def unpin(self, memory_id: str, why: str = "") -> Memory:
+        """Give a pinned memory normal priority; another one is left as it is."""
+        return self._changes.change(
+            self.scope,
+            memory_id,
+            lambda memory: (
+                replace(memory, priority=Priority.NORMAL)
+                if require_active(memory).priority is Priority.PINNED
+                else memory
+            ),
+            self._cause("prioritize", self._now(), why),
+        )
+
+    def archive(self, memory_id: str, why: str = "") -> Memory:
+        """Hide a memory from every search; it can be read by its id and restored at any time."""
+        return self._retain(memory_id, Retention.ARCHIVED, "archive", why)
+
+    def forget(self, memory_id: str, why: str = "") -> Memory:
+        """Delete a memory in a way that `restore` can take back."""
+        return self._retain(memory_id, Retention.DELETED, "forget", why)
+
+    def restore(self, memory_id: str, why: str = "") -> Memory:
+        """Bring an archived or forgotten memory back."""
+        return self._retain(memory_id, Retention.ACTIVE, "restore", why)
+
+    def purge(self, memory_id: str, why: str = "") -> None:
+        """Erase a memory for good: content, vectors and words; only its events stay."""
+        self._changes.purge(self.scope, memory_id, self._cause("purge", self._now(), why))
+
+    def undo(self, event_seq: int) -> Memory:
+        """Take back one event of the ledger, unless later ones build on it."""
+        cause = replace(self._cause("undo", self._now(), f"took back event {event_seq}"), rule=f"undo:{event_seq}")
+        return self._changes.undo(self.scope, self._store.spaces(self.scope), event_seq, cause)
+
+    # Upkeep
+
+    def reembed(self, progress: Progress | None = None) -> int:
+        """Make the vectors that are missing, and return how many memories got theirs.
+
+        After a change of embedder the old vectors serve until all new ones are there; a run that
+        was interrupted goes on where it stopped.
+        """
+        return self._vectorizer.reembed(self._now(), progress)
+
+    def check(self) -> list[Problem]:
+        """Verify the whole store; an empty list means that all is well."""
+        return self._store.check()
+
+    def checkpoint(self, path: str | Path) -> Path:
+        """Write a consistent copy of the whole store to a new file while others go on working."""
+        target = Path(path).expanduser()
+        self._store.checkpoint(target)
+        return target
+
+    # Small steps
+
+    @property
+    def _actor(self) -> str:
+        return self.scope.agent or self.scope.user or "agent"
+
+    def _now(self) -> datetime:
+        return reading(self._clock)
+
+    def _cause(self, action: str, now: datetime, why: str) -> Cause:
+        return Cause(action=action, at=now, actor=self._actor, why=why)
+
+    def _visible(self, memory_id: str, *, purged: bool = False) -> Record:
+        spaces = self._store.spaces(self.scope)
+        record = self._store.get(spaces, memory_id) if isinstance(memory_id, str) else None
+        if record is None or (record.memory.retention is Retention.PURGED and not purged):
+            raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
+        return record
+
+    def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
+        return self._changes.retain(self.scope, memory_id, wanted, self._cause(action, self._now(), why))
+
+    def _question(
+        self,
+        query: str,
+        tiers: Sequence[Tier | str] | str,
+        kinds: Sequence[str] | None,
+        tags: Sequence[str] | None,
+        min_score: float | None,
+        now: datetime,
+    ) -> Question:
+        wanted = [tiers] if isinstance(tiers, str) else tiers
+        floor = self.settings.min_score if min_score is None else min_score
+        if not 0 <= floor <= 1:
+            raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
+        return Question(
+            text=require_text(query, "the query", _LONGEST_QUERY),
+            spaces=self._store.spaces(self.scope),
+            tiers=tuple(dict.fromkeys(Tier.of(tier) for tier in wanted)),
+            where=Filter(
+                now=now,
+                kinds=None if kinds is None else tuple(kinds),
+                tags=None if tags is None else checked_tags(tags),
+            ),
+            min_score=floor,
+        )
+
+    def _hits(self, ranking: Ranking, limit: int) -> list[tuple[int, Hit]]:
+        """Return (number, hit): the pinned ones, then the best of the rest."""
+        best = ranking.ranked[:limit]
+        records = self._store.records([each.no for each in best])
+        pinned = sorted(ranking.pinned, key=lambda each: (-each[1].score, each[0].no))
+        found = [(record, ranked) for record, ranked in pinned]
+        found += [(records[each.no], each) for each in best if each.no in records]
+        return [(record.no, Hit(memory=record.memory, score=ranked.score, why=ranked.why)) for record, ranked in found]
+
+    def _promote(self, hits: Sequence[tuple[int, Hit]], now: datetime) -> list[Move]:
+        moves = [move for _, hit in hits if (move := promotion(hit, self.settings)) is not None]
+        return self._changes.move(self.scope, moves, self._cause("move", now, "")) if moves else []
+
+    def _log(
+        self, question: Question, ranking: Ranking, recall: Recall, nos: list[int], micros: int, *, track: bool
+    ) -> None:
+        kept = self.settings.log_recalls
+        digest = hashlib.sha256(question.text.encode()).hexdigest()
+        promoted = {hit.memory.id: no for no, hit in zip(nos, recall.hits, strict=True)}
+        entry = RecallEntry(
+            at=question.where.now,
+            space=question.spaces[-1] if question.spaces else None,
+            query=question.text if kept == "text" else digest,
+            tiers=question.tiers,
+            micros=micros,
+            candidates=[(each.no, each.score) for each in ranking.ranked[:_CANDIDATES_LOGGED]],
+            returned=nos,
+            promoted=[promoted[memory_id] for memory_id in recall.promoted],
+            degraded=recall.degraded,
+            touched=nos if track else (),
+        )
+        if kept != "off" or entry.touched:
+            self._store.log_recall(entry, keep=kept != "off")
+
+    @staticmethod
+    def _require_limit(limit: int, most: int) -> None:
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= most:
+            raise InvalidInput(f"limit must be a whole number from 0 to {most}, not {limit!r}")
+
+
+def _place(cursor: str) -> int:
+    number = str(cursor).removeprefix("before-")
+    if not number.isascii() or not number.isdigit():
+        raise InvalidInput(f"{cursor!r} is not a cursor: pass the one that the last page came with")
+    return min(int(number), 1 << 62)

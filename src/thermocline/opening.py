@@ -1,0 +1,76 @@
+"""From a URL, a name and some settings to an open memory."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from thermocline import embed
+from thermocline import settings as settings_module
+from thermocline.aio import Opening
+from thermocline.clock import Clock
+from thermocline.embed import Embedder
+from thermocline.facade import Thermocline
+from thermocline.model import Scope
+from thermocline.settings import Settings
+from thermocline.storage.open import open_store, restore_store
+
+__all__ = ["aopen", "open", "restore"]
+
+
+def open(  # noqa: A001 - `thermocline.open` is the door's name
+    url: str | os.PathLike[str] | None = None,
+    *,
+    scope: Scope | None = None,
+    embedder: Embedder | str | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+) -> Thermocline:
+    """Open a memory, creating it if it is not there yet.
+
+    Args:
+        url: A path, `sqlite:///path` or `postgresql://...`; None opens the user's own store.
+        scope: Whose memories are seen and written.
+        embedder: An instance, "local", "openai", "gemini", "none", a plugin's name, or the URL of an
+            OpenAI-compatible server; None takes the setting.
+        settings: Settings by name, which win over the environment and the files.
+        clock: A function that returns the time; None takes the system's.
+    """
+    known = settings_module.load(settings)
+    found = embed.resolve(
+        embedder if embedder is not None else known.embedder,
+        keys={"openai": known.openai_api_key, "gemini": known.gemini_api_key},
+    )
+    store = open_store(_located(url, known), known)
+    return Thermocline(store, found, scope=scope, settings=known, clock=clock)
+
+
+def aopen(
+    url: str | os.PathLike[str] | None = None,
+    *,
+    scope: Scope | None = None,
+    embedder: Embedder | str | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+) -> Opening:
+    """Open a memory for asyncio: `async with thermocline.aopen(...) as mem:`."""
+    return Opening(functools.partial(open, url, scope=scope, embedder=embedder, settings=settings, clock=clock))
+
+
+def restore(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> Path:
+    """Make a new store out of a checkpoint; the checkpoint stays as it is."""
+    source, target = Path(path).expanduser(), Path(into).expanduser()
+    restore_store(source, target)
+    return target
+
+
+def _located(url: str | os.PathLike[str] | None, settings: Settings) -> str:
+    if url is not None:
+        return os.fspath(url)
+    default = settings_module.default_store(settings)
+    if "://" not in default:
+        Path(default).expanduser().parent.mkdir(parents=True, exist_ok=True)
+    return default

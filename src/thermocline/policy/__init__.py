@@ -1,0 +1,1 @@
+"""Rules as pure functions: memories and a moment in, decisions with reasons out."""

@@ -1,0 +1,89 @@
+"""Storing what is new, and recognising what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from thermocline.draft import Draft, memory_of
+from thermocline.errors import InvalidInput
+from thermocline.model import Memory, Priority, Retention, Scope
+from thermocline.services.changes import visible
+from thermocline.services.limits import make_room
+from thermocline.services.vectors import Vectorizer
+from thermocline.settings import Settings
+from thermocline.storage.store import Cause, Record, Store, Writing
+
+__all__ = ["Remember"]
+
+
+class Remember:
+    """Stores drafts in a scope: all of them, or none."""
+
+    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings) -> None:
+        self._store = store
+        self._vectorizer = vectorizer
+        self._settings = settings
+
+    def remember(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory]:
+        """Store the drafts in one transaction and return the memories, in the same order."""
+        memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
+        vectors, _ = self._vectorizer.for_contents([memory.content for memory in memories])
+        cause = Cause(action="remember", at=now, actor=actor)
+        with self._store.write() as writing:
+            space = writing.space(scope)
+            return [
+                self._store_one(writing, space, memory, made, cause).memory
+                for memory, made in zip(memories, vectors, strict=True)
+            ]
+
+    def _store_one(self, writing: Writing, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
+        cause = replace(cause, rule=memory.tier_rule)
+        known = self._known(writing, space, memory, cause)
+        if known is not None:
+            return self._repeat(writing, space, known, memory, cause)
+        make_room(writing, space, memory, self._settings, cause, None)
+        replaced = visible(writing, memory.scope, memory.supersedes) if memory.supersedes else None
+        record = writing.insert(space, memory, vectors, cause)
+        if replaced is not None:
+            _retire(writing, replaced, memory, cause)
+        return record
+
+    def _known(self, writing: Writing, space: int, memory: Memory, cause: Cause) -> Record | None:
+        if not self._settings.deduplicate:
+            return None
+        return writing.duplicate(space, memory.digest, memory.kind, cause.at)
+
+    def _repeat(self, writing: Writing, space: int, known: Record, memory: Memory, cause: Cause) -> Record:
+        """Count the use of a memory that is there already, and add what the new words for it bring."""
+        if memory.supersedes == known.memory.id:
+            raise InvalidInput(f"{known.memory.id} already says this: a memory cannot supersede itself")
+        writing.touch([known.no], cause.at)
+        current = writing.get(known.memory.id) or known
+        after = _merged(current.memory, memory)
+        repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
+        make_room(writing, space, after, self._settings, repeat, current)
+        return writing.change(current, after, repeat)
+
+
+def _merged(known: Memory, again: Memory) -> Memory:
+    """Return the known memory with everything that was said explicitly the second time."""
+    explicit = again.tier_rule != "default"
+    return replace(
+        known,
+        tags=tuple(dict.fromkeys((*known.tags, *again.tags))),
+        metadata={**known.metadata, **again.metadata},
+        priority=known.priority if again.priority is Priority.NORMAL else again.priority,
+        tier=again.tier if explicit else known.tier,
+        tier_rule=again.tier_rule if explicit else known.tier_rule,
+        expires_at=again.expires_at or known.expires_at,
+    )
+
+
+def _retire(writing: Writing, replaced: Record, memory: Memory, cause: Cause) -> None:
+    if replaced.memory.retention is not Retention.ACTIVE:
+        return
+    retired = replace(cause, action="archive", rule="superseded", why=f"replaced by {memory.id}")
+    writing.change(replaced, replace(replaced.memory, retention=Retention.ARCHIVED), retired)

@@ -1,0 +1,153 @@
+"""Vectors for contents and queries, and the change from one embedder to another.
+
+The store remembers whose vectors it serves. Another embedder never mixes with them: until
+`reembed` has made all vectors anew, the old ones serve, and every recall says so.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from thermocline import embed
+from thermocline.embed import Embedder
+from thermocline.embed.calibration import DEFAULT, Calibration, estimate
+from thermocline.errors import EmbedderError, StoreError
+from thermocline.storage.store import Cause, Identity, Store
+from thermocline.text.clean import digest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+__all__ = ["Progress", "Vectorizer"]
+
+#: Called with (done, total) while a long piece of work goes on.
+Progress = Callable[[int, int], None]
+
+_QUERIES_KEPT = 256
+_BATCH = 64
+_SAMPLE = 2000
+
+
+class Vectorizer:
+    """The embedder of one open store, as far as its vectors may be used there."""
+
+    def __init__(self, store: Store, embedder: Embedder) -> None:
+        self._store = store
+        self.embedder = embedder
+        self._query = functools.lru_cache(maxsize=_QUERIES_KEPT)(self._query_vector)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is an embedder at all."""
+        return self.embedder.name != "none"
+
+    def for_contents(self, contents: Sequence[str]) -> tuple[list[Array | None], str | None]:
+        """Return the vectors of each content, or None where they must wait, and the reason."""
+        waiting: list[Array | None] = [None] * len(contents)
+        if not self.enabled:
+            return waiting, None
+        serving = self._store.identity()
+        if serving is not None and serving.name != self.embedder.name:
+            return waiting, _foreign(serving, self.embedder)
+        known = [self._store.cached(digest(content)) for content in contents] if serving else waiting
+        fresh = [content for content, vectors in zip(contents, known, strict=True) if vectors is None]
+        try:
+            made = iter(self._embedded(fresh))
+        except EmbedderError as exc:
+            return known, f"new memories wait for their vectors: {exc}"
+        if serving is None:
+            self._store.adopt(self.embedder.name, self.embedder.dimensions)
+        return [next(made) if vectors is None else vectors for vectors in known], None
+
+    def for_query(self, query: str) -> tuple[Array | None, str | None]:
+        """Return the vector of a query, or the reason why there is none."""
+        if not self.enabled:
+            return None, "text only: the embedder is 'none'"
+        serving = self._store.identity()
+        if serving is None:
+            return None, None
+        if serving.name != self.embedder.name:
+            return None, f"text only: {_foreign(serving, self.embedder)}"
+        try:
+            return self._query(query), None
+        except EmbedderError as exc:
+            return None, f"text only: {exc}"
+
+    def calibration(self) -> Calibration:
+        """Return what the embedder's cosines mean."""
+        own: Calibration | None = getattr(self.embedder, "calibration", None)
+        return own if own is not None else self._estimated
+
+    @functools.cached_property
+    def _estimated(self) -> Calibration:
+        sample = self._store.sample_vectors(_SAMPLE)
+        return DEFAULT if sample is None else estimate(sample)
+
+    def reembed(self, now: datetime, progress: Progress | None = None) -> int:
+        """Make every vector that the embedder has not made yet; then let them serve.
+
+        What is done stays done: a run that was interrupted goes on where it stopped.
+        """
+        if not self.enabled:
+            raise EmbedderError("the embedder 'none' makes no vectors: open the store with another one")
+        if not self.embedder.dimensions:
+            self._embedded(["dimensions"])
+        identity = self._store.adopt(self.embedder.name, self.embedder.dimensions)
+        total, done = self._store.count_without_vectors(identity.number), 0
+        cause = Cause(action="embed", at=now, rule="reembed", why=f"vectors made by {self.embedder.name}")
+        while True:
+            batch = self._store.without_vectors(identity.number, 0, _BATCH)
+            if not batch:
+                if self._switch(identity):
+                    return done
+                continue
+            done += self._store_batch(identity, batch, cause)
+            if progress is not None:
+                progress(done, max(total, done))
+
+    def _store_batch(self, identity: Identity, batch: list[tuple[int, str]], cause: Cause) -> int:
+        made = self._embedded([content for _, content in batch])
+        with self._store.write() as writing:
+            for (no, content), vectors in zip(batch, made, strict=True):
+                writing.add_vectors(identity.number, no, content, vectors, cause)
+        return len(batch)
+
+    def _switch(self, identity: Identity) -> bool:
+        """Let the new vectors serve, unless a memory came in that has none of them yet."""
+        with self._store.write() as writing:
+            return writing.serve(identity.number)
+
+    def _embedded(self, contents: Sequence[str]) -> list[Array]:
+        """Return the vectors of each content: one row for every window of it."""
+        windows = [embed.split(self.embedder, content) for content in contents]
+        flat = [window for each in windows for window in each]
+        if not flat:
+            return []
+        rows = embed.checked(self.embedder, flat)
+        ends = accumulate(len(each) for each in windows)
+        return [rows[end - len(each) : end] for end, each in zip(ends, windows, strict=True)]
+
+    def _query_vector(self, query: str) -> Array:
+        vector = embed.embed_query(self.embedder, query)
+        serving = self._store.identity()
+        if serving is not None and len(vector) != serving.dimensions:
+            raise StoreError(f"{serving.name} made vectors of {serving.dimensions} dimensions, not {len(vector)}")
+        return vector
+
+    def close(self) -> None:
+        """Let the embedder go of what it holds."""
+        embed.close(self.embedder)
+
+
+def _foreign(serving: Identity, embedder: Embedder) -> str:
+    return (
+        f"the store's vectors were made by {serving.name!r}, not by {embedder.name!r}: "
+        "run reembed to make them anew, or open the store with the former embedder"
+    )

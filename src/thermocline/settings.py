@@ -1,0 +1,272 @@
+"""Settings, and the only place that reads the environment.
+
+Order of precedence: arguments, environment (`THERMOCLINE_*`), the project's TOML
+(`thermocline.toml`, or `[tool.thermocline]` in `pyproject.toml`, in the working directory
+or above it), the user's TOML, defaults. An unknown key is an error, because a misspelt
+setting that is silently ignored is worse than none.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from thermocline.errors import SettingsError
+
+__all__ = ["Settings", "default_store", "load", "origins"]
+
+PREFIX = "THERMOCLINE_"
+#: Environment variables that steer the program without being settings of a store.
+_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "TEST_POSTGRES", "DATA"}
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+def _number(default: float, *, low: float = 0, high: float = float("inf")) -> Any:  # noqa: ANN401
+    return field(default=default, metadata={"low": low, "high": high})
+
+
+def _word(default: str, *words: str) -> Any:  # noqa: ANN401
+    return field(default=default, metadata={"words": words})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Every setting with its default. 0 means 0, never "the default"."""
+
+    #: Where the store is when `open()` is given nothing; empty = the user's data folder.
+    store: str = ""
+    #: What makes vectors: local, openai, gemini, none, a URL, or a plugin's name.
+    embedder: str = "local"
+    #: The tier of a memory that is stored without one.
+    default_tier: str = _word("warm", "hot", "warm", "cold")
+    #: The longest content that is accepted, in characters.
+    max_content_chars: int = _number(1_000_000, low=1)
+    #: The kinds that are accepted; empty = any well-formed word.
+    kinds: tuple[str, ...] = ()
+    #: Whether the same content in the same scope is one memory.
+    deduplicate: bool = True
+    #: A memory that lives at least this long starts hot; shorter ones warm or cold.
+    ttl_hot_days: float = _number(7)
+    #: A memory that lives at least this long (and less than `ttl_hot_days`) starts warm.
+    ttl_warm_days: float = _number(1)
+
+    #: How many memories of one scope may be pinned.
+    max_pinned: int = _number(5)
+    #: How many memories of one scope may be critical.
+    max_critical: int = _number(10)
+    #: What happens when a priority is full.
+    on_tier_limit: str = _word("reject", "reject", "demote_oldest")
+    #: What each priority adds to a score.
+    boost_pinned: float = _number(1.0, low=-10, high=10)
+    boost_critical: float = _number(0.3, low=-10, high=10)
+    boost_important: float = _number(0.15, low=-10, high=10)
+    boost_normal: float = _number(0.0, low=-10, high=10)
+    boost_low: float = _number(-0.1, low=-10, high=10)
+
+    #: The share of meaning and of words in the fused score; they are normalised to sum 1.
+    vector_weight: float = _number(0.7)
+    text_weight: float = _number(0.3)
+    #: How the two legs are fused.
+    fusion: str = _word("weighted", "weighted", "rrf")
+    #: Candidates each leg brings; independent of a query's limit.
+    pool_size: int = _number(200, low=1, high=10_000)
+    #: The relevance below which nothing is returned, unless a call says otherwise.
+    min_score: float = _number(0.0, high=1)
+    #: How much recent use may add to a score.
+    use_weight: float = _number(0.02, high=1)
+    #: Days after which the effect of the last use has halved.
+    use_half_life_days: float = _number(30, low=0.001)
+    #: What a query that spans all tiers takes off a warm and a cold memory.
+    warm_penalty: float = _number(0.02, high=1)
+    cold_penalty: float = _number(0.1, high=1)
+    #: Bands with more vectors than this are scanned as 4-bit codes and rescored exactly.
+    exact_band_limit: int = _number(20_000)
+
+    #: A recalled memory is promoted at this relevance, or after this many uses.
+    promote_threshold: float = _number(0.85, high=1)
+    promote_access_count: int = _number(3, low=1)
+
+    #: What the log of recalls keeps of a query.
+    log_recalls: str = _word("text", "text", "hash", "off")
+
+    #: SQLite: wait for the disk at every commit (full), or let it follow later (normal).
+    synchronous: str = _word("full", "full", "normal")
+    #: SQLite: how long a writer waits for other writers.
+    busy_timeout_ms: int = _number(30_000)
+
+    #: The API key for an OpenAI-compatible embedder (also read from OPENAI_API_KEY).
+    openai_api_key: str = field(default="", repr=False)
+    #: The API key for Gemini (also read from GEMINI_API_KEY or GOOGLE_API_KEY).
+    gemini_api_key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, _checked(each.name, getattr(self, each.name)))
+
+
+_FIELDS = {each.name: each for each in fields(Settings)}
+_SECRETS = {
+    "openai_api_key": ("OPENAI_API_KEY",),
+    "gemini_api_key": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
+
+
+def load(
+    overrides: Settings | Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """Read the settings; a `Settings` instance is taken as it is."""
+    if isinstance(overrides, Settings):
+        return overrides
+    values: dict[str, Any] = {}
+    for _, layer in reversed(list(_layers(overrides or {}, environ, folder))):
+        values.update(layer)
+    return replace(Settings(), **values)
+
+
+def origins(
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> dict[str, str]:
+    """Say for every setting where its value comes from."""
+    found = dict.fromkeys(_FIELDS, "default")
+    for origin, layer in reversed(list(_layers(overrides or {}, environ, folder))):
+        found.update(dict.fromkeys(layer, origin))
+    return found
+
+
+def default_store(settings: Settings, environ: Mapping[str, str] | None = None) -> str:
+    """Return where the store is when nobody names one."""
+    if settings.store:
+        return settings.store
+    home = (os.environ if environ is None else environ).get(PREFIX + "HOME")
+    if home:
+        return str(Path(home) / "memory.db")
+    import platformdirs
+
+    return str(platformdirs.user_data_path("thermocline", appauthor=False) / "memory.db")
+
+
+def _layers(
+    overrides: Mapping[str, Any], environ: Mapping[str, str] | None, folder: Path | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (origin, values) from the strongest layer to the weakest."""
+    environ = os.environ if environ is None else environ
+    yield "argument", _known(overrides, "the arguments")
+    yield "environment", _from_environment(environ)
+    project = _project_file(folder or Path.cwd())
+    if project is not None:
+        yield str(project), _from_toml(project)
+    user = _user_file(environ)
+    if user.is_file():
+        yield str(user), _from_toml(user)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    named = {
+        key.removeprefix(PREFIX).lower(): value
+        for key, value in environ.items()
+        if key.startswith(PREFIX) and key.removeprefix(PREFIX) not in _RESERVED
+    }
+    for setting, variables in _SECRETS.items():
+        found = next((environ[name] for name in variables if environ.get(name)), None)
+        if found and setting not in named:
+            named[setting] = found
+    return _known(named, "the environment")
+
+
+def _from_toml(path: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise SettingsError(f"cannot read the settings in {path}: {exc}") from exc
+    if path.name == "pyproject.toml":
+        data = data.get("tool", {}).get("thermocline", {})
+    return _known(data, str(path))
+
+
+def _project_file(folder: Path) -> Path | None:
+    for each in (folder, *folder.parents):
+        own = each / "thermocline.toml"
+        if own.is_file():
+            return own
+        shared = each / "pyproject.toml"
+        if shared.is_file() and "[tool.thermocline]" in shared.read_text("utf-8", errors="replace"):
+            return shared
+    return None
+
+
+def _user_file(environ: Mapping[str, str]) -> Path:
+    home = environ.get(PREFIX + "HOME")
+    if home:
+        return Path(home) / "config.toml"
+    import platformdirs
+
+    return platformdirs.user_config_path("thermocline", appauthor=False) / "config.toml"
+
+
+def _known(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    for name in values:
+        if name not in _FIELDS:
+            close = difflib.get_close_matches(name, _FIELDS, n=1)
+            hint = f": did you mean {close[0]!r}?" if close else ""
+            raise SettingsError(f"unknown setting {name!r} in {where}{hint}")
+    return dict(values)
+
+
+def _checked(name: str, value: object) -> object:
+    """Return the value in the field's type, or say what is wrong with it."""
+    default = _FIELDS[name].default
+    if isinstance(default, bool):
+        return _as_bool(name, value)
+    if isinstance(default, int | float):
+        return _as_number(name, value)
+    if isinstance(default, tuple):
+        return _as_words(name, value)
+    if not isinstance(value, str):
+        raise SettingsError(f"{name} must be text, not {value!r}")
+    words = _FIELDS[name].metadata.get("words")
+    if words and value not in words:
+        raise SettingsError(f"{name} must be one of {', '.join(words)}, not {value!r}")
+    return value
+
+
+def _as_bool(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in _TRUE | _FALSE:
+        return word in _TRUE
+    raise SettingsError(f"{name} must be true or false, not {value!r}")
+
+
+def _as_number(name: str, value: object) -> float:
+    each = _FIELDS[name]
+    whole = each.type == "int"
+    try:
+        number = int(str(value)) if whole else float(str(value))
+    except ValueError:
+        raise SettingsError(f"{name} must be a {'whole ' if whole else ''}number, not {value!r}") from None
+    low, high = each.metadata["low"], each.metadata["high"]
+    if not low <= number <= high:
+        bounds = f"at least {low}" if high == float("inf") else f"between {low} and {high}"
+        raise SettingsError(f"{name} must be {bounds}, not {value!r}")
+    return number
+
+
+def _as_words(name: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [word.strip() for word in value.split(",") if word.strip()]
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise SettingsError(f"{name} must be a list of words, not {value!r}")
+    return tuple(value)

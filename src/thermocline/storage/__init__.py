@@ -1,0 +1,1 @@
+"""Where memories are kept. The only place with SQL."""

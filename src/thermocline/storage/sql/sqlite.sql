@@ -1,0 +1,180 @@
+-- Statements that only SQLite understands: full text, keys made of bits, JSON lists as parameters.
+
+-- candidates: What ranking needs to know of some memories.
+SELECT no, space, tier, priority, retention, kind, created_at, accessed_at, expires_at, access_count
+FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
+
+-- memories_of: Whole memories by number.
+SELECT {columns} FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
+
+-- pinned: The pinned memories of some spaces, oldest first.
+SELECT {columns} FROM memories
+WHERE space IN (SELECT value FROM json_each(:spaces)) AND priority = 0 AND retention = 0
+  AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY no
+
+-- expired: Memories that are past their time and that no maintenance has taken out yet.
+SELECT no FROM memories
+WHERE retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now
+  AND space IN (SELECT value FROM json_each(:spaces))
+
+-- tagged: Which of some memories carry one of the tags.
+SELECT DISTINCT no FROM tags
+WHERE tag IN (SELECT value FROM json_each(:tags)) AND no IN (SELECT value FROM json_each(:nos))
+
+-- matching: The memories of a space and tier that a filter lets through.
+SELECT no FROM memories
+WHERE space = :space AND tier = :tier AND retention = 0
+  AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
+  AND (:tags IS NULL OR no IN (SELECT no FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))))
+
+-- find: A page of memories, newest first.
+SELECT {columns} FROM memories
+WHERE space IN (SELECT value FROM json_each(:spaces)) AND no < :before AND retention = :retention
+  AND (:tier IS NULL OR tier = :tier)
+  AND (:priority IS NULL OR priority = :priority)
+  AND (:kind IS NULL OR kind = :kind)
+  AND (:tags IS NULL OR no IN (SELECT no FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))))
+  AND (:expired OR expires_at IS NULL OR expires_at > :now)
+ORDER BY no DESC LIMIT :limit
+
+-- text_live_search: The best keyword matches among hot and warm in a range of the index.
+SELECT rowid, -bm25(text_live) AS strength FROM text_live
+WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
+ORDER BY strength DESC, rowid DESC LIMIT :limit
+
+-- text_cold_search: The best keyword matches among cold in a range of the index.
+SELECT rowid, -bm25(text_cold) AS strength FROM text_cold
+WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
+ORDER BY strength DESC, rowid DESC LIMIT :limit
+
+-- text_live_add: Make a hot or warm memory findable by its words.
+INSERT INTO text_live (rowid, words) VALUES (:rowid, :words)
+
+-- text_cold_add: Make a cold memory findable by its words.
+INSERT INTO text_cold (rowid, words) VALUES (:rowid, :words)
+
+-- text_live_drop: Take a hot or warm memory out of the text index.
+DELETE FROM text_live WHERE rowid = :rowid
+
+-- text_cold_drop: Take a cold memory out of the text index.
+DELETE FROM text_cold WHERE rowid = :rowid
+
+-- text_live_optimize: Merge the index, so that nothing of a deleted row is left in it.
+INSERT INTO text_live (text_live) VALUES ('optimize')
+
+-- text_cold_optimize: Merge the index, so that nothing of a deleted row is left in it.
+INSERT INTO text_cold (text_cold) VALUES ('optimize')
+
+-- text_live_verify: Compare the index with the words it was made of.
+INSERT INTO text_live (text_live) VALUES ('integrity-check')
+
+-- text_cold_verify: Compare the index with the words it was made of.
+INSERT INTO text_cold (text_cold) VALUES ('integrity-check')
+
+-- text_live_rows: Every row of the index.
+SELECT rowid, words FROM text_live ORDER BY rowid
+
+-- text_cold_rows: Every row of the index.
+SELECT rowid, words FROM text_cold ORDER BY rowid
+
+-- text_live_clear: Empty the index before it is rebuilt.
+DELETE FROM text_live
+
+-- text_cold_clear: Empty the index before it is rebuilt.
+DELETE FROM text_cold
+
+-- indexed: The memories that belong into the text indexes, in order.
+SELECT no, space, tier, content, tags FROM memories WHERE retention = 0 ORDER BY no
+
+-- vector_add: One vector.
+INSERT OR REPLACE INTO vectors (key, vector) VALUES (:key, :vector)
+
+-- vectors_drop: The vectors between two keys.
+DELETE FROM vectors WHERE key BETWEEN :low AND :high
+
+-- vectors_of: The vectors with these keys.
+SELECT key, vector FROM vectors WHERE key IN (SELECT value FROM json_each(:keys))
+
+-- vectors_between: The vectors between two keys.
+SELECT key, vector FROM vectors WHERE key BETWEEN :low AND :high ORDER BY key
+
+-- vectors_of_place: The vectors of every active memory of a space and tier.
+SELECT v.key, v.vector FROM memories m
+JOIN vectors v ON v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575
+WHERE m.space = :space AND m.retention = 0 AND m.tier = :tier
+
+-- vectors_by_digest: Vectors already made for the same content, in any space.
+SELECT m.no FROM memories m WHERE m.digest = :digest AND m.parts > 0 AND m.retention < 3 ORDER BY m.no LIMIT 1
+
+-- vectors_missing: Memories that have no vector of an embedder yet.
+SELECT no, content FROM memories m
+WHERE retention < 3 AND no > :after
+  AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575)
+ORDER BY no LIMIT :limit
+
+-- vectors_missing_count: How many memories have no vector of an embedder yet.
+SELECT count(*) FROM memories m
+WHERE retention < 3
+  AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575)
+
+-- parts_recount: Set every memory's number of vectors to what an embedder has made.
+UPDATE memories SET parts = (
+    SELECT count(*) FROM vectors v
+    WHERE v.key BETWEEN :base + (memories.no << 20) AND :base + (memories.no << 20) + 1048575)
+
+-- places: Where some memories are now.
+SELECT no, space, tier, retention FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
+
+-- counts: What the spaces hold.
+SELECT tier, retention, sum(memories), sum(tokens) FROM counters
+WHERE space IN (SELECT value FROM json_each(:spaces)) GROUP BY tier, retention
+
+-- pending_in: How many memories of some spaces wait for their vectors.
+SELECT count(*) FROM memories
+WHERE parts = 0 AND retention = 0 AND space IN (SELECT value FROM json_each(:spaces))
+
+-- vectors_sample: Some vectors between two keys, spread over the store.
+SELECT key, vector FROM vectors WHERE key BETWEEN :low AND :high
+  AND (key >> 20) % (1 + (SELECT count(*) FROM memories) / :limit) = 0
+LIMIT :limit
+
+-- embedders_all: The numbers of all embedders.
+SELECT number FROM embedders
+
+-- check_rows: What every memory must agree with.
+SELECT no, id, space, tier, priority, retention, content, tags, digest, version FROM memories ORDER BY no
+
+-- check_events: The ledger, memory by memory.
+SELECT no, seq, changes FROM events ORDER BY no, seq
+
+-- check_seqs: Whether the ledger has gaps.
+SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
+
+-- check_parts: Memories that do not have as many vectors as they say.
+SELECT id, parts, found FROM (
+    SELECT m.id, m.parts, (
+        SELECT count(*) FROM vectors v
+        WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575) AS found
+    FROM memories m)
+WHERE parts <> found
+
+-- check_orphans: Vectors of memories that do not exist or are purged.
+SELECT key FROM vectors v
+WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.no = ((v.key >> 20) & 68719476735) AND m.retention < 3)
+
+-- check_lengths: Vectors of another length than their embedder's.
+SELECT v.key, length(v.vector), e.dimensions FROM vectors v LEFT JOIN embedders e ON e.number = (v.key >> 56)
+WHERE e.number IS NULL OR length(v.vector) <> 4 * e.dimensions
+
+-- check_counters: Counters that differ from what they count.
+SELECT space, tier, retention, sum(said), sum(said_tokens), sum(found), sum(found_tokens) FROM (
+    SELECT space, tier, retention, memories AS said, tokens AS said_tokens, 0 AS found, 0 AS found_tokens
+    FROM counters
+    UNION ALL
+    SELECT space, tier, retention, 0, 0, count(*), sum(tokens) FROM memories GROUP BY space, tier, retention)
+GROUP BY space, tier, retention
+HAVING sum(said) <> sum(found) OR sum(said_tokens) <> sum(found_tokens)
+
+-- check_tags: The tags of every memory that has some.
+SELECT no, tag FROM tags ORDER BY no

@@ -1,0 +1,130 @@
+-- The first schema: the truth (spaces, memories, vectors), what is derived from it
+-- (tags, text_live, text_cold, counters), and what happened (events, recalls).
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- One row per distinct scope; an empty text is a field that is not set.
+CREATE TABLE spaces (
+    space       INTEGER PRIMARY KEY,
+    tenant      TEXT NOT NULL,
+    project     TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    user_       TEXT NOT NULL,
+    agent       TEXT NOT NULL,
+    session     TEXT NOT NULL,
+    UNIQUE (tenant, project, environment, user_, agent, session)
+);
+
+-- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged;
+-- times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet.
+CREATE TABLE memories (
+    no              INTEGER PRIMARY KEY,
+    id              TEXT    NOT NULL UNIQUE,
+    space           INTEGER NOT NULL REFERENCES spaces (space),
+    content         TEXT    NOT NULL,
+    kind            TEXT    NOT NULL,
+    tags            TEXT    NOT NULL,
+    tier            INTEGER NOT NULL CHECK (tier BETWEEN 0 AND 2),
+    priority        INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 4),
+    retention       INTEGER NOT NULL CHECK (retention BETWEEN 0 AND 3),
+    metadata        TEXT    NOT NULL,
+    source          TEXT    NOT NULL,
+    tokens          INTEGER NOT NULL,
+    digest          BLOB    NOT NULL,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    accessed_at     INTEGER,
+    expires_at      INTEGER,
+    access_count    INTEGER NOT NULL,
+    relevance       REAL    NOT NULL,
+    supersedes      TEXT,
+    tier_since      INTEGER NOT NULL,
+    tier_rule       TEXT    NOT NULL,
+    retention_since INTEGER NOT NULL,
+    version         INTEGER NOT NULL,
+    parts           INTEGER NOT NULL
+);
+CREATE INDEX memories_by_place ON memories (space, retention, tier, no);
+CREATE INDEX memories_by_digest ON memories (digest, space);
+CREATE INDEX memories_by_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL AND retention = 0;
+CREATE INDEX memories_by_urgency ON memories (space, priority) WHERE priority < 2 AND retention = 0;
+CREATE INDEX memories_without_vector ON memories (no) WHERE parts = 0 AND retention < 3;
+
+CREATE TABLE tags (
+    tag TEXT    NOT NULL,
+    no  INTEGER NOT NULL REFERENCES memories (no),
+    PRIMARY KEY (tag, no)
+) WITHOUT ROWID;
+CREATE INDEX tags_by_memory ON tags (no);
+
+-- Which embedders have made vectors here; `number` is part of every vector's key.
+CREATE TABLE embedders (
+    number     INTEGER PRIMARY KEY,
+    name       TEXT    NOT NULL UNIQUE,
+    dimensions INTEGER NOT NULL
+);
+
+-- key = embedder << 56 | memory << 20 | part; vector = float32, little-endian, unit length.
+CREATE TABLE vectors (
+    key    INTEGER PRIMARY KEY,
+    vector BLOB NOT NULL
+);
+
+-- rowid = space << 38 | tier << 36 | memory, so that a scope and a tier are a range of the index.
+CREATE VIRTUAL TABLE text_live USING fts5 (words, tokenize = 'ascii');
+CREATE VIRTUAL TABLE text_cold USING fts5 (words, tokenize = 'ascii');
+
+CREATE TABLE events (
+    seq     INTEGER PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    no      INTEGER NOT NULL REFERENCES memories (no),
+    action  TEXT    NOT NULL,
+    actor   TEXT    NOT NULL,
+    rule    TEXT    NOT NULL,
+    why     TEXT    NOT NULL,
+    changes TEXT    NOT NULL
+);
+CREATE INDEX events_by_memory ON events (no, seq);
+
+CREATE TABLE recalls (
+    recall     INTEGER PRIMARY KEY,
+    at         INTEGER NOT NULL,
+    space      INTEGER,
+    query      TEXT    NOT NULL,
+    tiers      TEXT    NOT NULL,
+    micros     INTEGER NOT NULL,
+    candidates TEXT    NOT NULL,
+    returned   TEXT    NOT NULL,
+    promoted   TEXT    NOT NULL,
+    degraded   TEXT    NOT NULL
+);
+CREATE INDEX recalls_by_time ON recalls (at);
+
+-- Kept by the triggers below in the transaction of the change itself.
+CREATE TABLE counters (
+    space     INTEGER NOT NULL,
+    tier      INTEGER NOT NULL,
+    retention INTEGER NOT NULL,
+    memories  INTEGER NOT NULL,
+    tokens    INTEGER NOT NULL,
+    PRIMARY KEY (space, tier, retention)
+) WITHOUT ROWID;
+
+CREATE TRIGGER memories_counted_in AFTER INSERT ON memories BEGIN
+    INSERT INTO counters (space, tier, retention, memories, tokens)
+    VALUES (new.space, new.tier, new.retention, 1, new.tokens)
+    ON CONFLICT (space, tier, retention)
+    DO UPDATE SET memories = memories + 1, tokens = tokens + excluded.tokens;
+END;
+
+CREATE TRIGGER memories_counted_over AFTER UPDATE OF space, tier, retention, tokens ON memories BEGIN
+    UPDATE counters SET memories = memories - 1, tokens = tokens - old.tokens
+    WHERE space = old.space AND tier = old.tier AND retention = old.retention;
+    INSERT INTO counters (space, tier, retention, memories, tokens)
+    VALUES (new.space, new.tier, new.retention, 1, new.tokens)
+    ON CONFLICT (space, tier, retention)
+    DO UPDATE SET memories = memories + 1, tokens = tokens + excluded.tokens;
+END;

@@ -1,0 +1,64 @@
+"""Checkpoints: consistent copies of a store, and new stores made of them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+from contextlib import closing, suppress
+from pathlib import Path
+
+from thermocline.errors import InvalidInput, NotFound, StoreUnavailable
+from thermocline.storage.sqlite.connect import mapped, require_openable
+from thermocline.storage.sqlite.migrate import require_ours
+from thermocline.storage.sqlite.statements import SQL
+
+__all__ = ["copy", "restore"]
+
+
+def copy(source: sqlite3.Connection, target: Path) -> None:
+    """Copy a store to a new file: whole, or not at all."""
+    _require_free(target)
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        with mapped(str(target)), closing(sqlite3.connect(partial)) as connection:
+            source.backup(connection)
+            connection.execute("PRAGMA journal_mode = DELETE")
+        _publish(partial, target)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def restore(checkpoint: Path, into: Path) -> None:
+    """Make a new store out of a checkpoint; it gets an identity of its own."""
+    if not checkpoint.is_file():
+        raise NotFound(f"there is no checkpoint {checkpoint}")
+    require_openable(str(checkpoint))
+    require_ours(str(checkpoint))
+    uri = f"{checkpoint.absolute().as_uri()}?mode=ro"
+    with mapped(str(checkpoint)), closing(sqlite3.connect(uri, uri=True)) as source:
+        copy(source, into)
+    with mapped(str(into)), closing(sqlite3.connect(into)) as connection:
+        # Caches beside the store carry its identity; a copy must not find the original's.
+        connection.execute(SQL["meta_set"], {"key": "store", "value": uuid.uuid4().hex})
+        connection.commit()
+
+
+def _require_free(target: Path) -> None:
+    if target.exists():
+        raise InvalidInput(f"{target} already exists: choose a new file")
+    if not target.parent.is_dir():
+        raise StoreUnavailable(f"the folder {target.parent} does not exist: create it first")
+
+
+def _publish(partial: Path, target: Path) -> None:
+    """Give the finished copy its name, unless somebody else took it meanwhile."""
+    with partial.open("rb") as handle:
+        os.fsync(handle.fileno())
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise InvalidInput(f"{target} already exists: choose a new file") from None
+    except OSError:  # a file system without hard links
+        partial.replace(target)

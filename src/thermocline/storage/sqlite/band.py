@@ -1,0 +1,229 @@
+"""The vectors of one space and tier, in memory, ready to be searched.
+
+A small band keeps exact vectors and is one matrix product. A large one keeps 4-bit codes
+and returns candidates to be rescored with the exact vectors. A band knows neither SQL nor
+files of the store; `bands.py` fills it and keeps it true.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thermocline.storage.sqlite.keys import PART_BITS
+
+__all__ = ["Band", "CodedBand", "ExactBand", "coding_available"]
+
+Numbers = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+_CODE_BITS = 4
+_CALIBRATION_SAMPLE = 10_000
+#: How many changes a coded band collects before it repacks its codes (which costs a full pass).
+_MOST_FRESH = 4096
+_MOST_DEAD = 1024
+
+
+def coding_available() -> bool:
+    """Tell whether 4-bit codes can be used on this platform."""
+    try:
+        import turbovec  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class Band(Protocol):
+    """A set of (key, vector) that can be searched. Keys are memory << 20 | part."""
+
+    #: Whether the strengths it returns are exact.
+    exact: bool
+
+    def __len__(self) -> int: ...
+
+    def add(self, keys: Numbers, vectors: Vectors) -> None:
+        """Add vectors under new keys."""
+
+    def discard(self, no: int) -> None:
+        """Remove every vector of a memory, if there are any."""
+
+    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
+
+
+class ExactBand:
+    """A matrix with room to grow; removal moves the last row into the gap."""
+
+    exact = True
+
+    def __init__(self, dimensions: int) -> None:
+        self._matrix: Vectors = np.empty((0, dimensions), np.float32)
+        self._keys: Numbers = np.empty(0, np.int64)
+        self._row: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    @property
+    def keys(self) -> Numbers:
+        """The keys it holds, in the order of its rows."""
+        return self._keys[: len(self)]
+
+    @property
+    def vectors(self) -> Vectors:
+        """The vectors it holds, in the order of its rows."""
+        return self._matrix[: len(self)]
+
+    def add(self, keys: Numbers, vectors: Vectors) -> None:
+        """Add vectors under new keys."""
+        start, end = len(self), len(self) + len(keys)
+        if end > len(self._keys):
+            self._grow(max(end, 2 * len(self._keys)) if start else end)
+        self._matrix[start:end] = vectors
+        self._keys[start:end] = keys
+        self._row.update(zip(keys.tolist(), range(start, end), strict=True))
+
+    def _grow(self, rows: int) -> None:
+        matrix = np.empty((rows, self._matrix.shape[1]), np.float32)
+        matrix[: len(self)] = self.vectors
+        keys = np.zeros(rows, np.int64)
+        keys[: len(self)] = self.keys
+        self._matrix, self._keys = matrix, keys
+
+    def discard(self, no: int) -> None:
+        """Remove every vector of a memory, if there are any."""
+        key = no << PART_BITS
+        while (row := self._row.pop(key, None)) is not None:
+            last = len(self)
+            if row != last:
+                self._matrix[row] = self._matrix[last]
+                self._keys[row] = self._keys[last]
+                self._row[int(self._keys[row])] = row
+            key += 1
+
+    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
+        keys, vectors = self.keys, self.vectors
+        if allowed is not None:
+            rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed))
+            keys, vectors = keys[rows], vectors[rows]
+        return _best(keys, vectors @ query, limit)
+
+
+class CodedBand:
+    """4-bit codes of the vectors: an eighth of the memory, scanned in place.
+
+    Changing the codes costs a pass over all of them, so changes wait beside them: new vectors
+    in an exact band, removed memories in a set that searches skip.
+    """
+
+    exact = False
+
+    def __init__(self, index: Any, keys: Numbers, dimensions: int) -> None:  # noqa: ANN401 - turbovec has no types
+        self._index = index
+        self._keys = keys  # sorted
+        self._fresh = ExactBand(dimensions)
+        self._dead: set[int] = set()
+        #: How often the codes changed since they were made or loaded.
+        self.repacked = 0
+
+    @classmethod
+    def of(cls, keys: Numbers, vectors: Vectors) -> CodedBand:
+        """Return a band of the given vectors."""
+        import turbovec
+
+        index = turbovec.IdMapIndex(vectors.shape[1], _CODE_BITS)
+        stride = max(1, len(vectors) // _CALIBRATION_SAMPLE)
+        index.calibrate(np.ascontiguousarray(vectors[::stride]))
+        index.add_with_ids(np.ascontiguousarray(vectors), keys.astype(np.uint64))
+        return cls(index, np.sort(keys), vectors.shape[1])
+
+    @classmethod
+    def load(cls, path: str, keys: Numbers) -> CodedBand:
+        """Read a band that `save` wrote; raises ValueError or OSError when that is impossible."""
+        import turbovec
+
+        index = turbovec.IdMapIndex.load(path)
+        if len(index) != len(keys):
+            raise ValueError(f"{path} holds {len(index)} vectors instead of {len(keys)}")
+        return cls(index, keys, index.dim)
+
+    def save(self, path: str) -> Numbers:
+        """Write the codes to a file, at once or not at all, and return their keys."""
+        self._repack()
+        self._index.write(path, durable=False)
+        self.repacked = 0
+        return self._keys
+
+    def extend(self, keys: Numbers, vectors: Vectors) -> None:
+        """Add many vectors straight to the codes."""
+        self._index.add_with_ids(np.ascontiguousarray(vectors), keys.astype(np.uint64))
+        self._keys = np.sort(np.concatenate([self._keys, keys]))
+
+    def __len__(self) -> int:
+        return len(self._keys) + len(self._fresh)
+
+    def add(self, keys: Numbers, vectors: Vectors) -> None:
+        """Add vectors under new keys."""
+        if any(int(no) in self._dead for no in np.unique(keys >> PART_BITS)):
+            self._repack()
+        self._fresh.add(keys, vectors)
+        if len(self._fresh) > _MOST_FRESH:
+            self._repack()
+
+    def discard(self, no: int) -> None:
+        """Remove every vector of a memory, if there are any."""
+        self._fresh.discard(no)
+        low, high = np.searchsorted(self._keys, [no << PART_BITS, (no + 1) << PART_BITS])
+        if low < high:
+            self._dead.add(no)
+        if len(self._dead) > _MOST_DEAD:
+            self._repack()
+
+    def _repack(self) -> None:
+        """Let the codes catch up with what changed."""
+        if not self._dead and not len(self._fresh):
+            return
+        gone = np.isin(self._keys >> PART_BITS, np.fromiter(self._dead, np.int64))
+        for key in self._keys[gone].tolist():
+            self._index.remove(key)
+        if len(self._fresh):
+            self._index.add_with_ids(self._fresh.vectors.copy(), self._fresh.keys.astype(np.uint64))
+        self._keys = np.sort(np.concatenate([self._keys[~gone], self._fresh.keys]))
+        self._fresh = ExactBand(self._fresh.vectors.shape[1])
+        self._dead.clear()
+        self.repacked += 1
+
+    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
+        keys, strengths = self._search_codes(query, limit + len(self._dead), allowed)
+        if self._dead:
+            alive = ~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))
+            keys, strengths = keys[alive], strengths[alive]
+        fresh_keys, fresh_strengths = self._fresh.search(query, limit, allowed)
+        return _best(np.concatenate([keys, fresh_keys]), np.concatenate([strengths, fresh_strengths]), limit)
+
+    def _search_codes(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+        options: dict[str, Any] = {}
+        limit = min(limit, len(self._keys))
+        if allowed is not None:
+            listed = self._keys[np.isin(self._keys >> PART_BITS, allowed)]
+            limit = min(limit, len(listed))
+            options["allowlist"] = listed.astype(np.uint64)
+        if not limit:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        strengths, keys = self._index.search(query[np.newaxis, :], limit, **options)
+        return keys[0].astype(np.int64), strengths[0].astype(np.float32)
+
+
+def _best(keys: Numbers, strengths: Vectors, limit: int) -> tuple[Numbers, Vectors]:
+    """Return the strongest, newest first among equals."""
+    rows = np.arange(len(strengths))
+    if limit < len(strengths):
+        # Everything as strong as the last that fits takes part, so that ties do not depend on row order.
+        threshold = np.partition(strengths, -limit)[-limit]
+        rows = np.flatnonzero(strengths >= threshold)
+    order = rows[np.lexsort((-keys[rows], -strengths[rows]))[:limit]]
+    return keys[order], strengths[order]

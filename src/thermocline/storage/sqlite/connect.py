@@ -1,0 +1,209 @@
+"""Connections to one SQLite file: a single writer, a pool of readers, one border for errors."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from thermocline.errors import (
+    NotAStore,
+    StoreBusy,
+    StoreClosed,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+from thermocline.settings import Settings
+
+__all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
+
+#: The path of a store that lives only as long as its process.
+MEMORY = ":memory:"
+
+_HEADER = b"SQLite format 3\x00"
+#: Five vectors of 384 dimensions fit one page; the default of 4096 would waste a quarter.
+_PAGE_SIZE = 8192
+_CACHE_KIB = 16_384
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_SHUT = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
+
+
+@contextmanager
+def mapped(name: str) -> Iterator[None]:
+    """Turn SQLite's errors into ours, each with what can be done about it."""
+    try:
+        yield
+    except sqlite3.Error as exc:
+        raise _translated(exc, name) from exc
+
+
+def _translated(exc: sqlite3.Error, name: str) -> StoreError:
+    code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    if code in _BUSY:
+        return StoreBusy(f"{name} is held by another writer: try again, or raise the setting busy_timeout_ms")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(f"no space left for {name}: free some; the change was rolled back")
+    if code == sqlite3.SQLITE_NOTADB:
+        return NotAStore(f"{name} is not a Thermocline store; it was left as it is: choose another path")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint with thermocline.restore(...)")
+    if code in _SHUT:
+        return StoreUnavailable(
+            f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
+        )
+    if isinstance(exc, sqlite3.ProgrammingError) and "closed" in str(exc):
+        return StoreClosed(f"{name} is closed: open it again")
+    return StoreError(f"SQLite could not use {name}: {exc}")
+
+
+class Connections:
+    """Every connection to one file. A transaction holds the writer; reads never wait for it."""
+
+    def __init__(self, path: str, settings: Settings) -> None:
+        self.name = path
+        self._settings = settings
+        self._closed = False
+        self._idle: list[sqlite3.Connection] = []
+        self._pool = threading.Lock()
+        self._writing = threading.RLock()
+        with mapped(path):
+            self._writer = self._connect(settings.synchronous)
+            self._logger = self._writer if path == MEMORY else self._connect("normal", busy_timeout_ms=0)
+
+    def _connect(self, synchronous: str, busy_timeout_ms: int | None = None) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.name, isolation_level=None, check_same_thread=False, cached_statements=256)
+        try:
+            self._configure(connection, synchronous, busy_timeout_ms)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _configure(self, connection: sqlite3.Connection, synchronous: str, busy_timeout_ms: int | None) -> None:
+        wait = self._settings.busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
+        connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+        connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+        self._enter_wal(connection)
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(f"PRAGMA busy_timeout = {wait}")
+
+    def _enter_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch to write-ahead logging; SQLite does not wait by itself when others open at once."""
+        deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as exc:
+                if exc.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection whose statements all see one state of the store."""
+        if self.name == MEMORY:
+            with self._writing, mapped(self.name):
+                self._require_open()
+                yield self._writer
+            return
+        with mapped(self.name):
+            connection = self._borrow()
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                self._give_back(connection)
+
+    def _borrow(self) -> sqlite3.Connection:
+        with self._pool:
+            self._require_open()
+            if self._idle:
+                return self._idle.pop()
+        return self._connect("normal")
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+        with self._pool:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Hold the writer for one transaction; an exception takes everything back."""
+        with self._writing, mapped(self.name):
+            self._require_open()
+            with _transaction(self._writer):
+                yield self._writer
+
+    @contextmanager
+    def logging(self) -> Iterator[sqlite3.Connection]:
+        """Write without waiting, neither for the disk nor for others; raises StoreBusy at once."""
+        with self._writing, mapped(self.name):
+            self._require_open()
+            with _transaction(self._logger):
+                yield self._logger
+
+    def truncate_log(self) -> None:
+        """Move the write-ahead log into the file and empty it, as far as readers allow."""
+        with self._writing, mapped(self.name):
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Close every connection that is not lent; the others close when they come back."""
+        with self._writing, self._pool:
+            if self._closed:
+                return
+            self._closed = True
+            for connection in {id(each): each for each in (*self._idle, self._logger, self._writer)}.values():
+                connection.close()
+            self._idle.clear()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreClosed(f"{self.name} is closed: open it again")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        raise
+
+
+def require_openable(path: str) -> None:
+    """Refuse what SQLite would report in riddles: a missing folder, a folder, a foreign file."""
+    if path == MEMORY:
+        return
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise StoreUnavailable(f"{path} is a folder: name a file in it, such as {file / 'agent.db'}")
+        if not file.parent.is_dir():
+            raise StoreUnavailable(f"the folder {file.parent} does not exist: create it first")
+        if file.exists() and file.stat().st_size:
+            with file.open("rb") as handle:
+                if handle.read(len(_HEADER)) != _HEADER:
+                    raise NotAStore(f"{path} is not a Thermocline store; it was left as it is: choose another path")
+    except OSError as exc:
+        raise StoreUnavailable(f"cannot open {path}: {exc.strerror or exc}") from exc

@@ -1,0 +1,75 @@
+"""From any older schema to this one: numbered steps, each in one transaction with its record."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from thermocline.errors import NotAStore, SchemaTooNew
+from thermocline.storage import queries
+from thermocline.storage.sqlite.connect import MEMORY, Connections, mapped
+
+__all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
+
+#: Marks the file as ours ("thmc").
+_APPLICATION_ID = 0x74686D63
+#: The schema this code reads and writes.
+SCHEMA_VERSION = len(queries.migrations("sqlite"))
+
+
+def require_ours(path: str) -> None:
+    """Look at an existing file without changing a byte of it; raise unless it is ours or empty."""
+    if path == MEMORY or not Path(path).exists() or not Path(path).stat().st_size:
+        return
+    with mapped(path), closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        _version(connection, path)
+
+
+def migrate(connections: Connections) -> None:
+    """Bring the store to the current schema; several processes may try at once."""
+    while True:
+        with connections.reading() as connection:
+            version = _version(connection, connections.name)
+        if version == SCHEMA_VERSION:
+            return
+        with connections.writing() as connection:
+            version = _version(connection, connections.name)
+            if version < SCHEMA_VERSION:
+                _step(connection, version)
+
+
+def _version(connection: sqlite3.Connection, name: str) -> int:
+    """Return the schema version of the store, 0 for an empty file."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != _APPLICATION_ID and (tables or application or version):
+        raise NotAStore(f"{name} is a database of another program; it was left as it is: choose another path")
+    if version > SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"{name} has schema {version} and this Thermocline knows {SCHEMA_VERSION}: "
+            "upgrade with pip install --upgrade thermocline"
+        )
+    return int(version)
+
+
+def _step(connection: sqlite3.Connection, version: int) -> None:
+    for statement in _statements(queries.migrations("sqlite")[version]):
+        connection.execute(statement)
+    if version == 0:
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        connection.execute("INSERT INTO meta (key, value) VALUES ('store', ?)", (uuid.uuid4().hex,))
+    connection.execute(f"PRAGMA user_version = {version + 1}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script at the semicolons that end statements, not at those inside triggers."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""

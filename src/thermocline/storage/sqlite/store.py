@@ -1,0 +1,359 @@
+"""A store in one SQLite file, or in memory."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thermocline.clock import to_micros
+from thermocline.errors import StoreBusy
+from thermocline.model import Event, Priority, Problem, Retention, Scope, Tier, TierCount
+from thermocline.settings import Settings
+from thermocline.storage.rows import event_of, record_of, scope_of, scope_row
+from thermocline.storage.sqlite.backup import copy
+from thermocline.storage.sqlite.bands import Bands, Place, decoded
+from thermocline.storage.sqlite.check import check, check_text_structure
+from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
+from thermocline.storage.sqlite.keys import MEMORY_MASK, text_ranges, vector_base, vector_range
+from thermocline.storage.sqlite.migrate import migrate, require_ours
+from thermocline.storage.sqlite.statements import SQL
+from thermocline.storage.sqlite.textindex import match_expression, rebuild_if_outdated
+from thermocline.storage.sqlite.writing import SqliteWriting
+from thermocline.storage.store import (
+    Candidate,
+    Counts,
+    Filter,
+    Find,
+    Found,
+    Identity,
+    RecallEntry,
+    Record,
+)
+
+__all__ = ["SqliteStore"]
+
+Vectors = NDArray[np.float32]
+
+_TIERS = tuple(Tier)
+_PRIORITIES = tuple(Priority)
+_RETENTIONS = tuple(Retention)
+#: How many recalls wait to be logged while another process writes.
+_MOST_WAITING = 1000
+
+
+class SqliteStore:
+    """Rows, words and vectors in one file; several processes may use it at once."""
+
+    def __init__(self, path: str, settings: Settings) -> None:
+        require_openable(path)
+        require_ours(path)
+        self.name = path
+        self._connections = Connections(path, settings)
+        self._scopes: dict[int, Scope] = {}
+        self._waiting: deque[tuple[RecallEntry, bool]] = deque(maxlen=_MOST_WAITING)
+        try:
+            migrate(self._connections)
+            rebuild_if_outdated(self._connections)
+            store = str(self._note("store"))
+        except BaseException:
+            self._connections.close()
+            raise
+        folder = None if path == MEMORY else Path(f"{path}-vectors")
+        self._bands = Bands(store, folder, settings.exact_band_limit)
+
+    # Reading
+
+    def spaces(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces whose memories a scope can see."""
+        return tuple(space for (space,) in self._rows("spaces_visible", **scope_row(scope)))
+
+    def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
+        """Return a memory that lies in one of the spaces."""
+        records = self._records("memory_by_id", id=memory_id)
+        return next((record for record in records if record.space in spaces), None)
+
+    def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
+        """Return a page of memories, newest first."""
+        return self._records(
+            "find",
+            spaces=json.dumps(spaces),
+            before=MEMORY_MASK if find.before is None else find.before,
+            retention=find.retention.rank,
+            tier=None if find.tier is None else find.tier.rank,
+            priority=None if find.priority is None else find.priority.rank,
+            kind=find.kind,
+            tags=None if find.tags is None else json.dumps(find.tags),
+            expired=find.retention is not Retention.ACTIVE,
+            now=to_micros(find.now),
+            limit=find.limit,
+        )
+
+    def records(self, nos: Sequence[int]) -> dict[int, Record]:
+        """Return whole memories by number."""
+        return {record.no: record for record in self._records("memories_of", nos=json.dumps(nos))}
+
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+        return self._records("pinned", spaces=json.dumps(spaces), now=to_micros(now))
+
+    def candidates(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
+    ) -> dict[int, Candidate]:
+        """Return those of the memories that may be shown: the last wall behind both legs."""
+        with self._connections.reading() as connection:
+            return _shown(connection, spaces, tiers, nos, where)
+
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> list[Found]:
+        """Return the best keyword matches, strongest first."""
+        match = match_expression(words)
+        if not match:
+            return []
+        found: list[Found] = []
+        with self._connections.reading() as connection:
+            expired = len(_expired(connection, spaces, where.now))
+            for table, span in text_ranges(spaces, tiers):
+                wanted = limit + expired
+                while True:
+                    rows = connection.execute(
+                        SQL[f"{table}_search"], {"match": match, "limit": wanted, **span._asdict()}
+                    ).fetchall()
+                    page = [Found(rowid & MEMORY_MASK, strength) for rowid, strength in rows]
+                    shown = _shown(connection, spaces, tiers, [no for no, _ in page], where)
+                    kept = [each for each in page if each.no in shown]
+                    if len(kept) >= limit or len(rows) < wanted:
+                        break
+                    wanted *= 4
+                found += kept
+        return sorted(found, key=lambda each: (-each.strength, -each.no))[:limit]
+
+    def search_vector(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
+    ) -> list[Found]:
+        """Return the memories with the nearest vectors, nearest first."""
+        places = [Place(space, tier) for space in spaces for tier in tiers]
+        with self._connections.reading() as connection:
+            identity = _identity(connection)
+            if identity is None:
+                return []
+            expired = set(_expired(connection, spaces, where.now))
+            found = self._bands.search(connection, identity, places, vector, limit + len(expired), where)
+        return [each for each in found if each.no not in expired][:limit]
+
+    def events(self, record: Record) -> list[Event]:
+        """Return the history of one memory, oldest first."""
+        return [event_of(row) for row in self._rows("events_of", no=record.no)]
+
+    def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
+        """Return one event of a memory in one of the spaces, and that memory as it is now."""
+        rows = self._rows("event_get", seq=seq)
+        if not rows or rows[0][9] not in spaces:
+            return None
+        (record,) = self._records("memory_by_no", no=rows[0][8])
+        return event_of(rows[0]), record
+
+    def counts(self, spaces: Sequence[int]) -> Counts:
+        """Return how much some spaces hold."""
+        tiers = {tier: TierCount() for tier in Tier}
+        retention = dict.fromkeys(Retention, 0)
+        for tier, kept, memories, tokens in self._rows("counts", spaces=json.dumps(spaces)):
+            retention[_RETENTIONS[kept]] += memories
+            if kept == 0:
+                tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+        ((pending,),) = self._rows("pending_in", spaces=json.dumps(spaces))
+        return Counts(tiers=tiers, retention=retention, pending=pending)
+
+    def seq(self) -> int:
+        """Return the sequence number of the newest event."""
+        return int(self._rows("event_last")[0][0])
+
+    def size(self) -> int:
+        """Return the bytes the store takes, without the log of what is not checkpointed yet."""
+        with self._connections.reading() as connection:
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        return int(pages * page_size)
+
+    # Writing
+
+    @contextmanager
+    def write(self) -> Iterator[SqliteWriting]:
+        """Begin a transaction."""
+        with self._connections.writing() as connection:
+            writing = SqliteWriting(connection, lambda space: self._scope(connection, space))
+            yield writing
+        if writing.purged:
+            self._erase_traces()
+
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall and, if `keep`, log it; never waits for other writers."""
+        self._waiting.append((entry, keep))
+        self._log_waiting()
+
+    def _log_waiting(self) -> None:
+        """Write what waits, unless another process is writing: then the next recall tries again."""
+        with suppress(StoreBusy), self._connections.logging() as connection:
+            waiting = list(self._waiting)
+            for entry, keep in waiting:
+                now = to_micros(entry.at)
+                connection.executemany(SQL["memory_touch"], [{"no": no, "now": now} for no in entry.touched])
+                if keep:
+                    connection.execute(SQL["recall_add"], _recall_row(entry))
+            self._waiting.clear()
+
+    # Embedders and their vectors
+
+    def identity(self) -> Identity | None:
+        """Return the embedder whose vectors serve searches, if there is one."""
+        with self._connections.reading() as connection:
+            return _identity(connection)
+
+    def adopt(self, name: str, dimensions: int) -> Identity:
+        """Give an embedder a number; the first one serves at once."""
+        with self._connections.writing() as connection:
+            (number,) = connection.execute(SQL["embedder_put"], {"name": name, "dimensions": dimensions}).fetchone()
+            if _identity(connection) is None:
+                connection.execute(SQL["meta_set"], {"key": "embedder", "value": str(number)})
+        return Identity(number=number, name=name, dimensions=dimensions)
+
+    def cached(self, digest: str) -> Vectors | None:
+        """Return the serving vectors already made for the same content."""
+        with self._connections.reading() as connection:
+            identity = _identity(connection)
+            row = connection.execute(SQL["vectors_by_digest"], {"digest": bytes.fromhex(digest)}).fetchone()
+            if identity is None or row is None:
+                return None
+            rows = connection.execute(
+                SQL["vectors_between"], vector_range(identity.number, row[0])._asdict()
+            ).fetchall()
+        return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
+
+    def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
+        """Return (number, content) of memories an embedder has not seen yet."""
+        return self._rows("vectors_missing", base=vector_base(number), after=after, limit=limit)
+
+    def count_without_vectors(self, number: int) -> int:
+        """Return how many memories an embedder has not seen yet."""
+        return int(self._rows("vectors_missing_count", base=vector_base(number))[0][0])
+
+    def sample_vectors(self, limit: int) -> Vectors | None:
+        """Return some of the serving vectors, the same ones every time."""
+        identity = self.identity()
+        if identity is None:
+            return None
+        base = vector_base(identity.number)
+        rows = self._rows("vectors_sample", low=base, high=vector_base(identity.number + 1) - 1, limit=limit)
+        return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
+
+    # Upkeep
+
+    def check(self) -> list[Problem]:
+        """Compare everything with everything else and say what does not agree."""
+        with self._connections.reading() as connection:
+            problems = check(connection, _identity(connection))
+        with self._connections.writing() as connection:
+            return problems + check_text_structure(connection)
+
+    def checkpoint(self, path: Path) -> None:
+        """Write a consistent copy while others go on working."""
+        with self._connections.reading() as connection:
+            copy(connection, path)
+
+    def close(self) -> None:
+        """Give up all connections; calling it twice is harmless."""
+        with suppress(StoreBusy):
+            if self._waiting:
+                self._log_waiting()
+        self._bands.close()
+        self._connections.close()
+
+    def _erase_traces(self) -> None:
+        """After a purge: rewrite the text indexes and empty the log, so that no copy is left."""
+        self._bands.forget_files()
+        with self._connections.writing() as connection:
+            connection.execute(SQL["text_live_optimize"])
+            connection.execute(SQL["text_cold_optimize"])
+        self._connections.truncate_log()
+
+    # Small steps
+
+    def _rows(self, name: str, **values: object) -> list[Any]:
+        with self._connections.reading() as connection:
+            return connection.execute(SQL[name], values).fetchall()
+
+    def _records(self, name: str, **values: object) -> list[Record]:
+        with self._connections.reading() as connection:
+            rows = connection.execute(SQL[name], values).fetchall()
+            return [record_of(row, self._scope(connection, row[2])) for row in rows]
+
+    def _scope(self, connection: sqlite3.Connection, space: int) -> Scope:
+        """Return the scope behind a number; the two never change, so they are kept."""
+        scope = self._scopes.get(space)
+        if scope is None:
+            scope = scope_of(connection.execute(SQL["space_scope"], {"space": space}).fetchone())
+            self._scopes[space] = scope
+        return scope
+
+    def _note(self, key: str) -> str | None:
+        rows = self._rows("meta_get", key=key)
+        return rows[0][0] if rows else None
+
+
+def _shown(
+    connection: sqlite3.Connection, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
+) -> dict[int, Candidate]:
+    """Return those of the memories that scope, tier, retention, expiry and the filter let through."""
+    now = to_micros(where.now)
+    found: dict[int, Candidate] = {}
+    for row in connection.execute(SQL["candidates"], {"nos": json.dumps(nos)}):
+        no, space, tier, priority, retention, kind, created_at, accessed_at, expires_at, access_count = row
+        if retention or space not in spaces or (expires_at is not None and expires_at <= now):
+            continue
+        if _TIERS[tier] not in tiers or (where.kinds is not None and kind not in where.kinds):
+            continue
+        found[no] = Candidate(
+            no, space, _TIERS[tier], _PRIORITIES[priority], kind, created_at, accessed_at, access_count
+        )
+    if where.tags is not None and found:
+        tagged = connection.execute(
+            SQL["tagged"], {"tags": json.dumps(where.tags), "nos": json.dumps(list(found))}
+        ).fetchall()
+        found = {no: found[no] for (no,) in tagged}
+    return found
+
+
+def _expired(connection: sqlite3.Connection, spaces: Sequence[int], now: datetime) -> list[int]:
+    values = {"now": to_micros(now), "spaces": json.dumps(spaces)}
+    return [no for (no,) in connection.execute(SQL["expired"], values)]
+
+
+def _identity(connection: sqlite3.Connection) -> Identity | None:
+    row = connection.execute(SQL["meta_get"], {"key": "embedder"}).fetchone()
+    if row is None:
+        return None
+    name, dimensions = connection.execute(SQL["embedder_by_number"], {"number": int(row[0])}).fetchone()
+    return Identity(number=int(row[0]), name=name, dimensions=dimensions)
+
+
+def _recall_row(entry: RecallEntry) -> dict[str, object]:
+    return {
+        "at": to_micros(entry.at),
+        "space": entry.space,
+        "query": entry.query,
+        "tiers": " ".join(entry.tiers),
+        "micros": entry.micros,
+        "candidates": json.dumps([[no, round(score, 4)] for no, score in entry.candidates], separators=(",", ":")),
+        "returned": json.dumps(list(entry.returned)),
+        "promoted": json.dumps(list(entry.promoted)),
+        "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
+    }

@@ -1,0 +1,244 @@
+"""One transaction on a SQLite store: the only code that changes memories.
+
+Everything that is derived from a memory (its words in a text index, its tags, its vectors) is
+changed here together with its row and its event, so that they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thermocline.clock import to_micros
+from thermocline.model import Memory, Priority, Retention, Scope, Tier
+from thermocline.storage.rows import (
+    changes_between,
+    created_changes,
+    event_of,
+    record_of,
+    redacted,
+    row_of,
+    scope_row,
+)
+from thermocline.storage.sqlite.keys import text_key, vector_base, vector_range
+from thermocline.storage.sqlite.statements import SQL
+from thermocline.storage.store import Cause, Record
+from thermocline.text.words import words
+
+__all__ = ["SqliteWriting", "indexed_words"]
+
+Vectors = NDArray[np.float32]
+
+
+def indexed_words(content: str, tags: Iterable[str]) -> str:
+    """Return what the text index stores of a memory: the words of its content and tags."""
+    return " ".join((*words(content), *words(" ".join(tags))))
+
+
+class SqliteWriting:
+    """The verbs of one transaction; `scope_of` names the scope behind a space."""
+
+    def __init__(self, connection: sqlite3.Connection, scope_of: Callable[[int], Scope]) -> None:
+        self._connection = connection
+        self._scope_of = scope_of
+        self._seq = int(self._one("event_last"))
+        self._last_no = int(self._one("memory_last_no"))
+        self._serving = int(self._value("meta_get", key="embedder") or 0)
+        #: Whether something was purged, so that the store cleans up behind the transaction.
+        self.purged = False
+
+    # Reading inside the transaction
+
+    def space(self, scope: Scope) -> int:
+        """Return the number of a scope, giving it one when it is new."""
+        row = scope_row(scope)
+        found = self._value("space_find", **row)
+        return int(found if found is not None else self._one("space_add", **row))
+
+    def get(self, memory_id: str) -> Record | None:
+        """Return a memory by its id, whoever's it is."""
+        return self._record("memory_by_id", id=memory_id)
+
+    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
+        """Return the visible memory of a space that says the same."""
+        return self._record(
+            "memory_duplicate", space=space, digest=bytes.fromhex(digest), kind=kind, now=to_micros(now)
+        )
+
+    def count_priority(self, space: int, priority: Priority, now: datetime) -> int:
+        """Return how many visible memories of a space hold a priority."""
+        return int(self._one("memory_count_of_priority", space=space, priority=priority.rank, now=to_micros(now)))
+
+    def oldest_of_priority(self, space: int, priority: Priority, now: datetime) -> Record | None:
+        """Return the first memory of a space that holds a priority."""
+        return self._record("memory_oldest_of_priority", space=space, priority=priority.rank, now=to_micros(now))
+
+    # Changing
+
+    def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
+        """Store a new memory with its vectors (None = to be made later) and its event."""
+        self._last_no += 1
+        self._seq += 1
+        parts = 0 if vectors is None or not self._serving else len(vectors)
+        record = Record(self._last_no, space, replace(memory, version=self._seq), parts)
+        self._run("memory_add", **row_of(record))
+        self._add_tags(record)
+        self._index(record)
+        if parts and vectors is not None:
+            self._store_vectors(self._serving, record.no, vectors)
+        self._append(record.no, cause, created_changes(memory))
+        return record
+
+    def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
+        """Store a changed memory and its event; nothing happens when nothing differs."""
+        before = record.memory
+        changes = changes_between(before, after)
+        if not changes:
+            return record
+        self._seq += 1
+        changed = Record(record.no, self.space(after.scope), _dated(before, after, self._seq, cause.at), record.parts)
+        if "content" in changes:
+            changed = self._replace_vectors(changed, vectors)
+        self._run("memory_set", **row_of(changed))
+        if "tags" in changes:
+            self._run("tags_drop", no=record.no)
+            self._add_tags(changed)
+        if _text_row(record) != _text_row(changed) or "content" in changes or "tags" in changes:
+            self._unindex(record)
+            self._index(changed)
+        self._append(record.no, cause, changes)
+        return changed
+
+    def purge(self, record: Record, cause: Cause) -> Record:
+        """Erase content, vectors, words and everything the ledger quotes; the events stay."""
+        bare = replace(record.memory, content="", tags=(), metadata={}, source="", retention=Retention.PURGED, tokens=0)
+        purged = self.change(record, bare, cause)
+        for row in self._connection.execute(SQL["events_of"], {"no": record.no}).fetchall():
+            event = event_of(row)
+            self._run("events_rewrite", seq=event.seq, changes=_json(redacted(event.changes)))
+        for (number,) in self._connection.execute(SQL["embedders_all"]).fetchall():
+            self._run("vectors_drop", **vector_range(number, record.no)._asdict())
+        self._run("memory_parts", no=record.no, parts=0)
+        self.purged = True
+        return purged
+
+    def touch(self, nos: Iterable[int], now: datetime) -> None:
+        """Count a use of each memory."""
+        moment = to_micros(now)
+        self._connection.executemany(SQL["memory_touch"], [{"no": no, "now": moment} for no in nos])
+
+    def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
+        """Store the vectors that an embedder made of a content, unless it has changed since."""
+        record = self._record("memory_by_no", no=no)
+        if record is None or record.memory.content != content or not content:
+            return
+        self._run("vectors_drop", **vector_range(number, no)._asdict())
+        self._store_vectors(number, no, vectors)
+        if number == self._serving:
+            self._run("memory_parts", no=no, parts=len(vectors))
+            self._seq += 1
+            self._append(no, cause, {})
+
+    def serve(self, number: int) -> bool:
+        """Let an embedder's vectors serve searches and drop all others, if none is missing."""
+        if self._one("vectors_missing_count", base=vector_base(number)):
+            return False
+        self._run("meta_set", key="embedder", value=str(number))
+        if number != self._serving:
+            self._serving = number
+            for (other,) in self._connection.execute(SQL["embedders_all"]).fetchall():
+                if other != number:
+                    self._run("vectors_drop", low=vector_base(other), high=vector_base(other + 1) - 1)
+            self._run("parts_recount", base=vector_base(number))
+        return True
+
+    # Small steps
+
+    def _replace_vectors(self, record: Record, vectors: Vectors | None) -> Record:
+        self._run("vectors_drop", **vector_range(self._serving, record.no)._asdict())
+        if vectors is None or not self._serving:
+            return replace(record, parts=0)
+        self._store_vectors(self._serving, record.no, vectors)
+        return replace(record, parts=len(vectors))
+
+    def _store_vectors(self, number: int, no: int, vectors: Vectors) -> None:
+        low = vector_range(number, no).low
+        rows = [(low + part, vector.astype("<f4").tobytes()) for part, vector in enumerate(vectors)]
+        self._connection.executemany(SQL["vector_add"], [{"key": key, "vector": blob} for key, blob in rows])
+
+    def _add_tags(self, record: Record) -> None:
+        if record.memory.tags:
+            rows = [{"tag": tag, "no": record.no} for tag in record.memory.tags]
+            self._connection.executemany(SQL["tag_add"], rows)
+
+    def _index(self, record: Record) -> None:
+        place = _text_row(record)
+        if place is not None:
+            table, rowid = place
+            text = indexed_words(record.memory.content, record.memory.tags)
+            self._run(f"{table}_add", rowid=rowid, words=text)
+
+    def _unindex(self, record: Record) -> None:
+        place = _text_row(record)
+        if place is not None:
+            table, rowid = place
+            self._run(f"{table}_drop", rowid=rowid)
+
+    def _append(self, no: int, cause: Cause, changes: Mapping[str, tuple[Any, Any]]) -> None:
+        self._run(
+            "event_add",
+            seq=self._seq,
+            at=to_micros(cause.at),
+            no=no,
+            action=cause.action,
+            actor=cause.actor,
+            rule=cause.rule,
+            why=cause.why,
+            changes=_json(changes),
+        )
+
+    def _record(self, name: str, **values: object) -> Record | None:
+        row = self._connection.execute(SQL[name], values).fetchone()
+        return None if row is None else record_of(row, self._scope_of(row[2]))
+
+    def _run(self, name: str, **values: object) -> None:
+        self._connection.execute(SQL[name], values)
+
+    def _value(self, name: str, **values: object) -> Any:  # noqa: ANN401
+        row = self._connection.execute(SQL[name], values).fetchone()
+        return None if row is None else row[0]
+
+    def _one(self, name: str, **values: object) -> Any:  # noqa: ANN401
+        return self._connection.execute(SQL[name], values).fetchone()[0]
+
+
+def _text_row(record: Record) -> tuple[str, int] | None:
+    """Return (table, rowid) of a memory's words; None when it must not be found."""
+    memory = record.memory
+    if memory.retention is not Retention.ACTIVE:
+        return None
+    table = "text_cold" if memory.tier is Tier.COLD else "text_live"
+    return table, text_key(record.space, memory.tier, record.no)
+
+
+def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
+    """Return the memory with the times and the version that follow from its changes."""
+    written = ("content", "kind", "tags", "metadata", "source")
+    return replace(
+        after,
+        version=seq,
+        updated_at=now if any(getattr(before, name) != getattr(after, name) for name in written) else before.updated_at,
+        tier_since=now if before.tier is not after.tier else before.tier_since,
+        retention_since=now if before.retention is not after.retention else before.retention_since,
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

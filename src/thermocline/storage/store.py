@@ -1,0 +1,270 @@
+"""What a store is: the contract that SQLite fulfils and that any other database must.
+
+A store keeps rows and finds them; it decides nothing. Every read takes the visible spaces,
+so the scope is applied inside the index and never after it. Every change goes through
+`Writing`, which appends the ledger's event in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from thermocline.model import Event, Memory, Priority, Problem, Retention, Scope, Tier, TierCount
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+__all__ = [
+    "Candidate",
+    "Cause",
+    "Counts",
+    "Filter",
+    "Find",
+    "Found",
+    "Identity",
+    "RecallEntry",
+    "Record",
+    "Store",
+    "Writing",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A memory as it is stored: with its number and that of its space."""
+
+    no: int
+    space: int
+    memory: Memory
+    #: Vectors under the embedder in use; 0 = still to be made.
+    parts: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cause:
+    """Why something changes: the part of an event that the store cannot know."""
+
+    action: str
+    at: datetime
+    actor: str = "agent"
+    rule: str = "explicit"
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filter:
+    """What a search may return, beside its spaces and tiers."""
+
+    now: datetime
+    kinds: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+
+    @property
+    def selective(self) -> bool:
+        """Whether anything but time is filtered."""
+        return self.kinds is not None or self.tags is not None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Find:
+    """A listing: filters, and where the page begins."""
+
+    now: datetime
+    tier: Tier | None = None
+    priority: Priority | None = None
+    retention: Retention = Retention.ACTIVE
+    kind: str | None = None
+    tags: tuple[str, ...] | None = None
+    limit: int = 100
+    #: Only memories with a smaller number than this.
+    before: int | None = None
+
+
+class Found(NamedTuple):
+    """What a leg of the search says about one memory."""
+
+    no: int
+    #: Cosine for the vector leg, BM25 for the text leg; higher is better.
+    strength: float
+
+
+class Candidate(NamedTuple):
+    """What ranking needs to know of a memory; times in microseconds."""
+
+    no: int
+    space: int
+    tier: Tier
+    priority: Priority
+    kind: str
+    created_at: int
+    accessed_at: int | None
+    access_count: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecallEntry:
+    """What was asked and what came of it, for the log of recalls."""
+
+    at: datetime
+    space: int | None
+    query: str
+    tiers: tuple[Tier, ...]
+    micros: int
+    #: (memory number, score), best first.
+    candidates: Sequence[tuple[int, float]]
+    returned: Sequence[int]
+    promoted: Sequence[int] = ()
+    degraded: Sequence[str] = ()
+    #: Memories whose use is counted.
+    touched: Sequence[int] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counts:
+    """How much some spaces hold."""
+
+    tiers: dict[Tier, TierCount] = field(default_factory=dict)
+    retention: dict[Retention, int] = field(default_factory=dict)
+    pending: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Identity:
+    """The embedder whose vectors serve searches."""
+
+    number: int
+    name: str
+    dimensions: int
+
+
+class Writing(Protocol):
+    """One transaction. Leaving it normally commits; an exception takes everything back."""
+
+    def space(self, scope: Scope) -> int:
+        """Return the number of a scope, giving it one when it is new."""
+
+    def get(self, memory_id: str) -> Record | None:
+        """Return a memory by its id, whoever's it is."""
+
+    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
+        """Return the visible memory of a space that says the same."""
+
+    def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
+        """Store a new memory with its vectors (None = to be made later) and its event."""
+
+    def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
+        """Store a changed memory and its event; nothing happens when nothing differs.
+
+        `vectors` belong to a new content; without them it waits for its vectors.
+        """
+
+    def purge(self, record: Record, cause: Cause) -> Record:
+        """Erase content, vectors, words and everything the ledger quotes; the events stay."""
+
+    def touch(self, nos: Iterable[int], now: datetime) -> None:
+        """Count a use of each memory."""
+
+    def count_priority(self, space: int, priority: Priority, now: datetime) -> int:
+        """Return how many visible memories of a space hold a priority."""
+
+    def oldest_of_priority(self, space: int, priority: Priority, now: datetime) -> Record | None:
+        """Return the first memory of a space that holds a priority."""
+
+    def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
+        """Store the vectors that an embedder made of a content, unless it has changed since."""
+
+    def serve(self, number: int) -> bool:
+        """Let an embedder's vectors serve searches and drop all others, if none is missing."""
+
+
+class Store(Protocol):
+    """Where memories are kept. Safe to use from several threads and processes."""
+
+    #: How a person would name this store: a path, or a URL without secrets.
+    name: str
+
+    def spaces(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces whose memories a scope can see."""
+
+    def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
+        """Return a memory that lies in one of the spaces."""
+
+    def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
+        """Return a page of memories, newest first."""
+
+    def records(self, nos: Sequence[int]) -> dict[int, Record]:
+        """Return whole memories by number."""
+
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+
+    def candidates(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
+    ) -> dict[int, Candidate]:
+        """Return those of the memories that may be shown: the last wall behind both legs."""
+
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> list[Found]:
+        """Return the best keyword matches, strongest first."""
+
+    def search_vector(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
+    ) -> list[Found]:
+        """Return the memories with the nearest vectors, nearest first."""
+
+    def events(self, record: Record) -> list[Event]:
+        """Return the history of one memory, oldest first."""
+
+    def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
+        """Return one event of a memory in one of the spaces, and that memory as it is now."""
+
+    def counts(self, spaces: Sequence[int]) -> Counts:
+        """Return how much some spaces hold."""
+
+    def seq(self) -> int:
+        """Return the sequence number of the newest event."""
+
+    def size(self) -> int:
+        """Return the bytes the store takes."""
+
+    def write(self) -> AbstractContextManager[Writing]:
+        """Begin a transaction."""
+
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall and, if `keep`, log it; never waits for other writers."""
+
+    def identity(self) -> Identity | None:
+        """Return the embedder whose vectors serve searches, if there is one."""
+
+    def adopt(self, name: str, dimensions: int) -> Identity:
+        """Give an embedder a number; the first one serves at once."""
+
+    def cached(self, digest: str) -> Vectors | None:
+        """Return the serving vectors already made for the same content."""
+
+    def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
+        """Return (number, content) of memories an embedder has not seen yet."""
+
+    def count_without_vectors(self, number: int) -> int:
+        """Return how many memories an embedder has not seen yet."""
+
+    def sample_vectors(self, limit: int) -> Vectors | None:
+        """Return some of the serving vectors, the same ones every time."""
+
+    def check(self) -> list[Problem]:
+        """Compare everything with everything else and say what does not agree."""
+
+    def checkpoint(self, path: Path) -> None:
+        """Write a consistent copy while others go on working."""
+
+    def close(self) -> None:
+        """Give up all connections; calling it twice is harmless."""

@@ -1,0 +1,118 @@
+"""The bundled model works offline, alone or in company."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from thermocline.embed.local import BUNDLED, LocalEmbedder
+from thermocline.errors import EmbedderError
+
+TEXTS = [
+    "The user prefers metric units.",
+    "Deploy failed: port 5432 was taken.",
+    "Caroline: I went to a support group yesterday.",
+    "The dog is named Biscuit.",
+    "x",
+]
+
+
+def test_vectors_have_unit_length_and_the_promised_size(local: LocalEmbedder) -> None:
+    """384 numbers of length 1 for every text."""
+    found = local.embed(TEXTS)
+    assert found.shape == (len(TEXTS), local.dimensions) == (5, 384)
+    assert found.dtype == np.float32
+    assert np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
+
+
+def test_a_vector_does_not_depend_on_its_neighbours(local: LocalEmbedder) -> None:
+    """A text has one vector, alone or in a batch, in any order."""
+    together = local.embed(TEXTS)
+    backwards = local.embed(TEXTS[::-1])[::-1]
+    alone = np.vstack([local.embed([text]) for text in TEXTS])
+    assert np.allclose(together, alone, atol=1e-6)
+    assert np.allclose(together, backwards, atol=1e-6)
+
+
+def test_a_question_finds_the_text_that_answers_it(local: LocalEmbedder) -> None:
+    """The closest text is the one a reader would choose."""
+    texts = local.embed(TEXTS)
+    assert np.argmax(texts @ local.embed_query("which units should I use?")) == 0
+    assert np.argmax(texts @ local.embed_query("what is the pet called?")) == 3
+
+
+def test_a_question_carries_the_prefix(local: LocalEmbedder) -> None:
+    """A question and the same words as a stored text are different vectors."""
+    question = "what is the pet called?"
+    plain = LocalEmbedder(prefix="")
+    assert float(local.embed([question])[0] @ local.embed_query(question)) < 0.98
+    assert np.allclose(plain.embed([question])[0], plain.embed_query(question), atol=1e-6)
+
+
+def test_the_end_of_a_long_text_is_findable(local: LocalEmbedder) -> None:
+    """What the model could not read at once is in a later window."""
+    filler = "We talked about the weather, which was mild, and about the garden in spring. " * 60
+    text = filler + "The password of the harbour office is kept in the blue cabinet."
+    question = local.embed_query("where is the harbour office password?")
+    whole = float((local.embed([text]) @ question)[0])
+    parts = local.embed(local.split(text)) @ question
+    assert np.argmax(parts) == len(parts) - 1
+    assert float(parts.max()) > whole + 0.05
+
+
+def test_strange_texts_have_vectors_too(local: LocalEmbedder) -> None:
+    """Nothing a user can store makes embedding fail."""
+    found = local.embed(["", " \n", "\ud800", "\x00", "漢" * 2000, "x" * 5000, "🙂"])
+    assert np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
+
+
+def test_no_texts_give_no_rows(local: LocalEmbedder) -> None:
+    """An empty batch is a batch."""
+    assert local.embed([]).shape == (0, 384)
+
+
+def test_threads_may_share_an_embedder_from_the_start(local: LocalEmbedder) -> None:
+    """The model is loaded once, whoever comes first."""
+    fresh = LocalEmbedder()
+    found: list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = []
+    threads = [threading.Thread(target=lambda: found.append(fresh.embed(TEXTS))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = local.embed(TEXTS)
+    assert len(found) == 4
+    assert all(np.allclose(rows, expected, atol=1e-6) for rows in found)
+
+
+def test_a_closed_embedder_loads_again(local: LocalEmbedder) -> None:
+    """Closing frees memory, it does not break anything."""
+    fresh = LocalEmbedder(threads=1)
+    before = fresh.embed(["a"])
+    fresh.close()
+    assert np.allclose(fresh.embed(["a"]), before, atol=1e-6)
+
+
+def test_another_folder_is_another_embedder() -> None:
+    """It has its own name, finds out its dimensions, and does not inherit the bundled calibration."""
+    other = LocalEmbedder(BUNDLED, threads=2)
+    assert other.name == "local:weights"
+    assert other.dimensions == 384
+    assert not hasattr(other, "calibration")
+    assert hasattr(LocalEmbedder(), "calibration")
+
+
+def test_a_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
+    """First the vocabulary, then the model, then whether it is one."""
+    embedder = LocalEmbedder(tmp_path)
+    with pytest.raises(EmbedderError, match=r"vocab\.txt"):
+        embedder.embed(["a"])
+    (tmp_path / "vocab.txt").write_bytes((BUNDLED / "vocab.txt").read_bytes())
+    with pytest.raises(EmbedderError, match="No model at"):
+        embedder.embed(["a"])
+    (tmp_path / "model.onnx").write_bytes(b"not a model")
+    with pytest.raises(EmbedderError, match="cannot be loaded"):
+        embedder.embed(["a"])
