@@ -54,11 +54,13 @@ def as_duration(value: timedelta | float | str) -> timedelta:
         match = _DURATION.fullmatch(value)
         if match is None:
             raise InvalidInput(f"cannot read the duration {value!r}: write for example 30s, 90m, 12h, 7d or 2w")
-        value = timedelta(**{_UNITS[match[2]]: float(match[1])})
+        unit, amount = _UNITS[match[2]], float(match[1])
     elif isinstance(value, bool) or not isinstance(value, timedelta | int | float):
         raise InvalidInput(f"a duration is a timedelta, seconds or text such as '7d', not {value!r}")
+    else:
+        unit, amount = "seconds", value
     try:
-        duration = value if isinstance(value, timedelta) else timedelta(seconds=value)
+        duration = amount if isinstance(amount, timedelta) else timedelta(**{unit: amount})
     except (OverflowError, ValueError) as exc:
         raise InvalidInput(f"the duration {value!r} is out of range") from exc
     if duration <= timedelta(0):

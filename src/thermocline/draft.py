@@ -110,6 +110,8 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Return the tags without repetition, in their order."""
     if isinstance(tags, str):
         raise InvalidInput(f"tags is a list of words: write tags=[{tags!r}]")
+    if not isinstance(tags, Iterable):
+        raise InvalidInput(f"tags is a list of words, not {type(tags).__name__}")
     found = tuple(dict.fromkeys(require_text(tag, "a tag", _LONGEST_TAG).strip() for tag in tags))
     if len(found) > _MOST_TAGS:
         raise InvalidInput(f"{len(found)} tags are more than {_MOST_TAGS}: keep the rest in metadata")
@@ -125,7 +127,7 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
         text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
         text.encode()
-    except (TypeError, ValueError) as exc:
+    except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidInput(f"metadata must be plain JSON: {exc}") from exc
     if len(text) > _LONGEST_METADATA:
         raise InvalidInput(f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}")

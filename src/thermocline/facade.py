@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,9 +15,13 @@ from thermocline.draft import Draft, checked_kind, checked_metadata, checked_tag
 from thermocline.embed import Embedder
 from thermocline.errors import InvalidInput, NotFound
 from thermocline.model import (
+    Captured,
+    Compaction,
     Event,
     Hit,
+    Maintenance,
     Memory,
+    Metrics,
     Move,
     Page,
     Priority,
@@ -32,10 +34,17 @@ from thermocline.model import (
 )
 from thermocline.policy.promotion import promotion
 from thermocline.policy.retention import require_active
+from thermocline.relevant import relevant_lines
 from thermocline.services.changes import Changes
+from thermocline.services.metrics import metrics
+from thermocline.services.recall import Recaller
 from thermocline.services.remember import Remember
-from thermocline.services.search import Question, Ranking, Search
+from thermocline.services.scheduler import Scheduler
+from thermocline.services.search import Question, Search
+from thermocline.services.tiering import Tiering
 from thermocline.services.vectors import Progress, Vectorizer
+from thermocline.services.working import WorkingMemory
+from thermocline.session import Session
 from thermocline.settings import Settings
 from thermocline.storage.store import Cause, Filter, Find, RecallEntry, Record, Store
 from thermocline.text.clean import require_text
@@ -43,7 +52,6 @@ from thermocline.text.clean import require_text
 __all__ = ["Thermocline"]
 
 _LONGEST_QUERY = 100_000
-_CANDIDATES_LOGGED = 50
 _LARGEST_PAGE = 1000
 
 
@@ -67,6 +75,9 @@ class Thermocline:
         self._search = Search(store, self._vectorizer, self.settings)
         self._remember = Remember(store, self._vectorizer, self.settings)
         self._changes = Changes(store, self._vectorizer, self.settings)
+        self._recaller = Recaller(store, self._search, self.settings)
+        self._tiering = Tiering(store, self._changes, self._vectorizer, self.settings)
+        self._working = WorkingMemory(store, self._remember, self._vectorizer, self.settings)
         self._owner = True
 
     def __repr__(self) -> str:
@@ -137,12 +148,28 @@ class Thermocline:
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
             metadata=metadata, source=source, supersedes=supersedes,
         )  # fmt: skip
-        return self._remember.remember([draft], self.scope, self._now(), self._actor)[0]
+        return self._remember.remember([draft], self.scope, self.now(), self.actor)[0]
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Memory]:
         """Store several memories, given as mappings of `remember`'s arguments: all of them, or none."""
         drafts = [draft_of(values) for values in memories]
-        return self._remember.remember(drafts, self.scope, self._now(), self._actor) if drafts else []
+        return self._remember.remember(drafts, self.scope, self.now(), self.actor) if drafts else []
+
+    def capture(
+        self,
+        content: str,
+        kind: str = "message",
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        source: str = "capture",
+    ) -> Captured:
+        """Store something that nobody asked to remember, unless it says nothing or nothing new."""
+        if isinstance(content, str) and len(content.strip()) < self.settings.capture_min_chars:
+            return Captured(status="skipped", why=f"shorter than {self.settings.capture_min_chars} characters")
+        before = self._store.seq()
+        memory = self.remember(content, kind=kind, tags=tags, metadata=metadata, source=source)
+        new = memory.version > before and memory.access_count == 0
+        return Captured(status="stored" if new else "duplicate", memory=memory)
 
     # Recalling
 
@@ -171,23 +198,24 @@ class Thermocline:
             promote: Move hits that earned it to hot.
             track: Count this as a use of the hits; False leaves no trace but the log.
         """
-        started = time.perf_counter_ns()
-        now = self._now()
-        question = self._question(query, tiers, kinds, tags, min_score, now)
-        self._require_limit(limit, self.settings.pool_size)
-        ranking = self._search.rank(question)
-        hits = self._hits(ranking, limit)
-        promoted = self._promote(hits, now) if promote else []
-        recall = Recall(
-            query=question.text,
-            hits=tuple(hit for _, hit in hits),
-            promoted=tuple(move.id for move in promoted),
-            tiers=question.tiers,
-            degraded=ranking.degraded,
-        )
-        micros = (time.perf_counter_ns() - started) // 1000
-        self._log(question, ranking, recall, [no for no, _ in hits], micros, track=track)
-        return recall
+        now = self.now()
+        question = self.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
+        require_limit(limit, self.settings.pool_size)
+
+        def promoted(hits: Sequence[Hit]) -> list[Move]:
+            moves = [move for hit in hits if (move := promotion(hit, self.settings)) is not None]
+            return self._changes.carry_out(moves, self._cause("move", now, ""))
+
+        return self._recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+
+    def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
+        """Return what an agent should know for a query, as lines of text, pinned memories first."""
+        view = self if self.scope.agent == agent_id else self.scoped(agent=agent_id)
+        return relevant_lines(view.recall(query, limit))
+
+    def pinned(self) -> list[Memory]:
+        """Return the pinned memories, oldest first."""
+        return [record.memory for record in self._store.pinned(self._store.spaces(self.scope), self.now())]
 
     # Reading
 
@@ -207,9 +235,9 @@ class Thermocline:
         cursor: str | None = None,
     ) -> Page:
         """List memories, newest first, a page at a time."""
-        self._require_limit(limit, _LARGEST_PAGE)
+        require_limit(limit, _LARGEST_PAGE)
         find = Find(
-            now=self._now(),
+            now=self.now(),
             tier=None if tier is None else Tier.of(tier),
             priority=None if priority is None else Priority.of(priority),
             retention=Retention.of(retention),
@@ -262,7 +290,7 @@ class Thermocline:
         why: str = "",
     ) -> Memory:
         """Change what a memory says; what is left out stays as it is."""
-        now = self._now()
+        now = self.now()
         changes: dict[str, Any] = {}
         if kind is not None:
             changes["kind"] = checked_kind(kind, self.settings)
@@ -290,7 +318,7 @@ class Thermocline:
             self.scope,
             memory_id,
             lambda memory: replace(require_active(memory), tier=wanted, tier_rule="explicit"),
-            self._cause("move", self._now(), why),
+            self._cause("move", self.now(), why),
         )
 
     def prioritize(self, memory_id: str, priority: Priority | str | int, why: str = "") -> Memory:
@@ -300,7 +328,7 @@ class Thermocline:
             self.scope,
             memory_id,
             lambda memory: replace(require_active(memory), priority=wanted),
-            self._cause("prioritize", self._now(), why),
+            self._cause("prioritize", self.now(), why),
         )
 
     def pin(self, memory_id: str, why: str = "") -> Memory:
@@ -317,8 +345,25 @@ class Thermocline:
                 if require_active(memory).priority is Priority.PINNED
                 else memory
             ),
-            self._cause("prioritize", self._now(), why),
+            self._cause("prioritize", self.now(), why),
         )
+
+    def widen(self, memory_id: str, why: str = "") -> Memory:
+        """Give a memory of a session to the scope around it, so that it outlives the session."""
+        return self._changes.change(
+            self.scope,
+            memory_id,
+            lambda memory: replace(require_active(memory), scope=replace(memory.scope, session=None)),
+            self._cause("widen", self.now(), why),
+        )
+
+    def touch(self, records: Sequence[Record]) -> None:
+        """Count a use of memories that were shown without a search."""
+        nos = [record.no for record in records]
+        entry = RecallEntry(
+            at=self.now(), space=None, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos
+        )
+        self._store.log_recall(entry, keep=False)
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
         """Hide a memory from every search; it can be read by its id and restored at any time."""
@@ -334,12 +379,44 @@ class Thermocline:
 
     def purge(self, memory_id: str, why: str = "") -> None:
         """Erase a memory for good: content, vectors and words; only its events stay."""
-        self._changes.purge(self.scope, memory_id, self._cause("purge", self._now(), why))
+        self._changes.purge(self.scope, memory_id, self._cause("purge", self.now(), why))
 
     def undo(self, event_seq: int) -> Memory:
         """Take back one event of the ledger, unless later ones build on it."""
-        cause = replace(self._cause("undo", self._now(), f"took back event {event_seq}"), rule=f"undo:{event_seq}")
+        cause = replace(self._cause("undo", self.now(), f"took back event {event_seq}"), rule=f"undo:{event_seq}")
         return self._changes.undo(self.scope, self._store.spaces(self.scope), event_seq, cause)
+
+    # Tiers at work
+
+    def session(self, session_id: str) -> Session:
+        """Return the working memory of one session, beginning or continuing it."""
+        return Session(self.scoped(session=session_id), self._working, self._recaller)
+
+    def compact(self, dry_run: bool = False) -> Compaction:
+        """Run the tier rules once over everything that is visible from here."""
+        cause = self._cause("move", self.now(), "")
+        return self._tiering.compact(self._store.spaces(self.scope), cause, dry_run=dry_run)
+
+    def maintain(self) -> Maintenance:
+        """Let expiry, retention windows and cooling do their work on everything inside this scope."""
+        cause = replace(self._cause("maintain", self.now(), ""), actor="maintain")
+        return self._tiering.maintain(self._store.spaces_within(self.scope), cause)
+
+    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+        """Return maintenance that runs in the background: `with mem.maintenance(): ...`.
+
+        Of all processes that use the store, one at a time does the work.
+        """
+        minutes = self.settings.maintain_every_minutes if every_minutes is None else every_minutes
+        every = as_duration(timedelta(minutes=minutes))
+        return Scheduler(self._store, self.maintain, self.now, every, self.settings.maintain_jitter)
+
+    def metrics(self) -> Metrics:
+        """Return how the tiers work out: use of hot, spills, recalls, promotions, latency, hit rate, moves."""
+        hot = self._store.counts(self._store.spaces(self.scope)).tiers[Tier.HOT]
+        inside = self.scope.session is not None
+        limit = self.settings.hot_token_limit if inside else self.settings.hot_max_tokens
+        return metrics(self._store, (0, *self._store.spaces_within(self.scope)), hot.tokens, limit)
 
     # Upkeep
 
@@ -349,7 +426,7 @@ class Thermocline:
         After a change of embedder the old vectors serve until all new ones are there; a run that
         was interrupted goes on where it stopped.
         """
-        return self._vectorizer.reembed(self._now(), progress)
+        return self._vectorizer.reembed(self.now(), progress)
 
     def check(self) -> list[Problem]:
         """Verify the whole store; an empty list means that all is well."""
@@ -364,14 +441,16 @@ class Thermocline:
     # Small steps
 
     @property
-    def _actor(self) -> str:
+    def actor(self) -> str:
+        """Who the ledger says has asked for a change."""
         return self.scope.agent or self.scope.user or "agent"
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
+        """Return the time by this memory's clock."""
         return reading(self._clock)
 
     def _cause(self, action: str, now: datetime, why: str) -> Cause:
-        return Cause(action=action, at=now, actor=self._actor, why=why)
+        return Cause(action=action, at=now, actor=self.actor, why=why)
 
     def _visible(self, memory_id: str, *, purged: bool = False) -> Record:
         spaces = self._store.spaces(self.scope)
@@ -381,71 +460,43 @@ class Thermocline:
         return record
 
     def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
-        return self._changes.retain(self.scope, memory_id, wanted, self._cause(action, self._now(), why))
+        return self._changes.retain(self.scope, memory_id, wanted, self._cause(action, self.now(), why))
 
-    def _question(
+    def question(
         self,
         query: str,
         tiers: Sequence[Tier | str] | str,
-        kinds: Sequence[str] | None,
-        tags: Sequence[str] | None,
-        min_score: float | None,
-        now: datetime,
+        *,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        min_score: float | None = None,
+        spaces: tuple[int, ...] | None = None,
     ) -> Question:
+        """Return a query as the services take it, or say what is wrong with it."""
         wanted = [tiers] if isinstance(tiers, str) else tiers
+        looked_at = tuple(dict.fromkeys(Tier.of(tier) for tier in wanted))
         floor = self.settings.min_score if min_score is None else min_score
         if not 0 <= floor <= 1:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         return Question(
             text=require_text(query, "the query", _LONGEST_QUERY),
-            spaces=self._store.spaces(self.scope),
-            tiers=tuple(dict.fromkeys(Tier.of(tier) for tier in wanted)),
+            spaces=self._store.spaces(self.scope) if spaces is None else spaces,
+            tiers=looked_at,
             where=Filter(
-                now=now,
+                now=self.now(),
                 kinds=None if kinds is None else tuple(kinds),
                 tags=None if tags is None else checked_tags(tags),
             ),
             min_score=floor,
+            # A search that mixes the archive with live memories lets the live ones go first.
+            penalise=Tier.COLD in looked_at and len(looked_at) > 1,
         )
 
-    def _hits(self, ranking: Ranking, limit: int) -> list[tuple[int, Hit]]:
-        """Return (number, hit): the pinned ones, then the best of the rest."""
-        best = ranking.ranked[:limit]
-        records = self._store.records([each.no for each in best])
-        pinned = sorted(ranking.pinned, key=lambda each: (-each[1].score, each[0].no))
-        found = [(record, ranked) for record, ranked in pinned]
-        found += [(records[each.no], each) for each in best if each.no in records]
-        return [(record.no, Hit(memory=record.memory, score=ranked.score, why=ranked.why)) for record, ranked in found]
 
-    def _promote(self, hits: Sequence[tuple[int, Hit]], now: datetime) -> list[Move]:
-        moves = [move for _, hit in hits if (move := promotion(hit, self.settings)) is not None]
-        return self._changes.move(self.scope, moves, self._cause("move", now, "")) if moves else []
-
-    def _log(
-        self, question: Question, ranking: Ranking, recall: Recall, nos: list[int], micros: int, *, track: bool
-    ) -> None:
-        kept = self.settings.log_recalls
-        digest = hashlib.sha256(question.text.encode()).hexdigest()
-        promoted = {hit.memory.id: no for no, hit in zip(nos, recall.hits, strict=True)}
-        entry = RecallEntry(
-            at=question.where.now,
-            space=question.spaces[-1] if question.spaces else None,
-            query=question.text if kept == "text" else digest,
-            tiers=question.tiers,
-            micros=micros,
-            candidates=[(each.no, each.score) for each in ranking.ranked[:_CANDIDATES_LOGGED]],
-            returned=nos,
-            promoted=[promoted[memory_id] for memory_id in recall.promoted],
-            degraded=recall.degraded,
-            touched=nos if track else (),
-        )
-        if kept != "off" or entry.touched:
-            self._store.log_recall(entry, keep=kept != "off")
-
-    @staticmethod
-    def _require_limit(limit: int, most: int) -> None:
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= most:
-            raise InvalidInput(f"limit must be a whole number from 0 to {most}, not {limit!r}")
+def require_limit(limit: int, most: int) -> None:
+    """Refuse a limit that is no whole number, negative, or more than can be served."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= most:
+        raise InvalidInput(f"limit must be a whole number from 0 to {most}, not {limit!r}")
 
 
 def _place(cursor: str) -> int:

@@ -14,9 +14,13 @@ from typing import Any, Self
 from thermocline.errors import InvalidInput
 
 __all__ = [
+    "Captured",
+    "Compaction",
     "Event",
     "Hit",
+    "Maintenance",
     "Memory",
+    "Metrics",
     "Move",
     "Page",
     "Priority",
@@ -24,7 +28,10 @@ __all__ = [
     "Recall",
     "Retention",
     "Scope",
+    "SessionStatus",
+    "Spill",
     "Status",
+    "Suggestion",
     "Tier",
     "TierCount",
     "Why",
@@ -164,6 +171,8 @@ class Memory:
     expires_at: datetime | None = None
     #: How often it was returned or injected.
     access_count: int = 0
+    #: How often that happened in the current window of use (setting `use_window_days`).
+    recent_uses: int = 0
     #: The running relevance of this memory to what was asked (not the score of one query).
     relevance: float = 0.5
     #: The id of the memory this one replaced.
@@ -178,8 +187,17 @@ class Memory:
     version: int = 0
 
     def visible_at(self, now: datetime) -> bool:
-        """Tell whether retention and expiry let it be found at that moment."""
-        return self.retention is Retention.ACTIVE and (self.expires_at is None or now < self.expires_at)
+        """Tell whether retention and expiry let it be found at that moment; what is pinned does not expire."""
+        return self.retention is Retention.ACTIVE and not self.expired_at(now)
+
+    def expired_at(self, now: datetime) -> bool:
+        """Tell whether its time is over."""
+        return self.expires_at is not None and self.expires_at <= now and self.priority is not Priority.PINNED
+
+    @property
+    def used_at(self) -> datetime:
+        """When it was last used, or made when it never was."""
+        return self.accessed_at or self.created_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -269,6 +287,153 @@ class Move:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TierCount:
+    """How much one tier holds."""
+
+    memories: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Compaction:
+    """What one run of the tier rules moved, or would move."""
+
+    moves: tuple[Move, ...] = ()
+    #: Whether nothing was really moved.
+    dry_run: bool = False
+
+    @property
+    def hot(self) -> int:
+        """How many memories went to hot."""
+        return self._count(Tier.HOT)
+
+    @property
+    def warm(self) -> int:
+        """How many memories went to warm."""
+        return self._count(Tier.WARM)
+
+    @property
+    def cold(self) -> int:
+        """How many memories went to cold."""
+        return self._count(Tier.COLD)
+
+    def _count(self, tier: Tier) -> int:
+        return sum(move.to is tier for move in self.moves)
+
+    def __str__(self) -> str:
+        return f"Tier compaction: hot={self.hot} warm={self.warm} cold={self.cold}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Maintenance:
+    """What one run of maintenance did."""
+
+    #: Memories that use or disuse moved.
+    moves: tuple[Move, ...] = ()
+    #: Memories whose time was over, by what became of them.
+    expired: int = 0
+    archived: int = 0
+    deleted: int = 0
+    purged: int = 0
+    #: Memories that got the vectors they were waiting for.
+    embedded: int = 0
+    #: What could not be done, in plain words.
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spill:
+    """What left a session's hot memory, and where each memory went."""
+
+    moved: tuple[Move, ...] = ()
+
+    @property
+    def spilled_count(self) -> int:
+        """How many memories left."""
+        return len(self.moved)
+
+    @property
+    def spilled_ids(self) -> tuple[str, ...]:
+        """Which memories left."""
+        return tuple(move.id for move in self.moved)
+
+    @property
+    def target_tier(self) -> str | None:
+        """Where they went: warm, cold, or mixed; None when nothing moved."""
+        targets = {str(move.to) for move in self.moved}
+        return "mixed" if len(targets) > 1 else next(iter(targets), None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suggestion:
+    """Something a session might do next."""
+
+    #: spill, recall or prune.
+    type: str
+    reason: str
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionStatus:
+    """The working memory of one session."""
+
+    session: str
+    #: active, archived or summarized.
+    state: str
+    hot: TierCount
+    warm: TierCount
+    cold: TierCount
+    #: How many hot tokens the session may have.
+    limit: int
+    suggestions: tuple[Suggestion, ...] = ()
+
+    @property
+    def utilization_percent(self) -> float:
+        """How much of the hot limit is used."""
+        return 100.0 * self.hot.tokens / self.limit if self.limit else 100.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metrics:
+    """How the tiers work out, since the store was made."""
+
+    #: Share of the hot limit in use: a session's own, or `hot_max_tokens` elsewhere.
+    hot_utilization: float
+    spill_count: int
+    recall_count: int
+    promotion_count: int
+    #: Median and 95th percentile of the last recalls.
+    recall_latency_ms: float
+    recall_latency_p95_ms: float
+    #: Share of recalls that found something relevant.
+    hit_rate: float
+    #: Moves by the rule that made them.
+    moves: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the six metrics under the names of their source."""
+        return {
+            "memory_hot_utilization": self.hot_utilization,
+            "memory_spill_count": self.spill_count,
+            "memory_recall_count": self.recall_count,
+            "memory_promotion_count": self.promotion_count,
+            "memory_recall_latency_ms": self.recall_latency_ms,
+            "memory_hit_rate": self.hit_rate,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Captured:
+    """What became of something that was offered rather than told to remember."""
+
+    #: stored, duplicate or skipped.
+    status: str
+    memory: Memory | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
     """One line of the ledger: what changed, when, by whom and by which rule."""
 
@@ -321,14 +486,6 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.code}: {self.detail}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TierCount:
-    """How much one tier holds."""
-
-    memories: int = 0
-    tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -49,6 +49,8 @@ class Settings:
     max_content_chars: int = _number(1_000_000, low=1)
     #: The kinds that are accepted; empty = any well-formed word.
     kinds: tuple[str, ...] = ()
+    #: What is offered with fewer characters than this is not worth a memory.
+    capture_min_chars: int = _number(10)
     #: Whether the same content in the same scope is one memory.
     deduplicate: bool = True
     #: A memory that lives at least this long starts hot; shorter ones warm or cold.
@@ -88,9 +90,59 @@ class Settings:
     #: Bands with more vectors than this are scanned as 4-bit codes and rescored exactly.
     exact_band_limit: int = _number(20_000)
 
-    #: A recalled memory is promoted at this relevance, or after this many uses.
+    #: Whether compaction moves anything.
+    tiering: bool = True
+    #: What the hot block may cost, and how many memories compaction may keep in it.
+    hot_max_tokens: int = _number(2000)
+    hot_max_facts: int = _number(50)
+    #: Whether the end of a session runs compaction.
+    compaction_on_session_end: bool = True
+    #: A hot preference that was not used for this long goes warm.
+    inactive_preference_days: float = _number(7)
+    #: How long a decision or a task stays where it is before compaction takes it for done; 0 = not at all.
+    task_cold_after_days: float = _number(0)
+    #: Whether compaction leaves nothing but blockers in hot, as the source's text says literally.
+    strict_hot_blockers_only: bool = False
+
+    #: Sessions: how many tokens of hot memories one session may have.
+    hot_token_limit: int = _number(4000)
+    #: Sessions: a spilled memory with at least this many uses goes warm, others cold.
+    warm_access_threshold: int = _number(3)
+    #: Sessions: whether hot memories make room by themselves when a new one comes.
+    auto_spill: bool = True
+    #: Sessions: whether recalled memories that earned it come back to hot.
+    auto_promote: bool = True
+    #: A recalled memory is promoted at this relevance, or after this many uses in the window of use.
     promote_threshold: float = _number(0.85, high=1)
     promote_access_count: int = _number(3, low=1)
+    use_window_days: float = _number(7)
+    #: Sessions: when the status suggests to spill (share of the limit) and to prune (cold memories).
+    spill_suggested_at: float = _number(0.9, high=1)
+    max_cold_items: int = _number(1000)
+
+    #: Maintenance: days without use after which hot goes warm, and warm goes cold.
+    cool_hot_days: float = _number(30)
+    cool_warm_days: float = _number(180)
+    #: Maintenance: heat (use, halved every `heat_half_life_days`) that keeps a memory hot all the same.
+    keep_hot_heat: float = _number(1.0)
+    heat_half_life_days: float = _number(30, low=0.001)
+    #: Maintenance: uses after which a cold memory comes back to warm.
+    warm_again_uses: int = _number(1, low=1)
+    #: Maintenance: the least time in a tier before use or disuse moves a memory again.
+    min_stay_days: float = _number(1)
+    #: Retention: days after which an unused memory is archived, an archived one deleted; 0 = never.
+    archive_after_days: float = _number(0)
+    delete_after_days: float = _number(0)
+    #: Retention: days in which a deleted memory can be restored before maintenance purges it.
+    grace_days: float = _number(7)
+    #: How long the log of recalls is kept.
+    recall_log_days: float = _number(30)
+    #: Background maintenance: the time between two runs, and how much it varies.
+    maintain_every_minutes: float = _number(60, low=0.0001)
+    maintain_jitter: float = _number(0.2, high=1)
+
+    #: A recall counts as a hit when its best relevance is at least this.
+    hit_threshold: float = _number(0.35, high=1)
 
     #: What the log of recalls keeps of a query.
     log_recalls: str = _word("text", "text", "hash", "off")

@@ -1,11 +1,11 @@
-"""When a recalled memory comes back to the front."""
+"""When a recalled memory comes back to the front, and where one goes that must leave it."""
 
 from __future__ import annotations
 
-from thermocline.model import Hit, Move, Retention, Tier
+from thermocline.model import Hit, Memory, Move, Retention, Tier
 from thermocline.settings import Settings
 
-__all__ = ["promotion"]
+__all__ = ["promotion", "spill"]
 
 
 def promotion(hit: Hit, settings: Settings) -> Move | None:
@@ -13,11 +13,17 @@ def promotion(hit: Hit, settings: Settings) -> Move | None:
     memory = hit.memory
     if memory.tier is Tier.HOT or memory.retention is not Retention.ACTIVE:
         return None
-    uses = memory.access_count + 1
+    uses = memory.recent_uses + 1
     if hit.why.relevance >= settings.promote_threshold:
         rule, why = "promote.relevance", f"recalled with relevance {hit.why.relevance:.2f}"
     elif uses >= settings.promote_access_count:
-        rule, why = "promote.use", f"recalled {uses} times"
+        rule, why = "promote.use", f"recalled {uses} times of late"
     else:
         return None
     return Move(id=memory.id, from_tier=memory.tier, to=Tier.HOT, rule=rule, why=why)
+
+
+def spill(memory: Memory, settings: Settings, why: str) -> Move:
+    """Return the move that takes a hot memory out of a session's working set: used ones stay warm."""
+    to = Tier.WARM if memory.access_count >= settings.warm_access_threshold else Tier.COLD
+    return Move(id=memory.id, from_tier=Tier.HOT, to=to, rule="session.spill", why=why)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from thermocline.errors import InvalidInput, NotFound, StaleWrite
+from thermocline.errors import InvalidInput, LimitReached, NotFound, StaleWrite
 from thermocline.model import Event, Memory, Move, Retention, Scope
 from thermocline.policy.retention import changed_retention
-from thermocline.services.limits import make_room
+from thermocline.services.gate import admit
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.rows import apply_changes, changes_between
@@ -17,7 +17,10 @@ from thermocline.storage.store import Cause, Record, Store, Writing
 from thermocline.text.clean import digest
 from thermocline.text.tokens import count_tokens
 
-__all__ = ["Changes", "visible"]
+__all__ = ["Changes", "visible", "with_content"]
+
+#: How many moves one transaction makes, so that other writers never wait long.
+_BATCH = 200
 
 
 def visible(writing: Writing, scope: Scope, memory_id: str) -> Record:
@@ -57,7 +60,7 @@ class Changes:
         """Hide a memory or bring it back; one that had expired comes back without an end."""
 
         def alter(memory: Memory) -> Memory:
-            retention = changed_retention(memory, wanted)
+            retention = changed_retention(memory, wanted, cause.at, self._settings)
             over = memory.expires_at is not None and memory.expires_at <= cause.at
             lifted = wanted is Retention.ACTIVE and over
             return replace(memory, retention=retention, expires_at=None if lifted else memory.expires_at)
@@ -69,18 +72,25 @@ class Changes:
         with self._store.write() as writing:
             writing.purge(visible(writing, scope, memory_id), cause)
 
-    def move(self, scope: Scope, moves: Iterable[Move], cause: Cause) -> list[Move]:
-        """Carry out moves in one transaction; return those that still applied."""
-        done = []
-        with self._store.write() as writing:
-            for move in moves:
-                record = visible(writing, scope, move.id)
-                if record.memory.tier is not move.from_tier or record.memory.retention is not Retention.ACTIVE:
-                    continue
-                after = replace(record.memory, tier=move.to, tier_rule=move.rule)
-                self._apply(writing, record, after, replace(cause, rule=move.rule, why=move.why))
-                done.append(move)
+    def carry_out(self, moves: Sequence[Move], cause: Cause) -> list[Move]:
+        """Carry out what a policy decided, in small transactions; return the moves that still applied."""
+        done: list[Move] = []
+        for start in range(0, len(moves), _BATCH):
+            with self._store.write() as writing:
+                done += [move for move in moves[start : start + _BATCH] if self._moved(writing, move, cause)]
         return done
+
+    def _moved(self, writing: Writing, move: Move, cause: Cause) -> bool:
+        """Move a memory unless it has changed since the decision, or its new place is full."""
+        record = writing.get(move.id)
+        if record is None or record.memory.tier is not move.from_tier or not record.memory.visible_at(cause.at):
+            return False
+        after = replace(record.memory, tier=move.to, tier_rule=move.rule)
+        try:
+            self._apply(writing, record, after, replace(cause, action="move", rule=move.rule, why=move.why))
+        except LimitReached:
+            return False
+        return True
 
     def undo(self, scope: Scope, spaces: tuple[int, ...], seq: int, cause: Cause) -> Memory:
         """Put a memory back to what it was before an event."""
@@ -106,7 +116,7 @@ class Changes:
         vectors: Any = None,  # noqa: ANN401
     ) -> Record:
         space = writing.space(after.scope)
-        make_room(writing, space, after, self._settings, cause, record)
+        admit(writing, space, after, self._settings, cause, record)
         return writing.change(record, after, cause, vectors)
 
 
@@ -123,15 +133,18 @@ def _values_before(event: Event, memory: Memory) -> dict[str, Any]:
         raise InvalidInput(f"event {event.seq} cannot be undone: {memory.id} was purged and its content is gone")
     if not event.changes:
         raise InvalidInput(f"event {event.seq} ({event.action}) changed nothing that could be put back")
-    if all(was is None for axis, (was, _) in event.changes.items() if axis in ("tier", "priority", "retention")) and (
-        "retention" in event.changes and event.changes["retention"][0] is None
-    ):
+    if _is_first(event):
         return {"retention": str(Retention.DELETED)}
     return {name: was for name, (was, _) in event.changes.items()}
 
 
+def _is_first(event: Event) -> bool:
+    """Tell whether an event is the one that a memory began with."""
+    return "retention" in event.changes and event.changes["retention"][0] is None
+
+
 def _require_unchanged(event: Event, memory: Memory) -> None:
-    if event.changes.get("retention", ("", ""))[0] is None:
+    if _is_first(event):
         return
     then = apply_changes(memory, {name: now for name, (_, now) in event.changes.items()})
     moved_on = changes_between(memory, then)

@@ -11,7 +11,7 @@ from thermocline.draft import Draft, memory_of
 from thermocline.errors import InvalidInput
 from thermocline.model import Memory, Priority, Retention, Scope
 from thermocline.services.changes import visible
-from thermocline.services.limits import make_room
+from thermocline.services.gate import admit
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.store import Cause, Record, Store, Writing
@@ -35,16 +35,17 @@ class Remember:
         with self._store.write() as writing:
             space = writing.space(scope)
             return [
-                self._store_one(writing, space, memory, made, cause).memory
+                self.store_one(writing, space, memory, made, cause).memory
                 for memory, made in zip(memories, vectors, strict=True)
             ]
 
-    def _store_one(self, writing: Writing, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
+    def store_one(self, writing: Writing, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
+        """Store one memory inside a transaction, or count the use of one that says the same."""
         cause = replace(cause, rule=memory.tier_rule)
         known = self._known(writing, space, memory, cause)
         if known is not None:
             return self._repeat(writing, space, known, memory, cause)
-        make_room(writing, space, memory, self._settings, cause, None)
+        admit(writing, space, memory, self._settings, cause)
         replaced = visible(writing, memory.scope, memory.supersedes) if memory.supersedes else None
         record = writing.insert(space, memory, vectors, cause)
         if replaced is not None:
@@ -64,7 +65,7 @@ class Remember:
         current = writing.get(known.memory.id) or known
         after = _merged(current.memory, memory)
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
-        make_room(writing, space, after, self._settings, repeat, current)
+        admit(writing, space, after, self._settings, repeat, current)
         return writing.change(current, after, repeat)
 
 

@@ -48,6 +48,16 @@ class Vectorizer:
         """Whether there is an embedder at all."""
         return self.embedder.name != "none"
 
+    @property
+    def waiting(self) -> bool:
+        """Whether memories wait for vectors that this embedder may make."""
+        if not self.enabled:
+            return False
+        serving = self._store.identity()
+        if serving is None or serving.name != self.embedder.name:
+            return False
+        return self._store.count_without_vectors(serving.number) > 0
+
     def for_contents(self, contents: Sequence[str]) -> tuple[list[Array | None], str | None]:
         """Return the vectors of each content, or None where they must wait, and the reason."""
         waiting: list[Array | None] = [None] * len(contents)

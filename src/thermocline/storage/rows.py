@@ -31,7 +31,7 @@ RETENTIONS = tuple(Retention)
 
 COLUMNS = (
     "no", "id", "space", "content", "kind", "tags", "tier", "priority", "retention", "metadata", "source",
-    "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "relevance",
+    "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "recent_uses", "relevance",
     "supersedes", "tier_since", "tier_rule", "retention_since", "version", "parts",
 )  # fmt: skip
 
@@ -67,6 +67,7 @@ def row_of(record: Record) -> dict[str, Any]:
         "accessed_at": _micros(memory.accessed_at),
         "expires_at": _micros(memory.expires_at),
         "access_count": memory.access_count,
+        "recent_uses": memory.recent_uses,
         "relevance": memory.relevance,
         "supersedes": memory.supersedes,
         "tier_since": to_micros(memory.tier_since),
@@ -97,14 +98,15 @@ def record_of(row: Sequence[Any], scope: Scope) -> Record:
         accessed_at=_moment(row[15]),
         expires_at=_moment(row[16]),
         access_count=row[17],
-        relevance=row[18],
-        supersedes=row[19],
-        tier_since=from_micros(row[20]),
-        tier_rule=row[21],
-        retention_since=from_micros(row[22]),
-        version=row[23],
+        recent_uses=row[18],
+        relevance=row[19],
+        supersedes=row[20],
+        tier_since=from_micros(row[21]),
+        tier_rule=row[22],
+        retention_since=from_micros(row[23]),
+        version=row[24],
     )
-    return Record(row[0], row[2], memory, row[24])
+    return Record(row[0], row[2], memory, row[25])
 
 
 def scope_row(scope: Scope) -> dict[str, str]:

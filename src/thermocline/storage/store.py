@@ -7,12 +7,12 @@ so the scope is applied inside the index and never after it. Every change goes t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from thermocline.model import Event, Memory, Priority, Problem, Retention, Scope, Tier, TierCount
 
@@ -33,6 +33,8 @@ __all__ = [
     "RecallEntry",
     "Record",
     "Store",
+    "Tally",
+    "Watch",
     "Writing",
 ]
 
@@ -123,8 +125,31 @@ class RecallEntry:
     returned: Sequence[int]
     promoted: Sequence[int] = ()
     degraded: Sequence[str] = ()
+    #: The best relevance among the hits, and whether it counts as found.
+    best: float = 0.0
+    found: bool = False
     #: Memories whose use is counted.
     touched: Sequence[int] = ()
+    #: (memory number, new running relevance).
+    relevance: Sequence[tuple[int, float]] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Watch:
+    """What a policy wants to look at: a named selection, the spaces, and its limits in time."""
+
+    name: Literal["compaction", "cooling", "retention"]
+    spaces: tuple[int, ...]
+    now: datetime
+    #: Moments that the selection compares with.
+    moments: Mapping[str, datetime] = field(default_factory=dict)
+
+
+class Tally(NamedTuple):
+    """How often something happened, and how much of it."""
+
+    times: int = 0
+    amount: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -178,6 +203,24 @@ class Writing(Protocol):
     def oldest_of_priority(self, space: int, priority: Priority, now: datetime) -> Record | None:
         """Return the first memory of a space that holds a priority."""
 
+    def hot_tokens(self, space: int, now: datetime) -> int:
+        """Return what the hot memories of a space cost in a prompt."""
+
+    def spillable(self, space: int, now: datetime, limit: int) -> list[Record]:
+        """Return the hot memories of a space that may leave: least relevant first, then oldest."""
+
+    def prunable(self, space: int, now: datetime, limit: int) -> list[Record]:
+        """Return the cold memories of a space that are worth the least."""
+
+    def set_relevance(self, no: int, relevance: float) -> None:
+        """Set the running relevance of a memory."""
+
+    def set_session(self, space: int, state: str, now: datetime) -> None:
+        """Record that a session goes on (active), has ended (archived) or was summarized."""
+
+    def tally(self, space: int, name: str, amount: int = 0) -> None:
+        """Count something that happened in a space."""
+
     def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
         """Store the vectors that an embedder made of a content, unless it has changed since."""
 
@@ -193,6 +236,9 @@ class Store(Protocol):
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
+
+    def spaces_within(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces that lie inside a scope: equal to it or narrower."""
 
     def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
         """Return a memory that lies in one of the spaces."""
@@ -220,6 +266,36 @@ class Store(Protocol):
         self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
     ) -> list[Found]:
         """Return the memories with the nearest vectors, nearest first."""
+
+    def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
+        """Return a batch of what a policy wants to look at, in order of number."""
+
+    def place(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
+        """Return the visible memories of one space in one tier, newest first."""
+
+    def place_count(self, space: int, tier: Tier, now: datetime) -> TierCount:
+        """Return how many visible memories one space has in one tier, and their tokens."""
+
+    def session_state(self, space: int) -> str | None:
+        """Return whether a session is active, archived or summarized; None when it never began."""
+
+    def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
+        """Return the names of the sessions that go on in some spaces."""
+
+    def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
+        """Return what happened in some spaces, by name."""
+
+    def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
+        """Return how long the last recalls took, newest first."""
+
+    def trim_recalls(self, before: datetime) -> None:
+        """Drop the log of what was asked before a moment."""
+
+    def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
+        """Take or renew a lease; False when somebody else holds it."""
+
+    def release(self, name: str, holder: str) -> None:
+        """Give a lease back."""
 
     def events(self, record: Record) -> list[Event]:
         """Return the history of one memory, oldest first."""

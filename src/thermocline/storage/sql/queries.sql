@@ -45,7 +45,7 @@ SELECT {columns} FROM memories WHERE no = :no
 -- memory_duplicate: The visible memory of this space that says the same.
 SELECT {columns} FROM memories
 WHERE digest = :digest AND space = :space AND kind = :kind AND retention = 0
-  AND (expires_at IS NULL OR expires_at > :now)
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY no LIMIT 1
 
 -- memory_last_no: The highest number in use.
@@ -58,19 +58,21 @@ INSERT INTO memories ({columns}) VALUES ({values})
 UPDATE memories SET {assignments} WHERE no = :no
 
 -- memory_touch: Count a use.
-UPDATE memories SET access_count = access_count + 1, accessed_at = :now WHERE no = :no AND retention < 3
+UPDATE memories SET access_count = access_count + 1, accessed_at = :now,
+    recent_uses = CASE WHEN accessed_at > :window THEN recent_uses + 1 ELSE 1 END
+WHERE no = :no AND retention < 3
 
 -- memory_parts: Record how many vectors a memory has.
 UPDATE memories SET parts = :parts WHERE no = :no
 
 -- memory_oldest_of_priority: The memory that has held a priority the longest.
 SELECT {columns} FROM memories
-WHERE space = :space AND priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now)
+WHERE space = :space AND priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY no LIMIT 1
 
 -- memory_count_of_priority: How many memories of a space hold a priority.
 SELECT count(*) FROM memories
-WHERE space = :space AND priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now)
+WHERE space = :space AND priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
 -- memory_pending: Active memories that wait for their vectors, oldest first.
 SELECT no, content FROM memories WHERE parts = 0 AND retention < 3 AND no > :after ORDER BY no LIMIT :limit
@@ -112,5 +114,5 @@ SELECT DISTINCT no FROM events WHERE seq > :seq
 UPDATE events SET changes = :changes WHERE seq = :seq
 
 -- recall_add: One question and what came of it.
-INSERT INTO recalls (at, space, query, tiers, micros, candidates, returned, promoted, degraded)
-VALUES (:at, :space, :query, :tiers, :micros, :candidates, :returned, :promoted, :degraded)
+INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded)
+VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded)

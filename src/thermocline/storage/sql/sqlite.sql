@@ -10,12 +10,11 @@ SELECT {columns} FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
 -- pinned: The pinned memories of some spaces, oldest first.
 SELECT {columns} FROM memories
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND priority = 0 AND retention = 0
-  AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY no
 
 -- expired: Memories that are past their time and that no maintenance has taken out yet.
 SELECT no FROM memories
-WHERE retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now
+WHERE retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0
   AND space IN (SELECT value FROM json_each(:spaces))
 
 -- tagged: Which of some memories carry one of the tags.
@@ -35,7 +34,7 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND no < :before AND reten
   AND (:priority IS NULL OR priority = :priority)
   AND (:kind IS NULL OR kind = :kind)
   AND (:tags IS NULL OR no IN (SELECT no FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))))
-  AND (:expired OR expires_at IS NULL OR expires_at > :now)
+  AND (:expired OR expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY no DESC LIMIT :limit
 
 -- text_live_search: The best keyword matches among hot and warm in a range of the index.
@@ -178,3 +177,95 @@ HAVING sum(said) <> sum(found) OR sum(said_tokens) <> sum(found_tokens)
 
 -- check_tags: The tags of every memory that has some.
 SELECT no, tag FROM tags ORDER BY no
+
+-- spaces_within: The spaces that lie inside a scope: equal to it or narrower.
+SELECT space FROM spaces
+WHERE (:tenant = '' OR tenant = :tenant) AND (:project = '' OR project = :project)
+  AND (:environment = '' OR environment = :environment) AND (:user = '' OR user_ = :user)
+  AND (:agent = '' OR agent = :agent) AND (:session = '' OR session = :session)
+
+-- watch_compaction: What the rules of compaction may move: all that is hot, blockers, decisions and tasks.
+SELECT {columns} FROM memories
+WHERE retention = 0 AND no > :after AND space IN (SELECT value FROM json_each(:spaces))
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+  AND (tier = 0 OR (tier = 1 AND kind = 'decision')
+       OR no IN (SELECT no FROM tags WHERE tag IN ('blocker', 'task')))
+ORDER BY no LIMIT :limit
+
+-- watch_cooling: What has been idle for long, and what is cold and was used again.
+SELECT {columns} FROM memories
+WHERE retention = 0 AND no > :after AND space IN (SELECT value FROM json_each(:spaces))
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+  AND ((tier = 0 AND coalesce(accessed_at, created_at) <= :idle_hot)
+       OR (tier = 1 AND tier_since <= :idle_warm AND coalesce(accessed_at, created_at) <= :idle_warm)
+       OR (tier = 2 AND accessed_at > tier_since))
+ORDER BY no LIMIT :limit
+
+-- watch_retention: What is past its time, in each state of retention.
+SELECT {columns} FROM memories
+WHERE no > :after AND space IN (SELECT value FROM json_each(:spaces))
+  AND ((retention = 0 AND expires_at <= :now AND priority > 0)
+       OR (retention = 0 AND coalesce(accessed_at, created_at) <= :archive_before)
+       OR (retention = 1 AND retention_since <= :delete_before)
+       OR (retention = 2 AND retention_since <= :purge_before))
+ORDER BY no LIMIT :limit
+
+-- session_place: The memories of one space in one tier, newest first.
+SELECT {columns} FROM memories
+WHERE space = :space AND tier = :tier AND retention = 0
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+ORDER BY created_at DESC, no DESC LIMIT :limit
+
+-- session_tokens: What the memories of one space and tier cost in a prompt.
+SELECT count(*), coalesce(sum(tokens), 0) FROM memories
+WHERE space = :space AND tier = :tier AND retention = 0
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+
+-- session_spillable: What may leave hot: least relevant first, then oldest.
+SELECT {columns} FROM memories
+WHERE space = :space AND tier = 0 AND retention = 0 AND priority > 0
+  AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY relevance, created_at, no LIMIT :limit
+
+-- session_prunable: The cold memories of a space that are worth the least.
+SELECT {columns} FROM memories
+WHERE space = :space AND tier = 2 AND retention = 0 AND priority > 0
+  AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY relevance + 0.1 * access_count, created_at, no LIMIT :limit
+
+-- session_put: Begin, end or summarise a session.
+INSERT INTO sessions (space, state, started_at, changed_at) VALUES (:space, :state, :now, :now)
+ON CONFLICT (space) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
+
+-- session_state: Whether a session goes on.
+SELECT state FROM sessions WHERE space = :space
+
+-- sessions_open: The names of the sessions that go on in some spaces.
+SELECT s.session FROM sessions o JOIN spaces s ON s.space = o.space
+WHERE o.state = 'active' AND o.space IN (SELECT value FROM json_each(:spaces))
+
+-- relevance_set: The running relevance of a memory.
+UPDATE memories SET relevance = :relevance WHERE no = :no
+
+-- tally_add: Count something that happened in a space.
+INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)
+ON CONFLICT (space, name) DO UPDATE SET times = times + excluded.times, amount = amount + excluded.amount
+
+-- tallies_of: What happened in some spaces, how often, and how much of it.
+SELECT name, sum(times), sum(amount) FROM tallies
+WHERE space IN (SELECT value FROM json_each(:spaces)) GROUP BY name ORDER BY name
+
+-- recalls_micros: How long the last recalls took.
+SELECT micros FROM recalls WHERE space IN (SELECT value FROM json_each(:spaces)) ORDER BY recall DESC LIMIT :limit
+
+-- recalls_trim: Drop what was asked long ago.
+DELETE FROM recalls WHERE at < :before
+
+-- lease_take: Take or renew a lease, unless somebody else holds it.
+INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+WHERE leases.holder = excluded.holder OR leases.until <= :now
+RETURNING holder
+
+-- lease_drop: Give a lease back.
+DELETE FROM leases WHERE name = :name AND holder = :holder

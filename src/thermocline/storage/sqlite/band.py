@@ -7,6 +7,7 @@ files of the store; `bands.py` fills it and keeps it true.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from thermocline.storage.sqlite.keys import PART_BITS
 
-__all__ = ["Band", "CodedBand", "ExactBand", "coding_available"]
+__all__ = ["Band", "CodedBand", "ExactBand", "coding_available", "products"]
 
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -24,6 +25,8 @@ _CALIBRATION_SAMPLE = 10_000
 #: How many changes a coded band collects before it repacks its codes (which costs a full pass).
 _MOST_FRESH = 4096
 _MOST_DEAD = 1024
+#: How far a matrix product may lie from the same product computed alone: it depends on the row's place.
+_NOISE = 1e-5
 
 
 def coding_available() -> bool:
@@ -109,7 +112,8 @@ class ExactBand:
         if allowed is not None:
             rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed))
             keys, vectors = keys[rows], vectors[rows]
-        return _best(keys, vectors @ query, limit)
+        near = _strongest(vectors @ query, limit, _NOISE)
+        return _best(keys[near], products(vectors[near], query), limit)
 
 
 class CodedBand:
@@ -126,6 +130,8 @@ class CodedBand:
         self._keys = keys  # sorted
         self._fresh = ExactBand(dimensions)
         self._dead: set[int] = set()
+        #: How many of the codes belong to dead memories.
+        self._dead_codes = 0
         #: How often the codes changed since they were made or loaded.
         self.repacked = 0
 
@@ -136,7 +142,8 @@ class CodedBand:
 
         index = turbovec.IdMapIndex(vectors.shape[1], _CODE_BITS)
         stride = max(1, len(vectors) // _CALIBRATION_SAMPLE)
-        index.calibrate(np.ascontiguousarray(vectors[::stride]))
+        with suppress(ValueError):  # a sample without variation cannot be calibrated; codes work without it
+            index.calibrate(np.ascontiguousarray(vectors[::stride]))
         index.add_with_ids(np.ascontiguousarray(vectors), keys.astype(np.uint64))
         return cls(index, np.sort(keys), vectors.shape[1])
 
@@ -166,9 +173,7 @@ class CodedBand:
         return len(self._keys) + len(self._fresh)
 
     def add(self, keys: Numbers, vectors: Vectors) -> None:
-        """Add vectors under new keys."""
-        if any(int(no) in self._dead for no in np.unique(keys >> PART_BITS)):
-            self._repack()
+        """Add vectors under new keys; those of a dead memory stay beside its codes until these are repacked."""
         self._fresh.add(keys, vectors)
         if len(self._fresh) > _MOST_FRESH:
             self._repack()
@@ -177,8 +182,9 @@ class CodedBand:
         """Remove every vector of a memory, if there are any."""
         self._fresh.discard(no)
         low, high = np.searchsorted(self._keys, [no << PART_BITS, (no + 1) << PART_BITS])
-        if low < high:
+        if low < high and no not in self._dead:
             self._dead.add(no)
+            self._dead_codes += int(high - low)
         if len(self._dead) > _MOST_DEAD:
             self._repack()
 
@@ -194,11 +200,12 @@ class CodedBand:
         self._keys = np.sort(np.concatenate([self._keys[~gone], self._fresh.keys]))
         self._fresh = ExactBand(self._fresh.vectors.shape[1])
         self._dead.clear()
+        self._dead_codes = 0
         self.repacked += 1
 
     def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
-        keys, strengths = self._search_codes(query, limit + len(self._dead), allowed)
+        keys, strengths = self._search_codes(query, limit + self._dead_codes, allowed)
         if self._dead:
             alive = ~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))
             keys, strengths = keys[alive], strengths[alive]
@@ -218,12 +225,21 @@ class CodedBand:
         return keys[0].astype(np.int64), strengths[0].astype(np.float32)
 
 
+def products(vectors: Vectors, query: Vectors) -> Vectors:
+    """Return the product of each row with the query: equal rows have equal products, wherever they are."""
+    return np.asarray((vectors * query).sum(axis=1, dtype=np.float64), np.float32)
+
+
+def _strongest(strengths: Vectors, limit: int, noise: float = 0.0) -> Numbers:
+    """Return the rows of the strongest, with all that are as strong as the last that fits."""
+    if limit >= len(strengths):
+        return np.arange(len(strengths))
+    threshold = np.partition(strengths, -limit)[-limit] if limit else np.inf
+    return np.flatnonzero(strengths >= threshold - noise)
+
+
 def _best(keys: Numbers, strengths: Vectors, limit: int) -> tuple[Numbers, Vectors]:
     """Return the strongest, newest first among equals."""
-    rows = np.arange(len(strengths))
-    if limit < len(strengths):
-        # Everything as strong as the last that fits takes part, so that ties do not depend on row order.
-        threshold = np.partition(strengths, -limit)[-limit]
-        rows = np.flatnonzero(strengths >= threshold)
+    rows = _strongest(strengths, limit)
     order = rows[np.lexsort((-keys[rows], -strengths[rows]))[:limit]]
     return keys[order], strengths[order]

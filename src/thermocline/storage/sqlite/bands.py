@@ -12,6 +12,7 @@ import logging
 import os
 import sqlite3
 import threading
+import zipfile
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.model import Tier
-from thermocline.storage.sqlite.band import Band, CodedBand, ExactBand, coding_available
+from thermocline.storage.sqlite.band import Band, CodedBand, ExactBand, coding_available, products
 from thermocline.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.store import Filter, Found, Identity
@@ -30,6 +31,9 @@ __all__ = ["Bands", "decoded"]
 
 
 _log = logging.getLogger(__name__)
+
+#: What reading a cache file may raise when it was cut, overwritten or made by something else.
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -40,6 +44,10 @@ _BATCH = 20_000
 _MOST_CHANGES = 20_000
 #: A coded band whose cache file lacks more than this share of changes is built anew.
 _STALE_SHARE = 0.2
+#: Codes are made for vectors whose length this number divides.
+_CODED_MULTIPLE = 8
+#: The least number of codes that are rescored; measured, the best 200 contain the true best 50.
+_LEAST_RESCORED = 200
 
 
 class Place(NamedTuple):
@@ -133,7 +141,7 @@ class Bands:
         """Return (memory, strength); a memory counts with its nearest part."""
         band = self._band(connection, place)
         allowed = self._allowed_in(connection, place, where) if where.selective else None
-        wanted = limit
+        wanted = limit if band.exact else max(limit, _LEAST_RESCORED)
         while True:
             keys, strengths = band.search(query, wanted, allowed)
             nos = keys >> PART_BITS
@@ -148,7 +156,7 @@ class Bands:
 
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
         found, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
-        return found, vectors @ query
+        return found, products(vectors, query)
 
     def _allowed_in(self, connection: sqlite3.Connection, place: Place, where: Filter) -> Numbers:
         timeless = Filter(now=where.now.min, kinds=where.kinds, tags=where.tags)
@@ -190,7 +198,7 @@ class Bands:
                 coded.extend(keys, vectors)
                 continue
             exact.add(keys, vectors)
-            if len(exact) > self._exact_limit:
+            if len(exact) > self._exact_limit and not self._dimensions % _CODED_MULTIPLE:
                 coded = CodedBand.of(exact.keys, exact.vectors)
                 exact = ExactBand(self._dimensions)
         if coded is None:
@@ -204,7 +212,7 @@ class Bands:
             try:
                 seq, keys = _read_keys(file)
                 band = CodedBand.load(str(file.with_suffix(".tvim")), keys)
-            except (OSError, ValueError) as exc:
+            except _UNREADABLE as exc:
                 _log.warning("the vector cache %s is unusable and will be rebuilt: %s", file, exc)
                 file.unlink(missing_ok=True)
                 continue
@@ -293,5 +301,6 @@ def _places(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[Place, l
 
 
 def _read_keys(file: Path) -> tuple[int, Numbers]:
-    with np.load(file) as saved:
-        return int(saved["seq"]), saved["keys"]
+    # Opened here, because numpy leaves the file open when it is not one of its own.
+    with file.open("rb") as handle, np.lib.npyio.NpzFile(handle) as saved:
+        return int(saved["seq"]), saved["keys"].astype(np.int64)

@@ -37,6 +37,8 @@ from thermocline.storage.store import (
     Identity,
     RecallEntry,
     Record,
+    Tally,
+    Watch,
 )
 
 __all__ = ["SqliteStore"]
@@ -46,6 +48,7 @@ Vectors = NDArray[np.float32]
 _TIERS = tuple(Tier)
 _PRIORITIES = tuple(Priority)
 _RETENTIONS = tuple(Retention)
+_MICROS_PER_DAY = 86_400_000_000
 #: How many recalls wait to be logged while another process writes.
 _MOST_WAITING = 1000
 
@@ -57,6 +60,7 @@ class SqliteStore:
         require_openable(path)
         require_ours(path)
         self.name = path
+        self._window_micros = int(settings.use_window_days * _MICROS_PER_DAY)
         self._connections = Connections(path, settings)
         self._scopes: dict[int, Scope] = {}
         self._waiting: deque[tuple[RecallEntry, bool]] = deque(maxlen=_MOST_WAITING)
@@ -75,6 +79,10 @@ class SqliteStore:
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
         return tuple(space for (space,) in self._rows("spaces_visible", **scope_row(scope)))
+
+    def spaces_within(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces that lie inside a scope: equal to it or narrower."""
+        return tuple(space for (space,) in self._rows("spaces_within", **scope_row(scope)))
 
     def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
         """Return a memory that lies in one of the spaces."""
@@ -150,6 +158,59 @@ class SqliteStore:
             found = self._bands.search(connection, identity, places, vector, limit + len(expired), where)
         return [each for each in found if each.no not in expired][:limit]
 
+    def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
+        """Return a batch of what a policy wants to look at, in order of number."""
+        moments = {name: to_micros(moment) for name, moment in watch.moments.items()}
+        values = {"spaces": json.dumps(watch.spaces), "now": to_micros(watch.now), **moments}
+        return self._records(f"watch_{watch.name}", after=after, limit=limit, **values)
+
+    # Sessions and what happened
+
+    def place(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
+        """Return the visible memories of one space in one tier, newest first."""
+        return self._records("session_place", space=space, tier=tier.rank, now=to_micros(now), limit=limit)
+
+    def place_count(self, space: int, tier: Tier, now: datetime) -> TierCount:
+        """Return how many visible memories one space has in one tier, and their tokens."""
+        ((memories, tokens),) = self._rows("session_tokens", space=space, tier=tier.rank, now=to_micros(now))
+        return TierCount(memories=memories, tokens=tokens)
+
+    def session_state(self, space: int) -> str | None:
+        """Return whether a session is active, archived or summarized; None when it never began."""
+        rows = self._rows("session_state", space=space)
+        return rows[0][0] if rows else None
+
+    def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
+        """Return the names of the sessions that go on in some spaces."""
+        return frozenset(name for (name,) in self._rows("sessions_open", spaces=json.dumps(spaces)))
+
+    def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
+        """Return what happened in some spaces, by name."""
+        rows = self._rows("tallies_of", spaces=json.dumps(spaces))
+        return {name: Tally(times, amount) for name, times, amount in rows}
+
+    def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
+        """Return how long the last recalls took, newest first."""
+        return [micros for (micros,) in self._rows("recalls_micros", spaces=json.dumps(spaces), limit=limit)]
+
+    def trim_recalls(self, before: datetime) -> None:
+        """Drop the log of what was asked before a moment."""
+        with self._connections.writing() as connection:
+            connection.execute(SQL["recalls_trim"], {"before": to_micros(before)})
+
+    def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
+        """Take or renew a lease; False when somebody else holds it."""
+        values = {"name": name, "holder": holder, "now": to_micros(now), "until": to_micros(until)}
+        with self._connections.writing() as connection:
+            return connection.execute(SQL["lease_take"], values).fetchone() is not None
+
+    def release(self, name: str, holder: str) -> None:
+        """Give a lease back."""
+        with self._connections.writing() as connection:
+            connection.execute(SQL["lease_drop"], {"name": name, "holder": holder})
+
+    # The ledger
+
     def events(self, record: Record) -> list[Event]:
         """Return the history of one memory, oldest first."""
         return [event_of(row) for row in self._rows("events_of", no=record.no)]
@@ -190,7 +251,11 @@ class SqliteStore:
     def write(self) -> Iterator[SqliteWriting]:
         """Begin a transaction."""
         with self._connections.writing() as connection:
-            writing = SqliteWriting(connection, lambda space: self._scope(connection, space))
+            # Kept apart: if the transaction is taken back, its new numbers may go to other scopes.
+            scopes: dict[int, Scope] = {}
+            writing = SqliteWriting(
+                connection, lambda space: self._scope(connection, space, scopes), self._window_micros
+            )
             yield writing
         if writing.purged:
             self._erase_traces()
@@ -206,9 +271,14 @@ class SqliteStore:
             waiting = list(self._waiting)
             for entry, keep in waiting:
                 now = to_micros(entry.at)
-                connection.executemany(SQL["memory_touch"], [{"no": no, "now": now} for no in entry.touched])
+                window = now - self._window_micros
+                touches = [{"no": no, "now": now, "window": window} for no in entry.touched]
+                connection.executemany(SQL["memory_touch"], touches)
+                changed = [{"no": no, "relevance": value} for no, value in entry.relevance]
+                connection.executemany(SQL["relevance_set"], changed)
                 if keep:
                     connection.execute(SQL["recall_add"], _recall_row(entry))
+                    connection.executemany(SQL["tally_add"], _recall_tallies(entry))
             self._waiting.clear()
 
     # Embedders and their vectors
@@ -287,21 +357,21 @@ class SqliteStore:
 
     # Small steps
 
-    def _rows(self, name: str, **values: object) -> list[Any]:
+    def _rows(self, name: str, /, **values: object) -> list[Any]:
         with self._connections.reading() as connection:
             return connection.execute(SQL[name], values).fetchall()
 
-    def _records(self, name: str, **values: object) -> list[Record]:
+    def _records(self, name: str, /, **values: object) -> list[Record]:
         with self._connections.reading() as connection:
             rows = connection.execute(SQL[name], values).fetchall()
-            return [record_of(row, self._scope(connection, row[2])) for row in rows]
+            return [record_of(row, self._scope(connection, row[2], self._scopes)) for row in rows]
 
-    def _scope(self, connection: sqlite3.Connection, space: int) -> Scope:
+    def _scope(self, connection: sqlite3.Connection, space: int, kept: dict[int, Scope]) -> Scope:
         """Return the scope behind a number; the two never change, so they are kept."""
-        scope = self._scopes.get(space)
+        scope = self._scopes.get(space) or kept.get(space)
         if scope is None:
             scope = scope_of(connection.execute(SQL["space_scope"], {"space": space}).fetchone())
-            self._scopes[space] = scope
+            kept[space] = scope
         return scope
 
     def _note(self, key: str) -> str | None:
@@ -317,7 +387,8 @@ def _shown(
     found: dict[int, Candidate] = {}
     for row in connection.execute(SQL["candidates"], {"nos": json.dumps(nos)}):
         no, space, tier, priority, retention, kind, created_at, accessed_at, expires_at, access_count = row
-        if retention or space not in spaces or (expires_at is not None and expires_at <= now):
+        over = expires_at is not None and expires_at <= now and _PRIORITIES[priority] is not Priority.PINNED
+        if retention or over or space not in spaces:
             continue
         if _TIERS[tier] not in tiers or (where.kinds is not None and kind not in where.kinds):
             continue
@@ -345,6 +416,19 @@ def _identity(connection: sqlite3.Connection) -> Identity | None:
     return Identity(number=int(row[0]), name=name, dimensions=dimensions)
 
 
+def _recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:
+    """Count the recall, and apart whether it found something, promoted, or looked into cold."""
+    counted = {"recall": entry.micros}
+    if entry.found:
+        counted["recall.hit"] = 0
+    if entry.promoted:
+        counted["recall.promoted"] = len(entry.promoted)
+    if Tier.COLD in entry.tiers:
+        counted["recall.cold"] = entry.micros
+    space = entry.space or 0
+    return [{"space": space, "name": name, "times": 1, "amount": amount} for name, amount in counted.items()]
+
+
 def _recall_row(entry: RecallEntry) -> dict[str, object]:
     return {
         "at": to_micros(entry.at),
@@ -352,6 +436,7 @@ def _recall_row(entry: RecallEntry) -> dict[str, object]:
         "query": entry.query,
         "tiers": " ".join(entry.tiers),
         "micros": entry.micros,
+        "best": entry.best,
         "candidates": json.dumps([[no, round(score, 4)] for no, score in entry.candidates], separators=(",", ":")),
         "returned": json.dumps(list(entry.returned)),
         "promoted": json.dumps(list(entry.promoted)),

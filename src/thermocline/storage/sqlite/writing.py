@@ -45,9 +45,10 @@ def indexed_words(content: str, tags: Iterable[str]) -> str:
 class SqliteWriting:
     """The verbs of one transaction; `scope_of` names the scope behind a space."""
 
-    def __init__(self, connection: sqlite3.Connection, scope_of: Callable[[int], Scope]) -> None:
+    def __init__(self, connection: sqlite3.Connection, scope_of: Callable[[int], Scope], window_micros: int) -> None:
         self._connection = connection
         self._scope_of = scope_of
+        self._window_micros = window_micros
         self._seq = int(self._one("event_last"))
         self._last_no = int(self._one("memory_last_no"))
         self._serving = int(self._value("meta_get", key="embedder") or 0)
@@ -114,6 +115,8 @@ class SqliteWriting:
             self._unindex(record)
             self._index(changed)
         self._append(record.no, cause, changes)
+        if "tier" in changes:
+            self.tally(changed.space, f"move:{cause.rule}")
         return changed
 
     def purge(self, record: Record, cause: Cause) -> Record:
@@ -132,7 +135,37 @@ class SqliteWriting:
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
         moment = to_micros(now)
-        self._connection.executemany(SQL["memory_touch"], [{"no": no, "now": moment} for no in nos])
+        rows = [{"no": no, "now": moment, "window": moment - self._window_micros} for no in nos]
+        self._connection.executemany(SQL["memory_touch"], rows)
+
+    # Sessions
+
+    def hot_tokens(self, space: int, now: datetime) -> int:
+        """Return what the hot memories of a space cost in a prompt."""
+        values = {"space": space, "tier": Tier.HOT.rank, "now": to_micros(now)}
+        return int(self._connection.execute(SQL["session_tokens"], values).fetchone()[1])
+
+    def spillable(self, space: int, now: datetime, limit: int) -> list[Record]:
+        """Return the hot memories of a space that may leave: least relevant first, then oldest."""
+        return self._records("session_spillable", space=space, now=to_micros(now), limit=limit)
+
+    def prunable(self, space: int, now: datetime, limit: int) -> list[Record]:
+        """Return the cold memories of a space that are worth the least."""
+        return self._records("session_prunable", space=space, now=to_micros(now), limit=limit)
+
+    def set_relevance(self, no: int, relevance: float) -> None:
+        """Set the running relevance of a memory."""
+        self._run("relevance_set", no=no, relevance=relevance)
+
+    def set_session(self, space: int, state: str, now: datetime) -> None:
+        """Record that a session goes on (active), has ended (archived) or was summarized."""
+        self._run("session_put", space=space, state=state, now=to_micros(now))
+
+    def tally(self, space: int, name: str, amount: int = 0) -> None:
+        """Count something that happened in a space."""
+        self._run("tally_add", space=space, name=name, times=1, amount=amount)
+
+    # Vectors
 
     def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
         """Store the vectors that an embedder made of a content, unless it has changed since."""
@@ -204,18 +237,21 @@ class SqliteWriting:
             changes=_json(changes),
         )
 
-    def _record(self, name: str, **values: object) -> Record | None:
-        row = self._connection.execute(SQL[name], values).fetchone()
-        return None if row is None else record_of(row, self._scope_of(row[2]))
+    def _record(self, name: str, /, **values: object) -> Record | None:
+        return next(iter(self._records(name, **values)), None)
 
-    def _run(self, name: str, **values: object) -> None:
+    def _records(self, name: str, /, **values: object) -> list[Record]:
+        rows = self._connection.execute(SQL[name], values).fetchall()
+        return [record_of(row, self._scope_of(row[2])) for row in rows]
+
+    def _run(self, name: str, /, **values: object) -> None:
         self._connection.execute(SQL[name], values)
 
-    def _value(self, name: str, **values: object) -> Any:  # noqa: ANN401
+    def _value(self, name: str, /, **values: object) -> Any:  # noqa: ANN401
         row = self._connection.execute(SQL[name], values).fetchone()
         return None if row is None else row[0]
 
-    def _one(self, name: str, **values: object) -> Any:  # noqa: ANN401
+    def _one(self, name: str, /, **values: object) -> Any:  # noqa: ANN401
         return self._connection.execute(SQL[name], values).fetchone()[0]
 
 

@@ -39,6 +39,7 @@ CREATE TABLE memories (
     accessed_at     INTEGER,
     expires_at      INTEGER,
     access_count    INTEGER NOT NULL,
+    recent_uses     INTEGER NOT NULL,
     relevance       REAL    NOT NULL,
     supersedes      TEXT,
     tier_since      INTEGER NOT NULL,
@@ -96,12 +97,37 @@ CREATE TABLE recalls (
     query      TEXT    NOT NULL,
     tiers      TEXT    NOT NULL,
     micros     INTEGER NOT NULL,
+    best       REAL    NOT NULL,
     candidates TEXT    NOT NULL,
     returned   TEXT    NOT NULL,
     promoted   TEXT    NOT NULL,
     degraded   TEXT    NOT NULL
 );
 CREATE INDEX recalls_by_time ON recalls (at);
+
+-- Which sessions go on: active, archived (ended) or summarized.
+CREATE TABLE sessions (
+    space      INTEGER PRIMARY KEY REFERENCES spaces (space),
+    state      TEXT    NOT NULL CHECK (state IN ('active', 'archived', 'summarized')),
+    started_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL
+);
+
+-- How often something happened in a space (recall, spill, a rule's moves), and how much of it.
+CREATE TABLE tallies (
+    space  INTEGER NOT NULL,
+    name   TEXT    NOT NULL,
+    times  INTEGER NOT NULL,
+    amount INTEGER NOT NULL,
+    PRIMARY KEY (space, name)
+) WITHOUT ROWID;
+
+-- Who may do what only one process at a time should do, and until when.
+CREATE TABLE leases (
+    name   TEXT PRIMARY KEY,
+    holder TEXT    NOT NULL,
+    until  INTEGER NOT NULL
+) WITHOUT ROWID;
 
 -- Kept by the triggers below in the transaction of the change itself.
 CREATE TABLE counters (

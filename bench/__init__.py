@@ -1,0 +1,1 @@
+"""What Thermocline promises, measured: `python -m bench`."""

@@ -1,0 +1,124 @@
+"""Compaction and maintenance: the store selects, a policy decides, and here it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from thermocline.errors import EmbedderError
+from thermocline.model import Compaction, Maintenance, Memory, Retention
+from thermocline.policy.compaction import Situation, compaction
+from thermocline.policy.cooling import cooling
+from thermocline.policy.retention import Transition, overdue
+from thermocline.services.changes import Changes
+from thermocline.services.vectors import Vectorizer
+from thermocline.settings import Settings
+from thermocline.storage.store import Cause, Store, Watch, Writing
+
+__all__ = ["Tiering"]
+
+_PAGE = 1000
+_BATCH = 200
+_LONG_AGO = datetime(1971, 1, 1, tzinfo=UTC)
+
+
+class Tiering:
+    """The tier rules of one store, run when asked."""
+
+    def __init__(self, store: Store, changes: Changes, vectorizer: Vectorizer, settings: Settings) -> None:
+        self._store = store
+        self._changes = changes
+        self._vectorizer = vectorizer
+        self._settings = settings
+
+    def compact(self, spaces: tuple[int, ...], cause: Cause, *, dry_run: bool) -> Compaction:
+        """Run the four rules once over some spaces."""
+        situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
+        watch = Watch(name="compaction", spaces=spaces, now=cause.at)
+        moves = compaction(self._watched(watch), situation)
+        return Compaction(moves=tuple(moves if dry_run else self._changes.carry_out(moves, cause)), dry_run=dry_run)
+
+    def maintain(self, spaces: tuple[int, ...], cause: Cause) -> Maintenance:
+        """Let expiry, retention windows and use do their work on some spaces."""
+        counts = self._retire(spaces, cause)
+        moves = self._changes.carry_out(
+            [
+                move
+                for memory in self._watched(self._cooling_watch(spaces, cause.at))
+                if (move := cooling(memory, cause.at, self._settings)) is not None
+            ],
+            cause,
+        )
+        embedded, degraded = self._embed_waiting(cause.at)
+        self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
+        return Maintenance(
+            moves=tuple(moves),
+            expired=counts.get("maintain.expire", 0),
+            archived=counts.get("maintain.archive", 0),
+            deleted=counts.get("maintain.delete", 0),
+            purged=counts.get("maintain.purge", 0),
+            embedded=embedded,
+            degraded=degraded,
+        )
+
+    def _cooling_watch(self, spaces: tuple[int, ...], now: datetime) -> Watch:
+        moments = {
+            "idle_hot": now - timedelta(days=self._settings.cool_hot_days),
+            "idle_warm": now - timedelta(days=self._settings.cool_warm_days),
+        }
+        return Watch(name="cooling", spaces=spaces, now=now, moments=moments)
+
+    def _retire(self, spaces: tuple[int, ...], cause: Cause) -> dict[str, int]:
+        """Carry out the retention transitions that are due, and count them by rule."""
+        due = [
+            transition
+            for memory in self._watched(self._retention_watch(spaces, cause.at))
+            if (transition := overdue(memory, cause.at, self._settings)) is not None
+        ]
+        counts: dict[str, int] = {}
+        for start in range(0, len(due), _BATCH):
+            with self._store.write() as writing:
+                for transition in due[start : start + _BATCH]:
+                    if self._retired(writing, transition, cause):
+                        counts[transition.rule] = counts.get(transition.rule, 0) + 1
+        return counts
+
+    def _retention_watch(self, spaces: tuple[int, ...], now: datetime) -> Watch:
+        def before(days: float) -> datetime:
+            return now - timedelta(days=days) if days else _LONG_AGO
+
+        moments = {
+            "archive_before": before(self._settings.archive_after_days),
+            "delete_before": before(self._settings.delete_after_days),
+            "purge_before": now - timedelta(days=self._settings.grace_days),
+        }
+        return Watch(name="retention", spaces=spaces, now=now, moments=moments)
+
+    def _retired(self, writing: Writing, transition: Transition, cause: Cause) -> bool:
+        record = writing.get(transition.id)
+        if record is None or overdue(record.memory, cause.at, self._settings) is None:
+            return False
+        action = {Retention.ARCHIVED: "archive", Retention.DELETED: "forget", Retention.PURGED: "purge"}[transition.to]
+        told = replace(cause, action=action, rule=transition.rule, why=transition.why)
+        if transition.to is Retention.PURGED:
+            writing.purge(record, told)
+        else:
+            writing.change(record, replace(record.memory, retention=transition.to), told)
+        return True
+
+    def _embed_waiting(self, now: datetime) -> tuple[int, tuple[str, ...]]:
+        """Make the vectors that memories still wait for, if their embedder answers again."""
+        if not self._vectorizer.waiting:
+            return 0, ()
+        try:
+            return self._vectorizer.reembed(now), ()
+        except EmbedderError as exc:
+            return 0, (f"memories still wait for their vectors: {exc}",)
+
+    def _watched(self, watch: Watch) -> Iterator[Memory]:
+        """Yield what a policy wants to look at, a page at a time."""
+        after = 0
+        while page := self._store.watch(watch, after, _PAGE):
+            yield from (record.memory for record in page)
+            after = page[-1].no

@@ -1,0 +1,131 @@
+"""A session's door to its working memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from thermocline.draft import Draft
+from thermocline.errors import InvalidInput
+from thermocline.model import Compaction, Hit, Memory, Move, Recall, SessionStatus, Spill, Tier
+from thermocline.services.recall import Recaller
+from thermocline.services.working import WorkingMemory
+from thermocline.storage.store import Cause
+
+if TYPE_CHECKING:
+    from thermocline.facade import Thermocline
+
+__all__ = ["Session"]
+
+
+class Session:
+    """The working memory of one session: few hot tokens in front, the rest within reach.
+
+    It sees and moves only its own memories. `memory` is the facade of the same scope.
+    """
+
+    def __init__(self, memory: Thermocline, working: WorkingMemory, recaller: Recaller) -> None:
+        self.memory = memory
+        self.id = str(memory.scope.session)
+        self._working = working
+        self._recaller = recaller
+        self._space = working.begin(memory.scope, memory.now())
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id!r}>"
+
+    def add(
+        self,
+        content: str,
+        type: str = "message",  # noqa: A002 - the source's word for a kind
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        tier: Tier | str | None = None,
+    ) -> Memory:
+        """Add a hot memory; others are spilled before it comes in, so that the limit always holds.
+
+        What is larger than the whole limit is stored warm, unless `tier="hot"` insists: then it is refused.
+        """
+        if tier is not None and Tier.of(tier) is not Tier.HOT:
+            raise InvalidInput("a session adds to hot: use remember(tier=...) for another tier")
+        draft = Draft(content=content, kind=type, metadata=metadata, tier=tier, source="session")
+        return self._working.add(self.memory.scope, draft, self._cause("remember"))
+
+    def hot(self) -> list[Memory]:
+        """Return the hot memories, newest first; reading them counts as use."""
+        now = self.memory.now()
+        records = self._working.hot(self._space, now)
+        self.memory.touch(records)
+        return [record.memory for record in records]
+
+    def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:
+        """Move hot memories out: those named, or the least relevant and oldest ones."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise InvalidInput(f"count must be a whole number from 0, not {count!r}")
+        return self._working.spill(self._space, count, ids, self._cause("move"))
+
+    def promote(self, memory_id: str) -> bool:
+        """Bring a memory of this session to hot, making room first; tell whether it moved."""
+        return self._working.promote(self._space, memory_id, self._cause("move"))
+
+    def demote(self, memory_id: str, tier: Tier | str = Tier.WARM) -> Memory:
+        """Move a memory of this session to warm or cold."""
+        self._require_own(memory_id)
+        return self.memory.move(memory_id, tier, why="demoted in its session")
+
+    def recall(
+        self,
+        query: str,
+        limit: int = 3,
+        auto_promote: bool | None = None,
+        types: Sequence[str] | None = None,
+    ) -> Recall:
+        """Find what this session has spilled, and bring back to hot what has earned it."""
+        question = self.memory.question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
+        wanted = self.memory.settings.auto_promote if auto_promote is None else auto_promote
+
+        def promoted(hits: Sequence[Hit]) -> list[Move]:
+            return self._working.promote_hits(self._space, hits, self._cause("move"))
+
+        return self._recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
+
+    def status(self) -> SessionStatus:
+        """Return what the session holds, how full hot is, and what it might do next."""
+        return self._working.status(self.id, self._space, self.memory.now())
+
+    def prune(self, keep: int | None = None) -> list[str]:
+        """Forget the cold memories that are worth the least, beyond `keep`; return their ids."""
+        most = self.memory.settings.max_cold_items if keep is None else keep
+        return self._working.prune(self._space, most, self._cause("forget"))
+
+    def forget(self, memory_id: str) -> Memory:
+        """Delete a memory of this session in a way that `restore` can take back."""
+        self._require_own(memory_id)
+        return self.memory.forget(memory_id)
+
+    def keep(self, memory_id: str) -> Memory:
+        """Give a memory of this session to the scope around it, so that it outlives the session."""
+        self._require_own(memory_id)
+        return self.memory.widen(memory_id)
+
+    def clear(self) -> int:
+        """Forget everything of this session but what is pinned; return how much."""
+        return self._working.clear(self._space, self._cause("forget"))
+
+    def end(self, summary: str | None = None) -> Compaction | None:
+        """End the session, and run compaction if the settings say so.
+
+        A summary, if you have one, is remembered in the scope around the session.
+        """
+        if summary is not None:
+            self.memory.widen(self.memory.remember(summary, kind="context", source="summary").id)
+        self._working.end(self._space, "archived" if summary is None else "summarized", self.memory.now())
+        return self.memory.compact() if self.memory.settings.compaction_on_session_end else None
+
+    def _cause(self, action: str) -> Cause:
+        now: datetime = self.memory.now()
+        return Cause(action=action, at=now, actor=self.memory.actor)
+
+    def _require_own(self, memory_id: str) -> None:
+        self._working.require_own(self._space, memory_id)

@@ -1,0 +1,179 @@
+"""What several tests share: a cheap embedder, a clock to turn by hand, and other processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import thermocline
+from thermocline import Thermocline
+from thermocline.errors import EmbedderUnavailable
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = Path(thermocline.__file__).resolve().parent.parent
+
+_WORD = re.compile(r"\w+")
+
+
+class Words:
+    """Texts with common words are near each other; the same text gives the same vector everywhere."""
+
+    def __init__(self, name: str = "words", dimensions: int = 64) -> None:
+        self.name = name
+        self.dimensions = dimensions
+        #: Texts embedded so far, for tests that count.
+        self.seen: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.seen.extend(texts)
+        rows = np.stack([self._row(text) for text in texts])
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+    def _row(self, text: str) -> NDArray[np.float64]:
+        row = np.zeros(self.dimensions)
+        for word in _WORD.findall(text.casefold()) or [text]:
+            seed = zlib.crc32(f"{self.name}/{word}".encode())
+            row += np.random.default_rng(seed).standard_normal(self.dimensions)
+        return row
+
+
+class Flaky(Words):
+    """An embedder whose service can go down and come back."""
+
+    def __init__(self, name: str = "words", *, down: bool = False, after: int | None = None) -> None:
+        super().__init__(name)
+        self.down = down
+        #: How many calls still succeed before it goes down; None = any number.
+        self.after = after
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.after is not None:
+            self.down = self.down or self.after <= 0
+            self.after -= 1
+        if self.down:
+            raise EmbedderUnavailable(f"{self.name} is down: try again later")
+        return super().embed(texts)
+
+
+class Hand:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, start: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)) -> None:
+        self.now = start
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **duration: float) -> None:
+        self.now += timedelta(**duration)
+
+
+def opened(path: Path | str = ":memory:", **arguments: Any) -> Thermocline:
+    """Open a memory with the cheap embedder, unless the arguments name another one."""
+    settings = arguments.pop("settings", {})
+    return thermocline.open(path, **{"embedder": Words(), "settings": settings, **arguments})
+
+
+def contents(memories: Any) -> list[str]:
+    """Return what memories, or hits, say."""
+    return [getattr(each, "memory", each).content for each in memories]
+
+
+def python(
+    code: str, *arguments: object, folder: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a piece of code in a fresh interpreter."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=folder or ROOT,
+        env={**_environment(), **(env or {})},
+        timeout=240,
+        check=False,
+    )
+
+
+def _environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("THERMOCLINE_")}
+    # One thread each: the processes of a test share few cores, and some of them fork.
+    return {**kept, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{SOURCE}:{ROOT}"}
+
+
+class Peer:
+    """Another process that obeys: it runs `tests/peer.py` on a store, one command at a time."""
+
+    def __init__(self, script: str, *arguments: object) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(ROOT / "tests" / script), *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env=_environment(),
+        )
+
+    def send(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def line(self) -> str:
+        """Return the next line it printed; an end of the process is a failure of the test."""
+        assert self._process.stdout is not None
+        found = self._process.stdout.readline()
+        assert found, f"the other process ended with {self._process.wait()}"
+        return found.rstrip("\n")
+
+    def ask(self, line: str) -> str:
+        self.send(line)
+        return self.line()
+
+    def close(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextmanager
+def peers(count: int, script: str, *arguments: object) -> Iterator[list[Peer]]:
+    """Start some other processes and end them again."""
+    started: list[Peer] = []
+    try:
+        for _ in range(count):
+            started.append(Peer(script, *arguments))  # noqa: PERF401 - those that started must be ended
+        yield started
+    finally:
+        for peer in started:
+            peer.close()
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """Run calls in threads that begin at once; return their results, or raise what one raised."""
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+
+    barrier = threading.Barrier(len(calls))
+
+    def begin(call: Callable[[], Any]) -> Any:
+        barrier.wait()
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result(timeout=240) for future in [pool.submit(begin, call) for call in calls]]

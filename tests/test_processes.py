@@ -1,0 +1,312 @@
+"""Several processes, threads and tasks share one store, and each sees what the others wrote at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thermocline
+import thermocline.errors
+from tests.helpers import Peer, Words, contents, opened, peers, together
+from thermocline import AsyncThermocline, Scope, Thermocline
+
+
+def answer(peer: Peer) -> Any:
+    found = json.loads(peer.line())
+    assert not (isinstance(found, dict) and "error" in found), found
+    return found
+
+
+def tell(peer: Peer, *words: object) -> None:
+    peer.send("\t".join(map(str, words)))
+
+
+def ask(peer: Peer, *words: object) -> Any:
+    tell(peer, *words)
+    return answer(peer)
+
+
+@contextmanager
+def company(count: int, path: Path, **options: object) -> Iterator[list[Peer]]:
+    """Start processes that all have the store open."""
+    with peers(count, "peer.py") as all_of_them:
+        for peer in all_of_them:
+            assert answer(peer) == "ready"
+        for peer in all_of_them:
+            tell(peer, "open", path, json.dumps(options))
+        for peer in all_of_them:
+            assert answer(peer) == "opened"
+        yield all_of_them
+
+
+def test_a_write_is_seen_by_every_other_process_at_once(tmp_path: Path) -> None:
+    """After two writers acknowledged, two readers get, recall, miss and find again what was written."""
+    with company(4, tmp_path / "agent.db") as (ann, bob, carl, dora):
+        for number in range(10):
+            tell(ann, "remember", f"Ann keeps parcel {number} in the cellar")
+            tell(bob, "remember", f"Bob keeps letter {number} in the attic")
+            first, second = answer(ann), answer(bob)
+
+            for reader in (carl, dora):
+                assert ask(reader, "get", first) == f"Ann keeps parcel {number} in the cellar"
+                assert first in ask(reader, "recall", f"parcel {number} cellar")
+                assert second in ask(reader, "recall", f"letter {number} attic")
+
+            ask(ann, "move", second, "cold")
+            ask(bob, "forget", first)
+
+            for reader in (carl, dora):
+                assert second not in ask(reader, "recall", f"letter {number} attic")
+                assert second in ask(reader, "recall", f"letter {number} attic", "cold")
+                assert first not in ask(reader, "recall", f"parcel {number} cellar", "hot+warm+cold")
+
+    with opened(tmp_path / "agent.db") as mem:
+        assert mem.check() == []
+
+
+def test_two_writers_and_two_readers_never_meet_a_lock(tmp_path: Path) -> None:
+    """Writers and readers that work at the same time all succeed, and nothing is lost."""
+    path = tmp_path / "agent.db"
+    with company(4, path) as (ann, bob, carl, dora):
+        tell(ann, "write_many", "Ann", 60)
+        tell(bob, "write_many", "Bob", 60)
+        tell(carl, "read_many", 60)
+        tell(dora, "read_many", 60)
+        written = [*answer(ann), *answer(bob)]
+        for reader in (carl, dora):
+            assert answer(reader) > 0
+        for memory_id in written:
+            ask(carl, "get", memory_id)
+
+    with opened(path) as mem:
+        assert {memory.id for memory in mem.find(limit=1000)} == set(written)
+        assert mem.check() == []
+
+
+def test_several_processes_may_create_the_same_file(tmp_path: Path) -> None:
+    """Whoever opens a brand-new file at the same time gets the same good store."""
+    with peers(4, "peer.py") as all_of_them:
+        for peer in all_of_them:
+            assert answer(peer) == "ready"
+        for attempt in range(8):
+            path = tmp_path / f"{attempt}.db"
+            for peer in all_of_them:
+                tell(peer, "open", path)
+            for peer in all_of_them:
+                assert answer(peer) == "opened"
+            for number, peer in enumerate(all_of_them):
+                tell(peer, "remember", f"process {number} was here")
+            ids = [answer(peer) for peer in all_of_them]
+            for peer in all_of_them:
+                assert set(ask(peer, "recall", "which process was here")) == set(ids)
+                ask(peer, "close")
+
+            with opened(path) as mem:
+                assert len(mem.find()) == len(all_of_them)
+                assert mem.check() == []
+
+
+def test_a_long_transaction_elsewhere_does_not_hold_up_a_recall(tmp_path: Path) -> None:
+    """Reading goes on while another process writes, and uses are counted once it is done."""
+    path = tmp_path / "agent.db"
+    with company(1, path) as (writer,), opened(path) as mem:
+        memory = mem.remember("The ferry leaves at noon")
+        ask(writer, "hold")
+
+        assert contents(mem.recall("when does the ferry leave")) == ["The ferry leaves at noon"]
+        assert mem.get(memory.id).content == "The ferry leaves at noon"
+        assert len(mem.find()) == 1
+        assert mem.status().tiers[thermocline.Tier.WARM].memories == 1
+
+        ask(writer, "release")
+        mem.recall("ferry")
+        assert mem.get(memory.id).access_count == 2
+
+
+def test_a_writer_waits_for_another_one(tmp_path: Path) -> None:
+    """A write that comes in the middle of another process's transaction succeeds after it."""
+    with company(2, tmp_path / "agent.db") as (ann, bob):
+        ask(ann, "hold")
+        tell(bob, "remember", "Bob is patient")
+        ask(ann, "release")
+
+        memory_id = answer(bob)
+        assert ask(ann, "get", memory_id) == "Bob is patient"
+
+
+def test_a_writer_that_waited_too_long_is_told_so_in_our_words(tmp_path: Path) -> None:
+    """A lock that lasts longer than the setting is StoreBusy, and the store is as it was."""
+    path = tmp_path / "agent.db"
+    with company(1, path) as (writer,), opened(path, settings={"busy_timeout_ms": 50}) as mem:
+        ask(writer, "hold")
+
+        with pytest.raises(thermocline.errors.StoreBusy, match="busy_timeout_ms"):
+            mem.remember("too early")
+
+        ask(writer, "release")
+        assert mem.remember("now it works").content == "now it works"
+        assert contents(mem.find()) == ["now it works"]
+        assert mem.check() == []
+
+
+def test_a_purge_elsewhere_leaves_no_vector_in_this_process(tmp_path: Path) -> None:
+    """What another process purged is not found here either, though its vector was in memory."""
+    path = tmp_path / "agent.db"
+    with company(1, path) as (other,), opened(path) as mem:
+        memory = mem.remember("The secret word is heliotrope")
+        assert contents(mem.recall("heliotrope")) == ["The secret word is heliotrope"]
+
+        ask(other, "purge", memory.id)
+
+        assert contents(mem.recall("heliotrope")) == []
+
+
+def test_threads_share_one_facade(tmp_path: Path) -> None:
+    """Six threads write, change and recall through the same object without losing anything."""
+    with opened(tmp_path / "agent.db") as mem:
+
+        def work(name: str) -> list[str]:
+            ids = []
+            for number in range(20):
+                ids.append(mem.remember(f"{name} saw bird {number}").id)
+                mem.recall(f"what did {name} see")
+                mem.move(ids[number // 2], ("hot", "warm", "cold")[number % 3])
+            return ids
+
+        written = together(*(lambda name=name: work(name) for name in ("Ann", "Bob", "Carl", "Dora", "Emil", "Fay")))
+
+        assert {memory.id for memory in mem.find(limit=1000)} == {memory_id for ids in written for memory_id in ids}
+        assert mem.check() == []
+
+
+def test_threads_share_a_store_in_memory() -> None:
+    """A store without a file serves several threads as well."""
+    with opened() as mem:
+
+        def work(name: str) -> int:
+            for number in range(20):
+                mem.remember(f"{name} saw bird {number}")
+                mem.recall(f"what did {name} see")
+            return len(mem.find(limit=1000))
+
+        together(*(lambda name=name: work(name) for name in ("Ann", "Bob", "Carl", "Dora")))
+
+        assert len(mem.find(limit=1000)) == 80
+        assert mem.check() == []
+
+
+def test_a_thread_recalls_while_another_one_writes(tmp_path: Path) -> None:
+    """A long transaction of one thread does not hold up a recall of another."""
+    with opened(tmp_path / "agent.db") as mem, ThreadPoolExecutor(1) as pool:
+        mem.remember("The ferry leaves at noon")
+        with mem._store.write() as writing:
+            writing.space(Scope(agent="a long transaction"))
+
+            recalled = pool.submit(mem.recall, "when does the ferry leave").result(timeout=60)
+
+            assert contents(recalled) == ["The ferry leaves at noon"]
+
+
+def test_every_use_is_counted_whoever_recalls(tmp_path: Path) -> None:
+    """Recalls of several threads are all logged: none overwrites or drops another's count."""
+    with opened(tmp_path / "agent.db") as mem:
+        memory = mem.remember("The ferry leaves at noon")
+
+        def ask_often() -> None:
+            for _ in range(25):
+                mem.recall("when does the ferry leave")
+
+        together(*[ask_often] * 4)
+        mem.recall("ferry", track=False)
+
+        assert mem.get(memory.id).access_count == 100
+
+
+def test_the_async_face_serves_many_tasks_at_once(tmp_path: Path) -> None:
+    """Tasks of one event loop write and recall concurrently, and all see all."""
+
+    async def work(mem: AsyncThermocline, name: str) -> str:
+        memory = await mem.remember(f"{name} saw a heron")
+        assert memory.content in contents(await mem.recall(f"what did {name} see", limit=50))
+        return memory.id
+
+    async def main() -> None:
+        async with thermocline.aopen(tmp_path / "agent.db", embedder=Words()) as mem:
+            ids = await asyncio.gather(*(work(mem, f"person {number}") for number in range(30)))
+
+            assert {memory.id for memory in await mem.find(limit=100)} == set(ids)
+            assert await mem.check() == []
+
+    asyncio.run(main())
+
+
+def test_several_async_memories_share_one_file(tmp_path: Path) -> None:
+    """Two openings of the same file in one loop see each other's writes at once."""
+
+    async def main() -> None:
+        path = tmp_path / "agent.db"
+        first, second = await asyncio.gather(*(thermocline.aopen(path, embedder=Words()) for _ in range(2)))
+        for number in range(10):
+            memory = await first.remember(f"note {number} of the first")
+            assert (await second.get(memory.id)).content == memory.content
+        await first.close()
+        await second.close()
+
+    asyncio.run(main())
+
+
+def test_closing_an_async_view_closes_nothing() -> None:
+    """A narrower view of an async memory may be closed; the memory goes on."""
+
+    async def main() -> None:
+        async with thermocline.aopen(":memory:", embedder=Words()) as mem:
+            async with mem.scoped(user="u1") as view:
+                await view.remember("u1 likes tea")
+            assert contents(await mem.scoped(user="u1").find()) == ["u1 likes tea"]
+
+    asyncio.run(main())
+
+
+def test_an_async_memory_is_closed_like_any_other() -> None:
+    """Closing twice is harmless, and a verb after it says that the store is closed."""
+
+    async def main() -> None:
+        mem = await thermocline.aopen(":memory:", embedder=Words())
+        await mem.close()
+        await mem.close()
+        with pytest.raises(thermocline.errors.StoreClosed, match="open it again"):
+            await mem.remember("too late")
+
+    asyncio.run(main())
+
+
+def test_a_checkpoint_is_consistent_while_a_writer_works(tmp_path: Path) -> None:
+    """Copies taken in the middle of another thread's writes are whole stores."""
+    with opened(tmp_path / "agent.db") as mem:
+        done = threading.Event()
+
+        def write(mem: Thermocline) -> None:
+            for number in range(60):
+                mem.remember_many([{"content": f"half {half} of pair {number}"} for half in (1, 2)])
+            done.set()
+
+        def copy() -> list[Path]:
+            copies = []
+            while not done.is_set() or not copies:
+                copies.append(mem.checkpoint(tmp_path / f"copy-{len(copies)}.db"))
+            return copies
+
+        _, copies = together(lambda: write(mem), copy)
+
+    for path in copies:
+        with opened(path) as copied:
+            assert len(copied.find(limit=1000)) % 2 == 0
+            assert copied.check() == []
