@@ -50,15 +50,9 @@ def from_micros(micros: int) -> datetime:
 
 def as_duration(value: timedelta | float | str) -> timedelta:
     """Read a duration: a timedelta, a number of seconds, or text such as "90m" or "7d"."""
-    if isinstance(value, str):
-        match = _DURATION.fullmatch(value)
-        if match is None:
-            raise InvalidInput(f"cannot read the duration {value!r}: write for example 30s, 90m, 12h, 7d or 2w")
-        unit, amount = _UNITS[match[2]], float(match[1])
-    elif isinstance(value, bool) or not isinstance(value, timedelta | int | float):
+    if isinstance(value, bool) or not isinstance(value, timedelta | int | float | str):
         raise InvalidInput(f"a duration is a timedelta, seconds or text such as '7d', not {value!r}")
-    else:
-        unit, amount = "seconds", value
+    unit, amount = _read(value) if isinstance(value, str) else ("seconds", value)
     try:
         duration = amount if isinstance(amount, timedelta) else timedelta(**{unit: amount})
     except (OverflowError, ValueError) as exc:
@@ -66,3 +60,11 @@ def as_duration(value: timedelta | float | str) -> timedelta:
     if duration <= timedelta(0):
         raise InvalidInput(f"a duration must be longer than nothing, not {value!r}")
     return duration
+
+
+def _read(text: str) -> tuple[str, float]:
+    """Return the unit and the amount of a duration such as "90m"."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise InvalidInput(f"cannot read the duration {text!r}: write for example 30s, 90m, 12h, 7d or 2w")
+    return _UNITS[match[2]], float(match[1])

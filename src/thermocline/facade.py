@@ -260,9 +260,10 @@ class Thermocline:
 
     def status(self) -> Status:
         """Return what is stored and how it can be searched."""
-        counts = self._store.counts(self._store.spaces(self.scope))
+        spaces = self._store.spaces(self.scope)
+        counts = self._store.counts(spaces)
         _, reason = self._vectorizer.for_query("status")
-        waiting = counts.pending if self._vectorizer.enabled else 0
+        waiting = self._store.pending(spaces) if self._vectorizer.enabled else 0
         notes = [reason, f"{waiting} memories wait for their vectors: run reembed" if waiting else None]
         return Status(
             store=self._store.name,

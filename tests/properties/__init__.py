@@ -1,0 +1,1 @@
+"""Random verbs, scopes, queries and texts against plain-Python models."""

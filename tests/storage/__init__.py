@@ -1,0 +1,1 @@
+"""Stores, tested without the facade."""

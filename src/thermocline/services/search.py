@@ -75,7 +75,7 @@ class Search:
         found = self._store.search_vector(
             question.spaces, question.tiers, vector, self._settings.pool_size, question.where
         )
-        waiting = self._store.counts(question.spaces).pending
+        waiting = self._store.pending(question.spaces)
         degraded = (f"{waiting} memories wait for their vectors: run reembed",) if waiting else ()
         return self._relevance(found), degraded
 
@@ -97,6 +97,8 @@ class Search:
     ) -> list[tuple[Record, Evidence]]:
         """Return the pinned memories that the filter allows, from any tier, oldest first."""
         records = self._store.pinned(question.spaces, question.where.now)
+        if not records:
+            return []
         allowed = self._store.candidates(
             question.spaces, tuple(Tier), [record.no for record in records], question.where
         )

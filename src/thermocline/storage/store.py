@@ -158,7 +158,6 @@ class Counts:
 
     tiers: dict[Tier, TierCount] = field(default_factory=dict)
     retention: dict[Retention, int] = field(default_factory=dict)
-    pending: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -305,6 +304,9 @@ class Store(Protocol):
 
     def counts(self, spaces: Sequence[int]) -> Counts:
         """Return how much some spaces hold."""
+
+    def pending(self, spaces: Sequence[int]) -> int:
+        """Return how many visible memories wait for their vectors."""
 
     def seq(self) -> int:
         """Return the sequence number of the newest event."""

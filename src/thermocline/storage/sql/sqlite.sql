@@ -130,8 +130,8 @@ SELECT tier, retention, sum(memories), sum(tokens) FROM counters
 WHERE space IN (SELECT value FROM json_each(:spaces)) GROUP BY tier, retention
 
 -- pending_in: How many memories of some spaces wait for their vectors.
-SELECT count(*) FROM memories
-WHERE parts = 0 AND retention = 0 AND space IN (SELECT value FROM json_each(:spaces))
+SELECT count(*) FROM memories INDEXED BY memories_without_vector
+WHERE parts = 0 AND retention < 3 AND retention = 0 AND space IN (SELECT value FROM json_each(:spaces))
 
 -- vectors_sample: Some vectors between two keys, spread over the store.
 SELECT key, vector FROM vectors WHERE key BETWEEN :low AND :high

@@ -71,6 +71,8 @@ class Connections:
         self._idle: list[sqlite3.Connection] = []
         self._pool = threading.Lock()
         self._writing = threading.RLock()
+        # The log has a connection of its own, except in memory, where all share one.
+        self._logging = self._writing if path == MEMORY else threading.RLock()
         with mapped(path):
             self._writer = self._connect(settings.synchronous)
             self._logger = self._writer if path == MEMORY else self._connect("normal", busy_timeout_ms=0)
@@ -153,7 +155,7 @@ class Connections:
     @contextmanager
     def logging(self) -> Iterator[sqlite3.Connection]:
         """Write without waiting, neither for the disk nor for others; raises StoreBusy at once."""
-        with self._writing, mapped(self.name):
+        with self._logging, mapped(self.name):
             self._require_open()
             with _transaction(self._logger):
                 yield self._logger
@@ -165,7 +167,7 @@ class Connections:
 
     def close(self) -> None:
         """Close every connection that is not lent; the others close when they come back."""
-        with self._writing, self._pool:
+        with self._writing, self._logging, self._pool:
             if self._closed:
                 return
             self._closed = True

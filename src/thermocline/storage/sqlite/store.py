@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.clock import to_micros
-from thermocline.errors import StoreBusy
+from thermocline.errors import StoreBusy, StoreError, StoreFull, StoreUnavailable
 from thermocline.model import Event, Priority, Problem, Retention, Scope, Tier, TierCount
 from thermocline.settings import Settings
 from thermocline.storage.rows import event_of, record_of, scope_of, scope_row
@@ -42,6 +43,8 @@ from thermocline.storage.store import (
 )
 
 __all__ = ["SqliteStore"]
+
+_log = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 
@@ -231,8 +234,11 @@ class SqliteStore:
             retention[_RETENTIONS[kept]] += memories
             if kept == 0:
                 tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
-        ((pending,),) = self._rows("pending_in", spaces=json.dumps(spaces))
-        return Counts(tiers=tiers, retention=retention, pending=pending)
+        return Counts(tiers=tiers, retention=retention)
+
+    def pending(self, spaces: Sequence[int]) -> int:
+        """Return how many visible memories wait for their vectors."""
+        return int(self._rows("pending_in", spaces=json.dumps(spaces))[0][0])
 
     def seq(self) -> int:
         """Return the sequence number of the newest event."""
@@ -266,20 +272,32 @@ class SqliteStore:
         self._log_waiting()
 
     def _log_waiting(self) -> None:
-        """Write what waits, unless another process is writing: then the next recall tries again."""
-        with suppress(StoreBusy), self._connections.logging() as connection:
-            waiting = list(self._waiting)
-            for entry, keep in waiting:
-                now = to_micros(entry.at)
-                window = now - self._window_micros
-                touches = [{"no": no, "now": now, "window": window} for no in entry.touched]
-                connection.executemany(SQL["memory_touch"], touches)
-                changed = [{"no": no, "relevance": value} for no, value in entry.relevance]
-                connection.executemany(SQL["relevance_set"], changed)
-                if keep:
-                    connection.execute(SQL["recall_add"], _recall_row(entry))
-                    connection.executemany(SQL["tally_add"], _recall_tallies(entry))
-            self._waiting.clear()
+        """Write what waits, unless the store cannot be written now: then the next recall tries again."""
+        try:
+            with self._connections.logging() as connection:
+                waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                try:
+                    self._log_entries(connection, waiting)
+                except BaseException:
+                    self._waiting.extendleft(reversed(waiting))
+                    raise
+        except StoreBusy:
+            pass
+        except (StoreFull, StoreUnavailable) as exc:
+            # Nothing else was asked for: what was found is still worth returning.
+            _log.warning("the uses of a recall could not be counted: %s", exc)
+
+    def _log_entries(self, connection: sqlite3.Connection, waiting: Sequence[tuple[RecallEntry, bool]]) -> None:
+        for entry, keep in waiting:
+            now = to_micros(entry.at)
+            window = now - self._window_micros
+            touches = [{"no": no, "now": now, "window": window} for no in entry.touched]
+            connection.executemany(SQL["memory_touch"], touches)
+            changed = [{"no": no, "relevance": value} for no, value in entry.relevance]
+            connection.executemany(SQL["relevance_set"], changed)
+            if keep:
+                connection.execute(SQL["recall_add"], _recall_row(entry))
+                connection.executemany(SQL["tally_add"], _recall_tallies(entry))
 
     # Embedders and their vectors
 
@@ -341,7 +359,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Give up all connections; calling it twice is harmless."""
-        with suppress(StoreBusy):
+        with suppress(StoreError):
             if self._waiting:
                 self._log_waiting()
         self._bands.close()

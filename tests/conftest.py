@@ -1,0 +1,78 @@
+"""Fixtures that most tests share: time, vectors, a memory that is checked at the end, and factories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
+
+pytest.register_assert_rewrite("thermocline.testing")
+
+import thermocline
+from thermocline import Memory, Settings, Thermocline
+from thermocline.testing import FakeClock, HashEmbedder
+
+hypothesis_settings.register_profile(
+    "thermocline", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("thermocline")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that stands still until a test moves it."""
+    return FakeClock()
+
+
+@pytest.fixture
+def embedder() -> HashEmbedder:
+    """An embedder that needs neither model nor network."""
+    return HashEmbedder()
+
+
+@pytest.fixture
+def open_mem(clock: FakeClock, embedder: HashEmbedder) -> Iterator[Callable[..., Thermocline]]:
+    """Open memories at a path with any settings; at the end each one is checked and closed."""
+    with ExitStack() as stack:
+
+        def opened(path: Path | str = ":memory:", **arguments: Any) -> Thermocline:
+            settings = arguments.pop("settings", {})
+            found = settings if isinstance(settings, Settings) else Settings(**settings)
+            mem = thermocline.open(
+                path, **{"clock": clock, "embedder": embedder, "settings": found, **arguments}
+            )
+            stack.callback(_closed_in_order, mem)
+            return mem
+
+        yield opened
+
+
+@pytest.fixture
+def mem(open_mem: Callable[..., Thermocline], tmp_path: Path) -> Thermocline:
+    """A memory in a file of its own."""
+    return open_mem(tmp_path / "memory.db")
+
+
+@pytest.fixture
+def a_memory() -> Callable[..., Memory]:
+    """Make memories that are not stored, for pure functions."""
+
+    def made(content: str = "a fact", **fields: Any) -> Memory:
+        then = datetime(2026, 1, 5, tzinfo=UTC)
+        values = {"id": "mem_1", "created_at": then, "updated_at": then, "tier_since": then, "retention_since": then}
+        return Memory(content=content, **{**values, **fields})
+
+    return made
+
+
+def _closed_in_order(mem: Thermocline) -> None:
+    try:
+        assert mem.check() == []
+    finally:
+        mem.close()
