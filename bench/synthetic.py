@@ -30,10 +30,8 @@ _COSINE = 0.65
 #: Words of a text: about 100 characters.
 _TEXT_WORDS = 17
 _CHUNK = 10_000
-_STOP_WORDS = (
-    "the to and of a in is it you that for was on are with as be this have at by not but from or an they "
-    "which we there can has so will if about what when who would do no some could"
-).split()
+_STOP_WORDS = """the to and of a in is it you that for was on are with as be this have at by not but from or an
+    they which we there can has so will if about what when who would do no some could""".split()  # noqa: SIM905
 
 
 class Draft(TypedDict):

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
+# Before anything imports it, so that a failing contract tells what was compared.
 pytest.register_assert_rewrite("thermocline.testing")
 
-import thermocline
-from thermocline import Memory, Settings, Thermocline
-from thermocline.testing import FakeClock, HashEmbedder
+import thermocline  # noqa: E402
+from thermocline import Memory, Settings, Thermocline  # noqa: E402
+from thermocline.testing import FakeClock, HashEmbedder  # noqa: E402
 
 hypothesis_settings.register_profile(
     "thermocline", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -44,9 +45,7 @@ def open_mem(clock: FakeClock, embedder: HashEmbedder) -> Iterator[Callable[...,
         def opened(path: Path | str = ":memory:", **arguments: Any) -> Thermocline:
             settings = arguments.pop("settings", {})
             found = settings if isinstance(settings, Settings) else Settings(**settings)
-            mem = thermocline.open(
-                path, **{"clock": clock, "embedder": embedder, "settings": found, **arguments}
-            )
+            mem = thermocline.open(path, **{"clock": clock, "embedder": embedder, "settings": found, **arguments})
             stack.callback(_closed_in_order, mem)
             return mem
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -41,10 +42,11 @@ class Words:
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
     def _row(self, text: str) -> NDArray[np.float64]:
+        words = Counter(_WORD.findall(text.casefold()) or [text])
         row = np.zeros(self.dimensions)
-        for word in _WORD.findall(text.casefold()) or [text]:
+        for word, times in words.items():
             seed = zlib.crc32(f"{self.name}/{word}".encode())
-            row += np.random.default_rng(seed).standard_normal(self.dimensions)
+            row += times * np.random.default_rng(seed).standard_normal(self.dimensions)
         return row
 
 

@@ -46,6 +46,7 @@ class AsyncThermocline:
     remember = _off_thread(Thermocline.remember)
     remember_many = _off_thread(Thermocline.remember_many)
     recall = _off_thread(Thermocline.recall)
+    context = _off_thread(Thermocline.context)
     get = _off_thread(Thermocline.get)
     find = _off_thread(Thermocline.find)
     history = _off_thread(Thermocline.history)

@@ -17,7 +17,7 @@ from thermocline.settings import Settings
 from thermocline.text.clean import digest, require_text
 from thermocline.text.tokens import count_tokens
 
-__all__ = ["Draft", "checked_kind", "checked_metadata", "checked_tags", "draft_of", "first_tier", "memory_of"]
+__all__ = ["Draft", "checked_kind", "checked_metadata", "checked_tags", "draft_of", "expiry", "first_tier", "memory_of"]
 
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MOST_TAGS = 64
@@ -42,6 +42,8 @@ class Draft:
 
 def draft_of(values: Mapping[str, Any]) -> Draft:
     """Read a draft from a mapping, as `remember_many` takes them."""
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"a memory is a mapping with a 'content', not {type(values).__name__}")
     unknown = set(values) - set(Draft.__dataclass_fields__)
     if unknown:
         raise InvalidInput(f"unknown field {min(unknown)!r} in a memory: use {', '.join(Draft.__dataclass_fields__)}")

@@ -5,6 +5,7 @@
     │   └── ContentTooLarge     longer than `max_content_chars`
     ├── NotFound                no such memory, event or session in this scope
     ├── LimitReached            a priority is full (`max_pinned`, `max_critical`)
+    ├── BudgetTooSmall          the pinned memories alone cost more than a context may
     ├── StaleWrite              the memory changed since it was read
     ├── SettingsError           a setting is unknown or has a value that cannot be used
     ├── StoreError              the database
@@ -32,6 +33,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "BudgetTooSmall",
     "ContentTooLarge",
     "DimensionMismatch",
     "EmbedderError",
@@ -85,6 +87,12 @@ class LimitReached(ThermoclineError):
     """A priority holds as many memories as its setting allows."""
 
     code = "limit_reached"
+
+
+class BudgetTooSmall(ThermoclineError):
+    """The pinned memories alone cost more tokens than the context may."""
+
+    code = "budget_too_small"
 
 
 class StaleWrite(ThermoclineError):

@@ -17,6 +17,7 @@ from thermocline.errors import InvalidInput, NotFound
 from thermocline.model import (
     Captured,
     Compaction,
+    Context,
     Event,
     Hit,
     Maintenance,
@@ -35,6 +36,7 @@ from thermocline.model import (
 from thermocline.policy.promotion import promotion
 from thermocline.policy.retention import require_active
 from thermocline.relevant import relevant_lines
+from thermocline.services.assemble import Assembler
 from thermocline.services.changes import Changes
 from thermocline.services.metrics import metrics
 from thermocline.services.recall import Recaller
@@ -76,6 +78,7 @@ class Thermocline:
         self._remember = Remember(store, self._vectorizer, self.settings)
         self._changes = Changes(store, self._vectorizer, self.settings)
         self._recaller = Recaller(store, self._search, self.settings)
+        self._assembler = Assembler(store, self._recaller, self.settings)
         self._tiering = Tiering(store, self._changes, self._vectorizer, self.settings)
         self._working = WorkingMemory(store, self._remember, self._vectorizer, self.settings)
         self._owner = True
@@ -203,10 +206,23 @@ class Thermocline:
         require_limit(limit, self.settings.pool_size)
 
         def promoted(hits: Sequence[Hit]) -> list[Move]:
-            moves = [move for hit in hits if (move := promotion(hit, self.settings)) is not None]
+            moves = [move for hit in hits if (move := promotion(hit, now, self.settings)) is not None]
             return self._changes.carry_out(moves, self._cause("move", now, ""))
 
         return self._recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+
+    def context(self, query: str | None = None, budget: int = 2000, *, include_cold: bool | None = None) -> Context:
+        """Return what an agent should read before it works, in at most `budget` tokens.
+
+        Pinned memories come first, then the hot block, then what the query finds in warm (and in
+        cold, if `include_cold` or the setting says so); no memory comes twice.
+        """
+        tiers = (Tier.WARM, Tier.COLD) if self._looks_into_cold(include_cold) else (Tier.WARM,)
+        question = None if query is None or not query.strip() else self.question(query, tiers)
+        return self._assembler.context(self._store.spaces(self.scope), question, budget, self.now())
+
+    def _looks_into_cold(self, asked: bool | None) -> bool:
+        return self.settings.auto_recall_include_cold if asked is None else asked
 
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return what an agent should know for a query, as lines of text, pinned memories first."""
@@ -414,10 +430,13 @@ class Thermocline:
 
     def metrics(self) -> Metrics:
         """Return how the tiers work out: use of hot, spills, recalls, promotions, latency, hit rate, moves."""
-        hot = self._store.counts(self._store.spaces(self.scope)).tiers[Tier.HOT]
-        inside = self.scope.session is not None
-        limit = self.settings.hot_token_limit if inside else self.settings.hot_max_tokens
-        return metrics(self._store, (0, *self._store.spaces_within(self.scope)), hot.tokens, limit)
+        inside = self._store.spaces_within(self.scope)
+        of_session = self.scope.session is not None
+        hot = self._store.counts(inside if of_session else self._store.spaces(self.scope)).tiers[Tier.HOT]
+        limit = self.settings.hot_token_limit if of_session else self.settings.hot_max_tokens
+        # Recalls from scopes that nothing can be seen from are counted under 0, for everyone together.
+        counted = inside if self.scope.items() else (0, *inside)
+        return metrics(self._store, counted, hot.tokens, limit)
 
     # Upkeep
 

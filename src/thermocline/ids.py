@@ -23,7 +23,8 @@ def new_id(prefix: str, now: datetime) -> str:
     with _lock:
         value = (millis << _RANDOM_BITS) | int.from_bytes(os.urandom(_RANDOM_BITS // 8), "big") >> 1
         if millis == _last >> _RANDOM_BITS:
-            value = _last + 1
+            # Not by one: a process that was forked counts on from the same last id.
+            value = _last + 1 + int.from_bytes(os.urandom(4), "big")
         _last = value
     return f"{prefix}_{_base32(value)}"
 

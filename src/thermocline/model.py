@@ -16,8 +16,10 @@ from thermocline.errors import InvalidInput
 __all__ = [
     "Captured",
     "Compaction",
+    "Context",
     "Event",
     "Hit",
+    "LeftOut",
     "Maintenance",
     "Memory",
     "Metrics",
@@ -46,8 +48,6 @@ class _Axis(StrEnum):
     @classmethod
     def of(cls, value: object) -> Self:
         """Read a value of this axis, or say which ones exist."""
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(cls):
-            return list(cls)[value]
         try:
             return cls(str(value))
         except ValueError:
@@ -76,6 +76,13 @@ class Priority(_Axis):
     IMPORTANT = "important"
     NORMAL = "normal"
     LOW = "low"
+
+    @classmethod
+    def of(cls, value: object) -> Self:
+        """Read a priority by its name or its number from 0, or say which ones exist."""
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(cls):
+            return list(cls)[value]
+        return super().of(value)
 
 
 class Retention(_Axis):
@@ -111,12 +118,12 @@ class Scope:
         return [(name, value) for name, value in pairs if value is not None]
 
     def narrowed(self, **values: str | None) -> Scope:
-        """Return a scope with more fields set; a field that is set cannot change."""
+        """Return a scope with more fields set; a field that is set cannot change, and None leaves it as it is."""
         mine = dict(self.items())
         for name, value in values.items():
             if name not in SCOPE_FIELDS:
                 raise InvalidInput(f"unknown scope field {name!r}: use {', '.join(SCOPE_FIELDS)}")
-            if name in mine and value != mine[name]:
+            if value is not None and value != mine.get(name, value):
                 raise InvalidInput(f"scope {name} is already {mine[name]!r}: a scope can only be narrowed")
         return Scope(**{**mine, **{name: value for name, value in values.items() if value is not None}})
 
@@ -273,6 +280,32 @@ class Recall:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LeftOut:
+    """A memory that did not come into a context, and why."""
+
+    memory: Memory
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """What an agent gets to read before it works: a text within a budget, and how it came about."""
+
+    text: str = ""
+    #: Tokens of the text, counted on the text itself.
+    tokens: int = 0
+    budget: int = 0
+    #: What is in the text, in its order: pinned memories, the hot block, what the query found.
+    included: tuple[Memory, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    #: The tiers that were searched for the query; empty when there was none.
+    tiers: tuple[Tier, ...] = ()
+    #: Whether pinned memories had to be cut, the oldest first.
+    pinned_cut: bool = False
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
     """A decision to keep a memory in another tier, and the rule behind it."""
 
@@ -406,6 +439,8 @@ class Metrics:
     #: Median and 95th percentile of the last recalls.
     recall_latency_ms: float
     recall_latency_p95_ms: float
+    #: Mean of all recalls that looked into cold.
+    cold_recall_latency_ms: float
     #: Share of recalls that found something relevant.
     hit_rate: float
     #: Moves by the rule that made them.
@@ -418,7 +453,7 @@ class Metrics:
             "memory_spill_count": self.spill_count,
             "memory_recall_count": self.recall_count,
             "memory_promotion_count": self.promotion_count,
-            "memory_recall_latency_ms": self.recall_latency_ms,
+            "memory_recall_latency_ms": self.cold_recall_latency_ms,
             "memory_hit_rate": self.hit_rate,
         }
 

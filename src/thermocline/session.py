@@ -61,8 +61,7 @@ class Session:
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:
         """Move hot memories out: those named, or the least relevant and oldest ones."""
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise InvalidInput(f"count must be a whole number from 0, not {count!r}")
+        _require_whole("count", count)
         return self._working.spill(self._space, count, ids, self._cause("move"))
 
     def promote(self, memory_id: str) -> bool:
@@ -71,6 +70,8 @@ class Session:
 
     def demote(self, memory_id: str, tier: Tier | str = Tier.WARM) -> Memory:
         """Move a memory of this session to warm or cold."""
+        if Tier.of(tier) is Tier.HOT:
+            raise InvalidInput("a demotion goes to warm or cold: use promote() for hot")
         self._require_own(memory_id)
         return self.memory.move(memory_id, tier, why="demoted in its session")
 
@@ -82,6 +83,7 @@ class Session:
         types: Sequence[str] | None = None,
     ) -> Recall:
         """Find what this session has spilled, and bring back to hot what has earned it."""
+        _require_whole("limit", limit)
         question = self.memory.question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
         wanted = self.memory.settings.auto_promote if auto_promote is None else auto_promote
 
@@ -97,6 +99,7 @@ class Session:
     def prune(self, keep: int | None = None) -> list[str]:
         """Forget the cold memories that are worth the least, beyond `keep`; return their ids."""
         most = self.memory.settings.max_cold_items if keep is None else keep
+        _require_whole("keep", most)
         return self._working.prune(self._space, most, self._cause("forget"))
 
     def forget(self, memory_id: str) -> Memory:
@@ -123,9 +126,18 @@ class Session:
         self._working.end(self._space, "archived" if summary is None else "summarized", self.memory.now())
         return self.memory.compact() if self.memory.settings.compaction_on_session_end else None
 
+    def run_ended(self) -> Compaction | None:
+        """Tell that one run of the agent is over; compacts only with the setting `compact_every_run`."""
+        return self.memory.compact() if self.memory.settings.compact_every_run else None
+
     def _cause(self, action: str) -> Cause:
         now: datetime = self.memory.now()
         return Cause(action=action, at=now, actor=self.memory.actor)
 
     def _require_own(self, memory_id: str) -> None:
         self._working.require_own(self._space, memory_id)
+
+
+def _require_whole(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidInput(f"{name} must be a whole number from 0, not {value!r}")

@@ -103,6 +103,17 @@ class Settings:
     task_cold_after_days: float = _number(0)
     #: Whether compaction leaves nothing but blockers in hot, as the source's text says literally.
     strict_hot_blockers_only: bool = False
+    #: Whether compaction also runs at the end of every run of the agent, not only at the end of a session.
+    compact_every_run: bool = False
+
+    #: Context: what recalled text may cost beside the pinned and the hot memories.
+    recall_max_tokens: int = _number(800)
+    #: Context: whether what is recalled for a turn may come from cold as well.
+    auto_recall_include_cold: bool = False
+    #: Context: when the pinned memories alone exceed the budget, the oldest are cut, or it is an error.
+    on_pinned_overflow: str = _word("cut", "cut", "error")
+    #: Context: whether a memory that is put into a context counts as used.
+    count_injected: bool = True
 
     #: Sessions: how many tokens of hot memories one session may have.
     hot_token_limit: int = _number(4000)

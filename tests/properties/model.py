@@ -17,7 +17,7 @@ GRACE = timedelta(days=7)
 Changes = dict[str, tuple[Any, Any]]
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """The verb must fail with an error of this class and change nothing."""
 
     def __init__(self, error: type[ThermoclineError]) -> None:

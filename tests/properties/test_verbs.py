@@ -88,11 +88,13 @@ class Verbs(RuleBasedStateMachine):
         try:
             expected = modelled()
         except Refused as refusal:
-            with pytest.raises(ThermoclineError) as raised:
-                real()
-            assert type(raised.value) is refusal.error
-            return None, None
-        return real(), expected
+            error = refusal.error
+        else:
+            return real(), expected
+        with pytest.raises(ThermoclineError) as raised:
+            real()
+        assert type(raised.value) is error
+        return None, None
 
     def same(self, memory: Memory | None, item: Item) -> None:
         """Compare a memory with what the model knows of it."""
@@ -300,7 +302,6 @@ class Verbs(RuleBasedStateMachine):
         finally:
             self.mem.close()
             self.folder.cleanup()
-
 
 
 TestVerbs = Verbs.TestCase

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from thermocline.errors import InvalidInput
 
-__all__ = ["MAX_CHARS", "OVERLAP_TOKENS", "WINDOW_TOKENS", "by_chars", "by_tokens", "spans"]
+__all__ = ["MAX_CHARS", "OVERLAP_TOKENS", "WINDOW_TOKENS", "Unit", "by_chars", "by_tokens", "spans", "units"]
 
 #: Tokens of one window for the bundled model, and how many of them the next window repeats.
 WINDOW_TOKENS = 256

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from thermocline.errors import EmbedderError
 
-__all__ = ["WordPiece"]
+__all__ = ["WordPiece", "atoms", "words"]
 
 #: BERT calls longer words unknown instead of spelling them.
 LONGEST_WORD = 100

@@ -5,20 +5,26 @@
 3. `compact.blocker`     active blockers go hot, as far as the caps allow
 4. `compact.focus`       whatever else is hot goes warm
 
-The caps count what stays hot, so a second run at the same moment moves nothing.
+The caps count what stays hot, so a second run at the same moment moves nothing. A blocker of a
+session also has to fit into that session's own limit, because a promotion that spills another
+blocker would be undone by the next run.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from thermocline.model import Memory, Move, Priority, Tier
+from thermocline.model import Memory, Move, Priority, Scope, Tier
 from thermocline.policy.marks import is_blocker, is_done_work
 from thermocline.settings import Settings
 
 __all__ = ["Situation", "compaction"]
+
+#: Rules that move a memory closer because somebody used it.
+_BY_USE = ("maintain.warm", "promote.relevance", "promote.use", "session.promote")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +35,11 @@ class Situation:
     settings: Settings
     #: The sessions that go on; what was added or promoted in them stays hot.
     open_sessions: frozenset[str] = frozenset()
+
+    @property
+    def stay(self) -> timedelta:
+        """How long a memory that use brought back stays there at least."""
+        return timedelta(days=self.settings.min_stay_days)
 
 
 def compaction(memories: Iterable[Memory], situation: Situation) -> list[Move]:
@@ -61,8 +72,9 @@ def _leaving(memory: Memory, situation: Situation) -> Move | None:
 def _done(memory: Memory, situation: Situation) -> Move | None:
     if memory.tier is Tier.COLD or not is_done_work(memory):
         return None
-    rest = timedelta(days=situation.settings.task_cold_after_days)
-    if situation.now - memory.updated_at < rest:
+    if situation.now - memory.updated_at < timedelta(days=situation.settings.task_cold_after_days):
+        return None
+    if memory.tier_rule in _BY_USE and situation.now - memory.tier_since < situation.stay:
         return None
     what = "a decision" if memory.kind == "decision" else "a task"
     return _move(memory, Tier.COLD, "compact.done", f"{what} that does not say it is still open")
@@ -99,10 +111,16 @@ def _idle(memory: Memory, situation: Situation) -> bool:
 def _promoted(staying: list[Memory], waiting: list[Memory], settings: Settings) -> list[Move]:
     """Return the blockers that fit beside what stays: the most insistent first, then the latest used."""
     facts, tokens = len(staying), sum(memory.tokens for memory in staying)
+    held: dict[Scope, int] = defaultdict(int)
+    for memory in staying:
+        held[memory.scope] += memory.tokens
     moves = []
     for memory in sorted(waiting, key=lambda each: (each.priority.rank, -each.used_at.timestamp(), each.id)):
-        if facts + 1 <= settings.hot_max_facts and tokens + memory.tokens <= settings.hot_max_tokens:
+        fits_session = memory.scope.session is None or held[memory.scope] + memory.tokens <= settings.hot_token_limit
+        fits_block = facts + 1 <= settings.hot_max_facts and tokens + memory.tokens <= settings.hot_max_tokens
+        if fits_session and fits_block:
             facts, tokens = facts + 1, tokens + memory.tokens
+            held[memory.scope] += memory.tokens
             moves.append(_move(memory, Tier.HOT, "compact.blocker", "an active blocker"))
     return moves
 

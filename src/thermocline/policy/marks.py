@@ -30,9 +30,11 @@ def is_done_work(memory: Memory) -> bool:
 
 
 def protected(memory: Memory, now: datetime) -> str | None:
-    """Return why disuse must not move a memory: pinned, permanent, or dated; None when it may."""
+    """Return why disuse must not move a memory: pinned, blocking, permanent, or dated; None when it may."""
     if memory.priority is Priority.PINNED:
         return "pinned"
+    if is_blocker(memory):
+        return "an active blocker"
     if "permanent" in memory.tags or memory.metadata.get("permanent") is True:
         return "permanent"
     if memory.expires_at is not None:

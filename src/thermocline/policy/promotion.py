@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from thermocline.model import Hit, Memory, Move, Retention, Tier
 from thermocline.settings import Settings
 
-__all__ = ["promotion", "spill"]
+__all__ = ["promotion", "recent_uses", "spill"]
 
 
-def promotion(hit: Hit, settings: Settings) -> Move | None:
+def promotion(hit: Hit, now: datetime, settings: Settings) -> Move | None:
     """Return the move to hot that a hit has earned by relevance or by use, or None."""
     memory = hit.memory
     if memory.tier is Tier.HOT or memory.retention is not Retention.ACTIVE:
         return None
-    uses = memory.recent_uses + 1
+    uses = recent_uses(memory, now, settings) + 1
     if hit.why.relevance >= settings.promote_threshold:
         rule, why = "promote.relevance", f"recalled with relevance {hit.why.relevance:.2f}"
     elif uses >= settings.promote_access_count:
@@ -21,6 +23,13 @@ def promotion(hit: Hit, settings: Settings) -> Move | None:
     else:
         return None
     return Move(id=memory.id, from_tier=memory.tier, to=Tier.HOT, rule=rule, why=why)
+
+
+def recent_uses(memory: Memory, now: datetime, settings: Settings) -> int:
+    """Return the uses of late: a pause as long as the window of use ends the count."""
+    if memory.accessed_at is None or now - memory.accessed_at >= timedelta(days=settings.use_window_days):
+        return 0
+    return memory.recent_uses
 
 
 def spill(memory: Memory, settings: Settings, why: str) -> Move:

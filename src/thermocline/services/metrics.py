@@ -19,6 +19,7 @@ def metrics(store: Store, spaces: Sequence[int], hot_tokens: int, hot_limit: int
     recalls = tallies.get("recall", Tally()).times
     moves = {name.removeprefix(_MOVE): tally.times for name, tally in tallies.items() if name.startswith(_MOVE)}
     micros = sorted(store.recall_micros(spaces, _RECENT))
+    cold = tallies.get("recall.cold", Tally())
     return Metrics(
         hot_utilization=100.0 * hot_tokens / hot_limit if hot_limit else 100.0,
         spill_count=tallies.get("spill", Tally()).times,
@@ -28,6 +29,7 @@ def metrics(store: Store, spaces: Sequence[int], hot_tokens: int, hot_limit: int
         ),
         recall_latency_ms=_quantile(micros, 0.5) / 1000,
         recall_latency_p95_ms=_quantile(micros, 0.95) / 1000,
+        cold_recall_latency_ms=cold.amount / cold.times / 1000 if cold.times else 0.0,
         hit_rate=tallies.get("recall.hit", Tally()).times / recalls if recalls else 0.0,
         moves=moves,
     )

@@ -70,8 +70,13 @@ class Remember:
 
 
 def _merged(known: Memory, again: Memory) -> Memory:
-    """Return the known memory with everything that was said explicitly the second time."""
-    explicit = again.tier_rule != "default"
+    """Return the known memory with everything that was said explicitly the second time.
+
+    A time to live decides where a memory starts, not where one goes that is there already, and the
+    longer of two lives wins: nobody who asked to keep something loses it because another did not.
+    """
+    explicit = again.tier_rule not in ("default", "ttl")
+    ends = (known.expires_at, again.expires_at)
     return replace(
         known,
         tags=tuple(dict.fromkeys((*known.tags, *again.tags))),
@@ -79,7 +84,7 @@ def _merged(known: Memory, again: Memory) -> Memory:
         priority=known.priority if again.priority is Priority.NORMAL else again.priority,
         tier=again.tier if explicit else known.tier,
         tier_rule=again.tier_rule if explicit else known.tier_rule,
-        expires_at=again.expires_at or known.expires_at,
+        expires_at=None if None in ends else max(end for end in ends if end is not None),
     )
 
 

@@ -80,6 +80,9 @@ class Scheduler:
                 self.run_once()
             except ThermoclineError as exc:
                 _log.warning("maintenance failed and will be tried again: %s", exc)
+            except Exception:  # noqa: BLE001 - logged, and tried again
+                # A thread that dies in silence would leave the store without maintenance for ever.
+                _log.exception("maintenance failed and will be tried again")
 
     def _pause(self) -> float:
         """Return the seconds to the next run, varied so that many processes do not meet."""

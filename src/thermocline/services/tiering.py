@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from thermocline.errors import EmbedderError
-from thermocline.model import Compaction, Maintenance, Memory, Retention
+from thermocline.model import Compaction, Maintenance, Memory, Move, Retention, Tier
 from thermocline.policy.compaction import Situation, compaction
 from thermocline.policy.cooling import cooling
 from thermocline.policy.retention import Transition, overdue
@@ -37,7 +37,13 @@ class Tiering:
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         watch = Watch(name="compaction", spaces=spaces, now=cause.at)
         moves = compaction(self._watched(watch), situation)
-        return Compaction(moves=tuple(moves if dry_run else self._changes.carry_out(moves, cause)), dry_run=dry_run)
+        return Compaction(moves=tuple(moves if dry_run else self._carried_out(moves, cause)), dry_run=dry_run)
+
+    def _carried_out(self, moves: list[Move], cause: Cause) -> list[Move]:
+        """Carry out the moves, those out of hot first so that nothing has to be spilled for the others."""
+        leaving_first = sorted(moves, key=lambda move: move.to is Tier.HOT)
+        done = {move.id for move in self._changes.carry_out(leaving_first, cause)}
+        return [move for move in moves if move.id in done]
 
     def maintain(self, spaces: tuple[int, ...], cause: Cause) -> Maintenance:
         """Let expiry, retention windows and use do their work on some spaces."""

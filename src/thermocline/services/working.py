@@ -33,7 +33,7 @@ from thermocline.storage.store import Cause, Record, Store, Writing
 
 __all__ = ["WorkingMemory"]
 
-_MANY = 10_000
+_ALL = 1 << 31
 _SUGGESTED = 5
 _ROOMY = 0.5
 
@@ -48,11 +48,20 @@ class WorkingMemory:
         self._settings = settings
 
     def begin(self, scope: Scope, now: datetime) -> int:
-        """Begin or continue a session and return the number of its space."""
+        """Return the number of a session's space; a new one begins, one that has ended stays so for now."""
+        known = set(self._store.spaces(scope)) & set(self._store.spaces_within(scope))
+        for space in known:
+            if self._store.session_state(space) is not None:
+                return space
         with self._store.write() as writing:
             space = writing.space(scope)
             writing.set_session(space, "active", now)
         return space
+
+    def _go_on(self, writing: Writing, space: int, now: datetime) -> None:
+        """Let a session that had ended go on, because something comes to the front in it again."""
+        if self._store.session_state(space) != "active":
+            writing.set_session(space, "active", now)
 
     def end(self, space: int, state: str, now: datetime) -> None:
         """Record that a session has ended."""
@@ -68,6 +77,7 @@ class WorkingMemory:
         (vectors,), _ = self._vectorizer.for_contents([memory.content])
         with self._store.write() as writing:
             space = writing.space(scope)
+            self._go_on(writing, space, cause.at)
             if not asked_hot:
                 memory = self._placed(writing, space, memory, cause)
             return self._remember.store_one(writing, space, memory, vectors, cause).memory
@@ -90,7 +100,7 @@ class WorkingMemory:
 
     def hot(self, space: int, now: datetime) -> list[Record]:
         """Return the hot memories of a session, newest first."""
-        return self._store.place(space, Tier.HOT, now, _MANY)
+        return self._store.place(space, Tier.HOT, now, _ALL)
 
     def spill(self, space: int, count: int, ids: Sequence[str] | None, cause: Cause) -> Spill:
         """Move hot memories out: the named ones, or the least relevant and oldest."""
@@ -126,14 +136,16 @@ class WorkingMemory:
 
     def promote_hits(self, space: int, hits: Sequence[Hit], cause: Cause) -> list[Move]:
         """Bring back the hits that earned it, best first; none of them pushes another one out."""
-        earned = [move for hit in hits if (move := promotion(hit, self._settings)) is not None]
+        earned = [move for hit in hits if (move := promotion(hit, cause.at, self._settings)) is not None]
         done: list[Move] = []
         if not earned:
             return done
         with self._store.write() as writing:
             for move in earned:
-                record = self._own(writing, space, move.id)
+                record = writing.get(move.id)
                 keep = frozenset(each.id for each in done)
+                if record is None or record.space != space:
+                    continue
                 if self._promoted(writing, record, move, cause, keep, relevance=None):
                     done.append(move)
         return done
@@ -161,7 +173,7 @@ class WorkingMemory:
             relevance=memory.relevance if relevance is None else relevance,
         )
         writing.change(record, after, replace(cause, action="move", rule=move.rule, why=move.why))
-        writing.tally(record.space, "promotion")
+        self._go_on(writing, record.space, cause.at)
         return True
 
     def prune(self, space: int, keep: int, cause: Cause) -> list[str]:
@@ -180,7 +192,7 @@ class WorkingMemory:
         forgotten = 0
         with self._store.write() as writing:
             for tier in Tier:
-                for record in self._store.place(space, tier, cause.at, _MANY):
+                for record in self._store.place(space, tier, cause.at, _ALL):
                     if record.memory.priority is not Priority.PINNED:
                         after = replace(record.memory, retention=Retention.DELETED)
                         writing.change(record, after, replace(cause, action="forget", rule="session.clear"))

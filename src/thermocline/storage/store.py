@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidate",
     "Cause",
+    "ChunkPlace",
+    "ChunkRow",
     "Counts",
     "Filter",
     "Find",
     "Found",
     "Identity",
+    "NoteRow",
     "RecallEntry",
     "Record",
+    "RootRow",
     "Store",
     "Tally",
     "Watch",
@@ -169,11 +173,65 @@ class Identity:
     dimensions: int
 
 
+class RootRow(NamedTuple):
+    """A folder whose files are indexed, and the space that their chunks are in."""
+
+    space: int
+    path: str
+    #: Further files and folders inside it.
+    extra: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoteRow:
+    """A file as it was when it was last read."""
+
+    #: Its number; 0 before it is stored.
+    note: int = 0
+    space: int
+    #: Relative to the root, with forward slashes.
+    path: str
+    #: SHA-256 of its bytes.
+    hash: str
+    #: What the file system said of it: times and number.
+    stamp: str
+    size: int
+    #: Messages of a transcript; 0 for Markdown.
+    messages: int = 0
+    #: Whether the same stamp will mean the same bytes.
+    settled: bool = False
+    #: The rule that cut it into chunks.
+    cut: str
+    #: Where the rules have put it.
+    tier: Tier
+
+
+class ChunkRow(NamedTuple):
+    """A piece of a file and the memory that it is."""
+
+    record: Record
+    first: int
+    last: int
+    heading: str
+    #: The digest that file and memory last agreed on, for a bullet that is linked to a memory; else empty.
+    link: str
+
+
+class ChunkPlace(NamedTuple):
+    """Where a memory stands in a file."""
+
+    path: str
+    first: int
+    last: int
+    heading: str
+    link: str
+
+
 class Writing(Protocol):
     """One transaction. Leaving it normally commits; an exception takes everything back."""
 
-    def space(self, scope: Scope) -> int:
-        """Return the number of a scope, giving it one when it is new."""
+    def space(self, scope: Scope, shelf: str = "") -> int:
+        """Return the number of a scope, or of a shelf in it, giving it one when it is new."""
 
     def get(self, memory_id: str) -> Record | None:
         """Return a memory by its id, whoever's it is."""
@@ -192,6 +250,33 @@ class Writing(Protocol):
 
     def purge(self, record: Record, cause: Cause) -> Record:
         """Erase content, vectors, words and everything the ledger quotes; the events stay."""
+
+    def discard(self, record: Record, cause: Cause) -> Record:
+        """Like `purge`, for what was only a copy: the free space of the file is not cleaned at once."""
+
+    def shelve(self, record: Record, space: int, cause: Cause) -> Record:
+        """Put a memory on another shelf of its scope."""
+
+    def put_root(self, root: RootRow) -> None:
+        """Remember a folder of notes."""
+
+    def note(self, space: int, path: str) -> NoteRow | None:
+        """Return what is known of a file."""
+
+    def put_note(self, note: NoteRow) -> int:
+        """Store what is known of a file and return its number; a known number may get another path."""
+
+    def drop_note(self, note: int) -> None:
+        """Forget a file and where its chunks were; their memories are the caller's care."""
+
+    def chunks(self, note: int) -> list[ChunkRow]:
+        """Return the chunks of a file in their order, hidden memories included."""
+
+    def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
+        """Say anew which chunks a file has."""
+
+    def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
+        """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told."""
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
@@ -337,6 +422,18 @@ class Store(Protocol):
 
     def sample_vectors(self, limit: int) -> Vectors | None:
         """Return some of the serving vectors, the same ones every time."""
+
+    def shelf(self, scope: Scope, shelf: str) -> int | None:
+        """Return the number of a shelf of a scope, if it exists."""
+
+    def roots(self, spaces: Sequence[int]) -> list[RootRow]:
+        """Return the folders whose notes are in some spaces."""
+
+    def notes(self, space: int) -> list[NoteRow]:
+        """Return the files of a space."""
+
+    def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
+        """Return where memories stand in files."""
 
     def check(self) -> list[Problem]:
         """Compare everything with everything else and say what does not agree."""

@@ -7,20 +7,24 @@ SELECT value FROM meta WHERE key = :key
 INSERT INTO meta (key, value) VALUES (:key, :value)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value
 
--- space_find: The number of exactly this scope.
+-- space_find: The number of exactly this scope and shelf.
 SELECT space FROM spaces
 WHERE tenant = :tenant AND project = :project AND environment = :environment
-  AND user_ = :user AND agent = :agent AND session = :session
+  AND user_ = :user AND agent = :agent AND session = :session AND shelf = :shelf
 
--- space_add: A number for a new scope.
-INSERT INTO spaces (tenant, project, environment, user_, agent, session)
-VALUES (:tenant, :project, :environment, :user, :agent, :session)
+-- space_add: A number for a new scope or shelf.
+INSERT INTO spaces (tenant, project, environment, user_, agent, session, shelf)
+VALUES (:tenant, :project, :environment, :user, :agent, :session, :shelf)
 RETURNING space
 
--- spaces_visible: The spaces whose every set field has the caller's value.
+-- spaces_visible: The spaces whose every set field has the caller's value, the narrowest last.
 SELECT space FROM spaces
 WHERE tenant IN ('', :tenant) AND project IN ('', :project) AND environment IN ('', :environment)
   AND user_ IN ('', :user) AND agent IN ('', :agent) AND session IN ('', :session)
+ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELSE 1 END
+  + CASE environment WHEN '' THEN 0 ELSE 1 END + CASE user_ WHEN '' THEN 0 ELSE 1 END
+  + CASE agent WHEN '' THEN 0 ELSE 1 END + CASE session WHEN '' THEN 0 ELSE 1 END,
+  CASE shelf WHEN '' THEN 1 ELSE 0 END, space
 
 -- space_scope: The scope behind a number.
 SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE space = :space
@@ -42,9 +46,11 @@ SELECT {columns} FROM memories WHERE id = :id
 -- memory_by_no: One memory by its number.
 SELECT {columns} FROM memories WHERE no = :no
 
--- memory_duplicate: The visible memory of this space that says the same.
+-- memory_duplicate: The visible memory of this scope that says the same; what a file says is the file's.
 SELECT {columns} FROM memories
-WHERE digest = :digest AND space = :space AND kind = :kind AND retention = 0
+WHERE digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND space IN (
+    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
+    WHERE here.space = :space)
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY no LIMIT 1
 
@@ -67,12 +73,16 @@ UPDATE memories SET parts = :parts WHERE no = :no
 
 -- memory_oldest_of_priority: The memory that has held a priority the longest.
 SELECT {columns} FROM memories
-WHERE space = :space AND priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+WHERE priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND space IN (
+    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
+    WHERE here.space = :space)
 ORDER BY no LIMIT 1
 
 -- memory_count_of_priority: How many memories of a space hold a priority.
 SELECT count(*) FROM memories
-WHERE space = :space AND priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+WHERE priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND space IN (
+    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
+    WHERE here.space = :space)
 
 -- memory_pending: Active memories that wait for their vectors, oldest first.
 SELECT no, content FROM memories WHERE parts = 0 AND retention < 3 AND no > :after ORDER BY no LIMIT :limit

@@ -7,13 +7,13 @@ FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
 -- memories_of: Whole memories by number.
 SELECT {columns} FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
 
--- pinned: The pinned memories of some spaces, oldest first.
-SELECT {columns} FROM memories
-WHERE space IN (SELECT value FROM json_each(:spaces)) AND priority = 0 AND retention = 0
+-- pinned: The pinned memories of some spaces, oldest first (`priority < 2` lets SQLite see that the index fits).
+SELECT {columns} FROM memories INDEXED BY memories_by_urgency
+WHERE space IN (SELECT value FROM json_each(:spaces)) AND priority = 0 AND priority < 2 AND retention = 0
 ORDER BY no
 
 -- expired: Memories that are past their time and that no maintenance has taken out yet.
-SELECT no FROM memories
+SELECT no FROM memories INDEXED BY memories_by_expiry
 WHERE retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0
   AND space IN (SELECT value FROM json_each(:spaces))
 
@@ -269,3 +269,58 @@ RETURNING holder
 
 -- lease_drop: Give a lease back.
 DELETE FROM leases WHERE name = :name AND holder = :holder
+
+-- roots_of: The folders whose notes are in some spaces.
+SELECT space, path, extra FROM roots WHERE space IN (SELECT value FROM json_each(:spaces)) ORDER BY space
+
+-- root_put: Remember a folder of notes.
+INSERT INTO roots (space, path, extra) VALUES (:space, :path, :extra)
+ON CONFLICT (space) DO UPDATE SET path = excluded.path, extra = excluded.extra
+
+-- notes_of: The files of a space.
+SELECT note, space, path, hash, stamp, size, messages, settled, cut, tier FROM notes WHERE space = :space ORDER BY path
+
+-- note_get: One file of a space.
+SELECT note, space, path, hash, stamp, size, messages, settled, cut, tier FROM notes
+WHERE space = :space AND path = :path
+
+-- note_put: What is known of a file.
+INSERT INTO notes (note, space, path, hash, stamp, size, messages, settled, cut, tier)
+VALUES (:note, :space, :path, :hash, :stamp, :size, :messages, :settled, :cut, :tier)
+ON CONFLICT (note) DO UPDATE SET path = excluded.path, hash = excluded.hash, stamp = excluded.stamp,
+  size = excluded.size, messages = excluded.messages, settled = excluded.settled, cut = excluded.cut,
+  tier = excluded.tier
+RETURNING note
+
+-- note_drop: Forget a file.
+DELETE FROM notes WHERE note = :note
+
+-- chunks_of: The chunks of a file with their memories, in order.
+SELECT {chunk_columns}, c.first, c.last, c.heading, c.link FROM chunks c JOIN memories m ON m.no = c.no
+WHERE c.note = :note ORDER BY c.place
+
+-- chunk_add: One chunk of a file.
+INSERT INTO chunks (note, place, no, first, last, heading, link)
+VALUES (:note, :place, :no, :first, :last, :heading, :link)
+
+-- chunks_drop: Forget which chunks a file has.
+DELETE FROM chunks WHERE note = :note
+
+-- chunk_places: Where some memories stand in files.
+SELECT c.no, n.path, c.first, c.last, c.heading, c.link FROM chunks c JOIN notes n ON n.note = c.note
+WHERE c.no IN (SELECT value FROM json_each(:nos))
+
+-- flush_get: Which session was told to flush.
+SELECT cycle, armed FROM flushes WHERE space = :space
+
+-- flush_put: Remember that a session was told to flush, or may be told again.
+INSERT INTO flushes (space, cycle, armed) VALUES (:space, :cycle, :armed)
+ON CONFLICT (space) DO UPDATE SET cycle = excluded.cycle, armed = excluded.armed
+
+-- check_chunks: Chunks of files that are not in the place that their memory is.
+SELECT m.id, n.path FROM chunks c JOIN notes n ON n.note = c.note JOIN memories m ON m.no = c.no
+WHERE m.space <> n.space
+
+-- check_unlisted: Memories of files that no file lists.
+SELECT m.id, m.source FROM roots r JOIN memories m ON m.space = r.space
+WHERE m.retention = 0 AND m.source LIKE 'file:%' AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.no = m.no)

@@ -8,7 +8,7 @@ import uuid
 from contextlib import closing, suppress
 from pathlib import Path
 
-from thermocline.errors import InvalidInput, NotFound, StoreUnavailable
+from thermocline.errors import InvalidInput, NotAStore, NotFound, StoreUnavailable
 from thermocline.storage.sqlite.connect import mapped, require_openable
 from thermocline.storage.sqlite.migrate import require_ours
 from thermocline.storage.sqlite.statements import SQL
@@ -16,14 +16,17 @@ from thermocline.storage.sqlite.statements import SQL
 __all__ = ["copy", "restore"]
 
 
-def copy(source: sqlite3.Connection, target: Path) -> None:
-    """Copy a store to a new file: whole, or not at all."""
+def copy(source: sqlite3.Connection, target: Path, *, identity: str | None = None) -> None:
+    """Copy a store to a new file, whole or not at all; `identity` makes it a store of its own."""
     _require_free(target)
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
         with mapped(str(target)), closing(sqlite3.connect(partial)) as connection:
             source.backup(connection)
             connection.execute("PRAGMA journal_mode = DELETE")
+            if identity is not None:
+                connection.execute(SQL["meta_set"], {"key": "store", "value": identity})
+                connection.commit()
         _publish(partial, target)
     finally:
         with suppress(OSError):
@@ -34,15 +37,14 @@ def restore(checkpoint: Path, into: Path) -> None:
     """Make a new store out of a checkpoint; it gets an identity of its own."""
     if not checkpoint.is_file():
         raise NotFound(f"there is no checkpoint {checkpoint}")
+    if not checkpoint.stat().st_size:
+        raise NotAStore(f"{checkpoint} is empty and no checkpoint: choose another one")
     require_openable(str(checkpoint))
     require_ours(str(checkpoint))
     uri = f"{checkpoint.absolute().as_uri()}?mode=ro"
     with mapped(str(checkpoint)), closing(sqlite3.connect(uri, uri=True)) as source:
-        copy(source, into)
-    with mapped(str(into)), closing(sqlite3.connect(into)) as connection:
         # Caches beside the store carry its identity; a copy must not find the original's.
-        connection.execute(SQL["meta_set"], {"key": "store", "value": uuid.uuid4().hex})
-        connection.commit()
+        copy(source, into, identity=uuid.uuid4().hex)
 
 
 def _require_free(target: Path) -> None:

@@ -112,7 +112,7 @@ class ExactBand:
         if allowed is not None:
             rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed))
             keys, vectors = keys[rows], vectors[rows]
-        near = _strongest(vectors @ query, limit, _NOISE)
+        near = _strongest(_products_by_row(vectors, query), limit, _NOISE)
         return _best(keys[near], products(vectors[near], query), limit)
 
 
@@ -228,6 +228,14 @@ class CodedBand:
 def products(vectors: Vectors, query: Vectors) -> Vectors:
     """Return the product of each row with the query: equal rows have equal products, wherever they are."""
     return np.asarray((vectors * query).sum(axis=1, dtype=np.float64), np.float32)
+
+
+def _products_by_row(vectors: Vectors, query: Vectors) -> Vectors:
+    """Return vectors @ query, one row at a time: BLAS would share a large product among threads.
+
+    On a busy machine they wait for each other: 7 ms of CPU and 20 of wall for 10,000 rows, against 1 this way.
+    """
+    return np.asarray(np.matmul(vectors[:, np.newaxis, :], query[:, np.newaxis])[:, 0, 0])
 
 
 def _strongest(strengths: Vectors, limit: int, noise: float = 0.0) -> Numbers:

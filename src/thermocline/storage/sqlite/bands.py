@@ -27,7 +27,7 @@ from thermocline.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.store import Filter, Found, Identity
 
-__all__ = ["Bands", "decoded"]
+__all__ = ["Bands", "Place", "decoded"]
 
 
 _log = logging.getLogger(__name__)
@@ -140,6 +140,8 @@ class Bands:
     ) -> list[tuple[int, float]]:
         """Return (memory, strength); a memory counts with its nearest part."""
         band = self._band(connection, place)
+        if not len(band):
+            return []
         allowed = self._allowed_in(connection, place, where) if where.selective else None
         wanted = limit if band.exact else max(limit, _LEAST_RESCORED)
         while True:

@@ -37,6 +37,7 @@ def check(connection: sqlite3.Connection, identity: Identity | None) -> list[Pro
         *_vectors(connection, identity),
         *_counters(connection),
         *_ledger(connection),
+        *_chunks(connection),
     ]
 
 
@@ -152,3 +153,11 @@ def _replayed(events: Iterator[tuple[int, int, str]]) -> tuple[set[int], dict[st
         seqs.add(seq)
         state.update({name: after for name, (_, after) in json.loads(changes).items()})
     return seqs, state
+
+
+def _chunks(connection: sqlite3.Connection) -> Iterator[Problem]:
+    """Compare the lists of files with the memories of their chunks."""
+    for memory_id, path in connection.execute(SQL["check_chunks"]):
+        yield Problem(code="chunk", detail=f"{memory_id} is listed in {path} and is not among its root's memories")
+    for memory_id, path in connection.execute(SQL["check_unlisted"]):
+        yield Problem(code="chunk", detail=f"{memory_id} says it is from {path} and is not listed there")

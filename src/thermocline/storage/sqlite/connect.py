@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from thermocline.errors import (
+    InvalidInput,
     NotAStore,
     StoreBusy,
     StoreClosed,
@@ -17,6 +18,7 @@ from thermocline.errors import (
     StoreError,
     StoreFull,
     StoreUnavailable,
+    ThermoclineError,
 )
 from thermocline.settings import Settings
 
@@ -40,9 +42,13 @@ def mapped(name: str) -> Iterator[None]:
         yield
     except sqlite3.Error as exc:
         raise _translated(exc, name) from exc
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
+    except OverflowError as exc:
+        raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
 
 
-def _translated(exc: sqlite3.Error, name: str) -> StoreError:
+def _translated(exc: sqlite3.Error, name: str) -> ThermoclineError:
     code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
     if code in _BUSY:
         return StoreBusy(f"{name} is held by another writer: try again, or raise the setting busy_timeout_ms")
@@ -50,12 +56,14 @@ def _translated(exc: sqlite3.Error, name: str) -> StoreError:
         return StoreFull(f"no space left for {name}: free some; the change was rolled back")
     if code == sqlite3.SQLITE_NOTADB:
         return NotAStore(f"{name} is not a Thermocline store; it was left as it is: choose another path")
-    if code == sqlite3.SQLITE_CORRUPT:
+    if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
         return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint with thermocline.restore(...)")
     if code in _SHUT:
         return StoreUnavailable(
             f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
         )
+    if "not supported" in str(exc) and isinstance(exc, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        return InvalidInput(f"an argument has a type that cannot be stored: {exc}")
     if isinstance(exc, sqlite3.ProgrammingError) and "closed" in str(exc):
         return StoreClosed(f"{name} is closed: open it again")
     return StoreError(f"SQLite could not use {name}: {exc}")
@@ -71,23 +79,21 @@ class Connections:
         self._idle: list[sqlite3.Connection] = []
         self._pool = threading.Lock()
         self._writing = threading.RLock()
-        # The log has a connection of its own, except in memory, where all share one.
+        # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
         with mapped(path):
             self._writer = self._connect(settings.synchronous)
-            self._logger = self._writer if path == MEMORY else self._connect("normal", busy_timeout_ms=0)
 
-    def _connect(self, synchronous: str, busy_timeout_ms: int | None = None) -> sqlite3.Connection:
+    def _connect(self, synchronous: str) -> sqlite3.Connection:
         connection = sqlite3.connect(self.name, isolation_level=None, check_same_thread=False, cached_statements=256)
         try:
-            self._configure(connection, synchronous, busy_timeout_ms)
+            self._configure(connection, synchronous)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _configure(self, connection: sqlite3.Connection, synchronous: str, busy_timeout_ms: int | None) -> None:
-        wait = self._settings.busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
+    def _configure(self, connection: sqlite3.Connection, synchronous: str) -> None:
         connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
         connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         self._enter_wal(connection)
@@ -96,7 +102,6 @@ class Connections:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(f"PRAGMA busy_timeout = {wait}")
 
     def _enter_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to write-ahead logging; SQLite does not wait by itself when others open at once."""
@@ -112,8 +117,11 @@ class Connections:
                 return
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection whose statements all see one state of the store."""
+    def reading(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:
+        """Lend a connection whose statements all see one state of the store.
+
+        A single statement (`once`) does so by itself and is spared the transaction.
+        """
         if self.name == MEMORY:
             with self._writing, mapped(self.name):
                 self._require_open()
@@ -122,7 +130,8 @@ class Connections:
         with mapped(self.name):
             connection = self._borrow()
             try:
-                connection.execute("BEGIN")
+                if not once:
+                    connection.execute("BEGIN")
                 yield connection
             finally:
                 self._give_back(connection)
@@ -154,11 +163,24 @@ class Connections:
 
     @contextmanager
     def logging(self) -> Iterator[sqlite3.Connection]:
-        """Write without waiting, neither for the disk nor for others; raises StoreBusy at once."""
+        """Write without waiting, neither for the disk nor for others; raises StoreBusy at once.
+
+        The connection is the one that has just read: what any other one writes empties its page cache.
+        """
         with self._logging, mapped(self.name):
-            self._require_open()
-            with _transaction(self._logger):
-                yield self._logger
+            if self.name == MEMORY:
+                self._require_open()
+                with _transaction(self._writer):
+                    yield self._writer
+                return
+            connection = self._borrow()
+            try:
+                connection.execute("PRAGMA busy_timeout = 0")
+                with _transaction(connection):
+                    yield connection
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+                self._give_back(connection)
 
     def truncate_log(self) -> None:
         """Move the write-ahead log into the file and empty it, as far as readers allow."""
@@ -171,7 +193,7 @@ class Connections:
             if self._closed:
                 return
             self._closed = True
-            for connection in {id(each): each for each in (*self._idle, self._logger, self._writer)}.values():
+            for connection in (*self._idle, self._writer):
                 connection.close()
             self._idle.clear()
 

@@ -24,8 +24,17 @@ def require_ours(path: str) -> None:
     """Look at an existing file without changing a byte of it; raise unless it is ours or empty."""
     if path == MEMORY or not Path(path).exists() or not Path(path).stat().st_size:
         return
-    with mapped(path), closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as connection:
+    uri = f"{Path(path).absolute().as_uri()}?mode=ro{'' if _marked(path) else '&immutable=1'}"
+    with mapped(path), closing(sqlite3.connect(uri, uri=True)) as connection:
         _version(connection, path)
+
+
+def _marked(path: str) -> bool:
+    """Tell whether a file may be ours; reading any other one must not even leave a log beside it."""
+    with Path(path).open("rb") as handle:
+        header = handle.read(100)
+    log = Path(f"{path}-wal")
+    return header[68:72] == _APPLICATION_ID.to_bytes(4, "big") or (log.exists() and log.stat().st_size > 0)
 
 
 def migrate(connections: Connections) -> None:

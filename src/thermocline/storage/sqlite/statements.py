@@ -9,6 +9,7 @@ __all__ = ["SQL"]
 
 _FILLED = {
     "{columns}": ", ".join(COLUMNS),
+    "{chunk_columns}": ", ".join(f"m.{column}" for column in COLUMNS),
     "{values}": ", ".join(f":{column}" for column in COLUMNS),
     "{assignments}": ", ".join(f"{column} = :{column}" for column in COLUMNS if column != "no"),
 }

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.clock import to_micros
-from thermocline.errors import StoreBusy, StoreError, StoreFull, StoreUnavailable
+from thermocline.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
 from thermocline.model import Event, Priority, Problem, Retention, Scope, Tier, TierCount
 from thermocline.settings import Settings
 from thermocline.storage.rows import event_of, record_of, scope_of, scope_row
+from thermocline.storage.sqlite import notes
 from thermocline.storage.sqlite.backup import copy
 from thermocline.storage.sqlite.bands import Bands, Place, decoded
 from thermocline.storage.sqlite.check import check, check_text_structure
@@ -31,13 +32,16 @@ from thermocline.storage.sqlite.textindex import match_expression, rebuild_if_ou
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.store import (
     Candidate,
+    ChunkPlace,
     Counts,
     Filter,
     Find,
     Found,
     Identity,
+    NoteRow,
     RecallEntry,
     Record,
+    RootRow,
     Tally,
     Watch,
 )
@@ -132,16 +136,18 @@ class SqliteStore:
             return []
         found: list[Found] = []
         with self._connections.reading() as connection:
-            expired = len(_expired(connection, spaces, where.now))
+            expired = set(_expired(connection, spaces, where.now))
             for table, span in text_ranges(spaces, tiers):
-                wanted = limit + expired
+                wanted = limit + len(expired)
                 while True:
                     rows = connection.execute(
                         SQL[f"{table}_search"], {"match": match, "limit": wanted, **span._asdict()}
                     ).fetchall()
                     page = [Found(rowid & MEMORY_MASK, strength) for rowid, strength in rows]
-                    shown = _shown(connection, spaces, tiers, [no for no, _ in page], where)
-                    kept = [each for each in page if each.no in shown]
+                    kept = [each for each in page if each.no not in expired]
+                    if where.selective:
+                        shown = _shown(connection, spaces, tiers, [no for no, _ in kept], where)
+                        kept = [each for each in kept if each.no in shown]
                     if len(kept) >= limit or len(rows) < wanted:
                         break
                     wanted *= 4
@@ -273,19 +279,16 @@ class SqliteStore:
 
     def _log_waiting(self) -> None:
         """Write what waits, unless the store cannot be written now: then the next recall tries again."""
+        waiting: list[tuple[RecallEntry, bool]] = []
         try:
             with self._connections.logging() as connection:
-                waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
-                try:
-                    self._log_entries(connection, waiting)
-                except BaseException:
-                    self._waiting.extendleft(reversed(waiting))
-                    raise
-        except StoreBusy:
-            pass
-        except (StoreFull, StoreUnavailable) as exc:
-            # Nothing else was asked for: what was found is still worth returning.
-            _log.warning("the uses of a recall could not be counted: %s", exc)
+                waiting += [self._waiting.popleft() for _ in range(len(self._waiting))]
+                self._log_entries(connection, waiting)
+        except (StoreBusy, StoreFull, StoreUnavailable) as exc:
+            self._waiting.extendleft(reversed(waiting))
+            if not isinstance(exc, StoreBusy):
+                # What was found is still worth returning, though nobody will know that it was used.
+                _log.warning("the uses of a recall could not be counted: %s", exc)
 
     def _log_entries(self, connection: sqlite3.Connection, waiting: Sequence[tuple[RecallEntry, bool]]) -> None:
         for entry, keep in waiting:
@@ -316,6 +319,8 @@ class SqliteStore:
 
     def cached(self, digest: str) -> Vectors | None:
         """Return the serving vectors already made for the same content."""
+        if not self._rows("vectors_by_digest", digest=bytes.fromhex(digest)):
+            return None
         with self._connections.reading() as connection:
             identity = _identity(connection)
             row = connection.execute(SQL["vectors_by_digest"], {"digest": bytes.fromhex(digest)}).fetchone()
@@ -343,14 +348,40 @@ class SqliteStore:
         rows = self._rows("vectors_sample", low=base, high=vector_base(identity.number + 1) - 1, limit=limit)
         return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
 
+    # Notes
+
+    def shelf(self, scope: Scope, shelf: str) -> int | None:
+        """Return the number of a shelf of a scope, if it exists."""
+        with self._connections.reading() as connection:
+            return notes.shelf_of(connection, scope, shelf)
+
+    def roots(self, spaces: Sequence[int]) -> list[RootRow]:
+        """Return the folders whose notes are in some spaces."""
+        with self._connections.reading() as connection:
+            return notes.roots_of(connection, spaces)
+
+    def notes(self, space: int) -> list[NoteRow]:
+        """Return the files of a space."""
+        with self._connections.reading() as connection:
+            return notes.notes_of(connection, space)
+
+    def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
+        """Return where memories stand in files."""
+        with self._connections.reading() as connection:
+            return notes.chunk_places(connection, nos)
+
     # Upkeep
 
     def check(self) -> list[Problem]:
         """Compare everything with everything else and say what does not agree."""
-        with self._connections.reading() as connection:
-            problems = check(connection, _identity(connection))
-        with self._connections.writing() as connection:
-            return problems + check_text_structure(connection)
+        try:
+            with self._connections.reading() as connection:
+                problems = check(connection, _identity(connection))
+            with self._connections.writing() as connection:
+                return problems + check_text_structure(connection)
+        except (StoreDamaged, ValueError, LookupError, TypeError, AttributeError) as exc:
+            # Pages that cannot be read, or that read back as something no writer writes.
+            return [Problem(code="file", detail=f"the file is damaged and could not be read to the end: {exc}")]
 
     def checkpoint(self, path: Path) -> None:
         """Write a consistent copy while others go on working."""
@@ -376,11 +407,11 @@ class SqliteStore:
     # Small steps
 
     def _rows(self, name: str, /, **values: object) -> list[Any]:
-        with self._connections.reading() as connection:
+        with self._connections.reading(once=True) as connection:
             return connection.execute(SQL[name], values).fetchall()
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
-        with self._connections.reading() as connection:
+        with self._connections.reading(once=True) as connection:
             rows = connection.execute(SQL[name], values).fetchall()
             return [record_of(row, self._scope(connection, row[2], self._scopes)) for row in rows]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -27,9 +27,10 @@ from thermocline.storage.rows import (
     row_of,
     scope_row,
 )
+from thermocline.storage.sqlite import notes
 from thermocline.storage.sqlite.keys import text_key, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
-from thermocline.storage.store import Cause, Record
+from thermocline.storage.store import Cause, ChunkRow, NoteRow, Record, RootRow
 from thermocline.text.words import words
 
 __all__ = ["SqliteWriting", "indexed_words"]
@@ -57,9 +58,9 @@ class SqliteWriting:
 
     # Reading inside the transaction
 
-    def space(self, scope: Scope) -> int:
-        """Return the number of a scope, giving it one when it is new."""
-        row = scope_row(scope)
+    def space(self, scope: Scope, shelf: str = "") -> int:
+        """Return the number of a scope, or of a shelf in it, giving it one when it is new."""
+        row = {**scope_row(scope), "shelf": shelf}
         found = self._value("space_find", **row)
         return int(found if found is not None else self._one("space_add", **row))
 
@@ -104,7 +105,8 @@ class SqliteWriting:
         if not changes:
             return record
         self._seq += 1
-        changed = Record(record.no, self.space(after.scope), _dated(before, after, self._seq, cause.at), record.parts)
+        space = self.space(after.scope) if "scope" in changes else record.space
+        changed = Record(record.no, space, _dated(before, after, self._seq, cause.at), record.parts)
         if "content" in changes:
             changed = self._replace_vectors(changed, vectors)
         self._run("memory_set", **row_of(changed))
@@ -121,15 +123,19 @@ class SqliteWriting:
 
     def purge(self, record: Record, cause: Cause) -> Record:
         """Erase content, vectors, words and everything the ledger quotes; the events stay."""
-        bare = replace(record.memory, content="", tags=(), metadata={}, source="", retention=Retention.PURGED, tokens=0)
+        self.purged = True
+        return self.discard(record, cause)
+
+    def discard(self, record: Record, cause: Cause) -> Record:
+        """Like `purge`, for what was only a copy: the free space of the file is not cleaned at once."""
+        erased: dict[str, Any] = {"content": "", "digest": "", "tokens": 0, "tags": (), "metadata": {}, "source": ""}
+        bare = replace(record.memory, **erased, retention=Retention.PURGED)
         purged = self.change(record, bare, cause)
         for row in self._connection.execute(SQL["events_of"], {"no": record.no}).fetchall():
             event = event_of(row)
             self._run("events_rewrite", seq=event.seq, changes=_json(redacted(event.changes)))
-        for (number,) in self._connection.execute(SQL["embedders_all"]).fetchall():
-            self._run("vectors_drop", **vector_range(number, record.no)._asdict())
+        self._drop_vectors(record.no)
         self._run("memory_parts", no=record.no, parts=0)
-        self.purged = True
         return purged
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
@@ -137,6 +143,48 @@ class SqliteWriting:
         moment = to_micros(now)
         rows = [{"no": no, "now": moment, "window": moment - self._window_micros} for no in nos]
         self._connection.executemany(SQL["memory_touch"], rows)
+
+    # Notes
+
+    def shelve(self, record: Record, space: int, cause: Cause) -> Record:
+        """Put a memory on another shelf of its scope."""
+        if record.space == space:
+            return record
+        self._seq += 1
+        moved = Record(record.no, space, replace(record.memory, version=self._seq), record.parts)
+        self._unindex(record)
+        self._run("memory_set", **row_of(moved))
+        self._index(moved)
+        self._append(record.no, cause, {})
+        return moved
+
+    def put_root(self, root: RootRow) -> None:
+        """Remember a folder of notes."""
+        notes.put_root(self._connection, root)
+
+    def note(self, space: int, path: str) -> NoteRow | None:
+        """Return what is known of a file."""
+        return notes.note_of(self._connection, space, path)
+
+    def put_note(self, note: NoteRow) -> int:
+        """Store what is known of a file and return its number; a known number may get another path."""
+        return notes.put_note(self._connection, note)
+
+    def drop_note(self, note: int) -> None:
+        """Forget a file and where its chunks were; their memories are the caller's care."""
+        notes.drop_note(self._connection, note)
+
+    def chunks(self, note: int) -> list[ChunkRow]:
+        """Return the chunks of a file in their order, hidden memories included."""
+        return notes.chunks_of(self._connection, note, self._scope_of)
+
+    def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
+        """Say anew which chunks a file has."""
+        notes.set_chunks(self._connection, note, chunks)
+
+    def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
+        """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told."""
+        return notes.claim_flush(self._connection, space, cycle, due=due)
 
     # Sessions
 
@@ -195,11 +243,16 @@ class SqliteWriting:
     # Small steps
 
     def _replace_vectors(self, record: Record, vectors: Vectors | None) -> Record:
-        self._run("vectors_drop", **vector_range(self._serving, record.no)._asdict())
+        self._drop_vectors(record.no)
         if vectors is None or not self._serving:
             return replace(record, parts=0)
         self._store_vectors(self._serving, record.no, vectors)
         return replace(record, parts=len(vectors))
+
+    def _drop_vectors(self, no: int) -> None:
+        """Drop a memory's vectors, those of a change of embedder that is under way included."""
+        for (number,) in self._connection.execute(SQL["embedders_all"]).fetchall():
+            self._run("vectors_drop", **vector_range(number, no)._asdict())
 
     def _store_vectors(self, number: int, no: int, vectors: Vectors) -> None:
         low = vector_range(number, no).low

@@ -51,7 +51,15 @@ class SearchContract(Contract):
     def test_a_search_stays_in_its_tiers(self) -> None:
         """Every set of tiers finds exactly the memories in them."""
         records = {tier: self.otter(tier.rank, tier=tier) for tier in Tier}
-        subsets: tuple[Sequence[Tier], ...] = ([], [Tier.HOT], [Tier.WARM], [Tier.COLD], [Tier.HOT, Tier.COLD], LIVE, list(Tier))
+        subsets: tuple[Sequence[Tier], ...] = (
+            [],
+            [Tier.HOT],
+            [Tier.WARM],
+            [Tier.COLD],
+            [Tier.HOT, Tier.COLD],
+            LIVE,
+            list(Tier),
+        )
 
         for tiers in subsets:
             assert self.found(tiers=tiers) == {records[tier].no for tier in tiers}

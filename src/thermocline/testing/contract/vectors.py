@@ -39,7 +39,7 @@ class VectorsContract(Contract):
             waiting = [writing.insert(space, self.memory(text), None, self.cause()) for text in ("one", "two")]
 
         assert (done.parts, waiting[0].parts) == (1, 0)
-        assert self.store.counts(self.seen()).pending == self.store.count_without_vectors(number) == 2
+        assert self.store.pending(self.seen()) == self.store.count_without_vectors(number) == 2
         assert [tuple(row) for row in self.store.without_vectors(number, 0, 10)] == [
             (waiting[0].no, "one"),
             (waiting[1].no, "two"),

@@ -19,6 +19,10 @@ class _Interrupted(Exception):
     """What breaks a transaction in these tests."""
 
 
+def _interrupt() -> None:
+    raise _Interrupted
+
+
 class WritingContract(Contract):
     """Nothing changes without an event, and nothing half."""
 
@@ -132,7 +136,7 @@ class WritingContract(Contract):
                 writing.insert(space, self.memory("vanishing", tags=("new",)), vectors, self.cause())
                 writing.change(kept, replace(kept.memory, tier=Tier.COLD, tags=("new",)), self.cause())
                 writing.touch([kept.no], self.clock())
-                raise _Interrupted
+                _interrupt()
         except _Interrupted:
             pass
 
@@ -150,7 +154,7 @@ class WritingContract(Contract):
                 memory = self.memory("for ann", Scope(user="ann"))
                 writing.insert(writing.space(memory.scope), memory, None, self.cause())
                 assert writing.get(memory.id) is not None
-                raise _Interrupted
+                _interrupt()
         except _Interrupted:
             pass
         record = self.stored("for bob", Scope(user="bob"))

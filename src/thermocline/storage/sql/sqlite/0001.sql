@@ -6,7 +6,8 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- One row per distinct scope; an empty text is a field that is not set.
+-- One row per distinct scope and shelf; an empty text is a field that is not set. What a scope's notes
+-- hold stands on a shelf of its own, visible like the rest of the scope and searchable apart from it.
 CREATE TABLE spaces (
     space       INTEGER PRIMARY KEY,
     tenant      TEXT NOT NULL,
@@ -15,7 +16,8 @@ CREATE TABLE spaces (
     user_       TEXT NOT NULL,
     agent       TEXT NOT NULL,
     session     TEXT NOT NULL,
-    UNIQUE (tenant, project, environment, user_, agent, session)
+    shelf       TEXT NOT NULL DEFAULT '',
+    UNIQUE (tenant, project, environment, user_, agent, session, shelf)
 );
 
 -- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged;
@@ -128,6 +130,49 @@ CREATE TABLE leases (
     holder TEXT    NOT NULL,
     until  INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- Folders whose Markdown files are indexed; each has a space of its own.
+CREATE TABLE roots (
+    space INTEGER PRIMARY KEY REFERENCES spaces (space),
+    path  TEXT NOT NULL,
+    extra TEXT NOT NULL
+);
+
+-- The files, as they were when they were last read; `cut` names the rule that cut them into chunks,
+-- `settled` says whether an equal time stamp means equal bytes, `tier` where the rules have put the file.
+CREATE TABLE notes (
+    note     INTEGER PRIMARY KEY,
+    space    INTEGER NOT NULL REFERENCES roots (space),
+    path     TEXT    NOT NULL,
+    hash     TEXT    NOT NULL,
+    stamp    TEXT    NOT NULL,
+    size     INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    settled  INTEGER NOT NULL,
+    cut      TEXT    NOT NULL,
+    tier     INTEGER NOT NULL CHECK (tier BETWEEN 0 AND 2),
+    UNIQUE (space, path)
+);
+
+-- The pieces of a file in their order; each is a memory.
+CREATE TABLE chunks (
+    note    INTEGER NOT NULL REFERENCES notes (note),
+    place   INTEGER NOT NULL,
+    no      INTEGER NOT NULL REFERENCES memories (no),
+    first   INTEGER NOT NULL,
+    last    INTEGER NOT NULL,
+    heading TEXT    NOT NULL,
+    link    TEXT    NOT NULL,
+    PRIMARY KEY (note, place)
+) WITHOUT ROWID;
+CREATE INDEX chunks_by_memory ON chunks (no);
+
+-- Which session was told to flush in which cycle between two context compactions.
+CREATE TABLE flushes (
+    space INTEGER PRIMARY KEY REFERENCES spaces (space),
+    cycle INTEGER NOT NULL,
+    armed INTEGER NOT NULL
+);
 
 -- Kept by the triggers below in the transaction of the change itself.
 CREATE TABLE counters (

@@ -1,0 +1,482 @@
+"""Packing memories under a hard budget of tokens.
+
+Pure functions: what is offered, in order of importance, goes in; what is in the text, and what a
+larger budget would add, comes out. The rules are few enough to predict:
+
+1. Pinned memories take the budget first. If they exceed it, the oldest are shortened first, then
+   left out, and nothing else enters.
+2. The hot memories and the recalled ones share what is left. A part of it, `reserve` tokens but at
+   most half, is kept for what was recalled as long as that needs it; neither leaves space unused
+   that the other could take.
+3. In each group memories enter in their order, each as long as it is. The first that does not fit
+   whole is shortened, or left out, and ends its group. So a larger budget never takes a memory away,
+   and the smallest budget at which a memory enters is a sum.
+4. Low priority enters when everything else has.
+
+Costs are added up line by line, and the guarantee does not rest on that: the tokens of the final text
+are counted, and as long as they exceed the budget the least important memory leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from thermocline.context import Entry
+from thermocline.errors import BudgetTooSmall
+from thermocline.model import Memory, Priority, Why
+from thermocline.render import FULL, SECTIONS, SHORTENED, TITLE, Format
+from thermocline.text.cutting import sentence_ends, title
+
+__all__ = ["Limits", "Offer", "Packed", "pack"]
+
+Count = Callable[[str], int]
+
+#: Characters that are looked at for each token that is free: no ordinary text has longer tokens.
+_CHARS_PER_TOKEN = 12
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What a context may cost, and its parts."""
+
+    budget: int
+    #: The hot block: tokens and memories.
+    hot_tokens: int
+    hot_memories: int
+    #: Kept for what was recalled, if that needs it.
+    reserve: int
+    #: The most that recalled memories may cost; None = what is left.
+    recalled_tokens: int | None = None
+    #: The most that one memory may cost, pinned ones excepted.
+    entry_tokens: int = 500
+    #: When the pinned memories alone exceed the budget: shorten or error.
+    pinned_over_budget: str = "shorten"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offer:
+    """A memory that asks for a place."""
+
+    memory: Memory
+    section: str
+    #: Where it stands in its section; the order of importance is that of the offers themselves.
+    place: tuple[int, ...]
+    #: Why it is offered, in words.
+    reason: str
+    score: float | None = None
+    why: Why | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One form of a memory, as lines, and what they cost."""
+
+    form: str
+    lines: str
+    cost: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Packed:
+    """The text that fits, and what became of every offer."""
+
+    text: str
+    tokens: int
+    included: tuple[Entry, ...]
+    left_out: tuple[Entry, ...]
+    shares: dict[str, int]
+    notes: tuple[str, ...] = ()
+
+
+def pack(offers: Sequence[Offer], form: Format, count: Count, limits: Limits) -> Packed:
+    """Put the offers into a text that costs at most the budget; the most important come first."""
+    press = _Press(form, count)
+    table = _Table(press, limits, offers)
+    placed, notes = table.placed()
+    return _finished(placed, table, press, limits, notes)
+
+
+class _Press:
+    """Writes memories in one format and counts what they cost."""
+
+    def __init__(self, form: Format, count: Count) -> None:
+        self.form = form
+        self.count = count
+        self.wrapper = count(form.whole(form.opening + form.closing))
+
+        self._headings: dict[str, int] = {}
+
+    def heading(self, section: str) -> int:
+        """Return what the frame of a section costs."""
+        if section not in self._headings:
+            self._headings[section] = sum(
+                self.cost(line) for line in (self.form.head(section), self.form.tail(section)) if line
+            )
+        return self._headings[section]
+
+    def cost(self, lines: str) -> int:
+        return self.count(self.form.counted(lines))
+
+    def shown(self, offer: Offer, text: str, form: str) -> Shown:
+        lines = self.form.entry(offer.memory, text, form, offer.score)
+        return Shown(form, lines, self.cost(lines))
+
+
+class _Slot:
+    """An offer in the making: its forms are written when they are first asked for."""
+
+    def __init__(self, offer: Offer, press: _Press) -> None:
+        self.offer = offer
+        self._press = press
+        #: What the frame of its section costs, if it is the first to enter there.
+        self.heading = 0
+        #: The form it takes when there is space.
+        self.top: Shown | None = None
+
+    @cached_property
+    def full(self) -> Shown:
+        form = TITLE if self._press.form.titles_only else FULL
+        return self._press.shown(self.offer, self.offer.memory.content, form)
+
+    @cached_property
+    def title(self) -> Shown:
+        if self._press.form.titles_only:
+            return self.full
+        return self._press.shown(self.offer, title(self.offer.memory.content), TITLE)
+
+    def within(self, room: int) -> Shown | None:
+        """Return the longest form that costs at most so much, its section's frame included."""
+        room -= self.heading
+        if not self._surely_longer(room) and self.full.cost <= room:
+            return self.full
+        if self.title.cost > room:
+            return None
+        return self._sentences(room) or self.title
+
+    @property
+    def smallest(self) -> int:
+        """What it costs in the smallest form that it can take."""
+        least = self.title.cost
+        if not self._surely_longer(least) and not self._surely_longer(self.full.cost):
+            least = min(least, self.full.cost)
+        return least + self.heading
+
+    @property
+    def cost(self) -> int:
+        """What it costs in the form it takes when there is space."""
+        return (self.top or self.full).cost + self.heading
+
+    def _surely_longer(self, room: int) -> bool:
+        """Tell without counting that the whole content costs more, so that a huge one is never counted."""
+        if self._press.form.titles_only:
+            return False
+        return len(self.offer.memory.content) > _CHARS_PER_TOKEN * (max(room, 0) + 1)
+
+    def _sentences(self, room: int) -> Shown | None:
+        """Return as many whole sentences as fit, if that is more than the title."""
+        content = self.offer.memory.content[: _CHARS_PER_TOKEN * (room + 1)]
+        ends = sentence_ends(content)
+        low, high, best = 0, len(ends), None
+        while low < high:
+            middle = (low + high + 1) // 2
+            shown = self._press.shown(self.offer, content[: ends[middle - 1]], SHORTENED)
+            if shown.cost <= room:
+                low, best = middle, shown
+            else:
+                high = middle - 1
+        return best
+
+
+@dataclass(slots=True)
+class _Group:
+    """Slots that enter in their order, after what can never enter was taken away."""
+
+    slots: list[_Slot] = field(default_factory=list)
+    #: What no budget lets in, and the rule that says so.
+    never: list[tuple[_Slot, str, str]] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(slot.cost for slot in self.slots)
+
+    def needs(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int]]:
+        """Yield each slot that is not inside, and the space at which it enters in its smallest form."""
+        before = 0
+        for slot in self.slots:
+            if slot.offer.memory.id not in inside:
+                yield slot, before + slot.smallest
+            before += slot.cost
+
+    def filled(self, room: int) -> list[tuple[_Slot, Shown]]:
+        """Return what enters into so much space, and in which form."""
+        placed: list[tuple[_Slot, Shown]] = []
+        for slot in self.slots:
+            shown = slot.top if slot.cost <= room else slot.within(room)
+            if shown is None:
+                break
+            placed.append((slot, shown))
+            room -= shown.cost + slot.heading
+            if shown is not slot.top:
+                break
+        return placed
+
+
+class _Table:
+    """All offers in their groups."""
+
+    def __init__(self, press: _Press, limits: Limits, offers: Sequence[Offer]) -> None:
+        self.press = press
+        self.limits = limits
+        slots = [_Slot(offer, press) for offer in offers]
+        self.pinned = [slot for slot in slots if slot.offer.section == "pinned"]
+        hot, low_hot = _parted(slots, "hot")
+        recalled, low_recalled = _parted(slots, "recalled")
+        self.hot = self._hot(hot, _Group())
+        self.recalled = self._recalled(recalled, _Group())
+        last = (self._hot(low_hot, self.hot), self._recalled(low_recalled, self.recalled))
+        self.low = _Group(
+            [slot for group in last for slot in group.slots], [out for group in last for out in group.never]
+        )
+
+    @cached_property
+    def pinned_heading(self) -> int:
+        return self.press.heading("pinned") if self.pinned else 0
+
+    @cached_property
+    def pinned_total(self) -> int:
+        return self.pinned_heading + sum(slot.full.cost for slot in self.pinned)
+
+    @property
+    def base(self) -> int:
+        """What the frame and all pinned memories cost."""
+        return self.press.wrapper + self.pinned_total
+
+    def _hot(self, slots: Sequence[_Slot], before: _Group) -> _Group:
+        most = self.limits.hot_memories - len(before.slots)
+        group = self._capped(
+            slots[: max(0, most)],
+            before,
+            self.limits.hot_tokens - before.total,
+            ("hot_max_tokens", f"the hot block is full at {self.limits.hot_tokens} tokens"),
+        )
+        full = f"the hot block is full at {self.limits.hot_memories} memories"
+        group.never += [(slot, "hot_max_facts", full) for slot in slots[max(0, most) :]]
+        return group
+
+    def _recalled(self, slots: Sequence[_Slot], before: _Group) -> _Group:
+        most = self.limits.recalled_tokens
+        room = None if most is None else most - before.total
+        return self._capped(slots, before, room, ("recall_max_tokens", f"recalled memories are full at {most} tokens"))
+
+    def _capped(self, slots: Sequence[_Slot], before: _Group, room: int | None, too_long: tuple[str, str]) -> _Group:
+        """Return the slots that a group's own limit lets in, each in its longest form."""
+        group = _Group()
+        for place, slot in enumerate(slots):
+            slot.heading = 0 if before.slots or group.slots else self.press.heading(slot.offer.section)
+            slot.top = slot.within(self.limits.entry_tokens + slot.heading)
+            if slot.top is None:
+                group.never.append((slot, *_TOO_SMALL))
+                continue
+            if room is not None and slot.cost > room:
+                slot.top = slot.within(room)
+                fits = [slot] if slot.top else []
+                group.slots += fits
+                group.never += [(each, *too_long) for each in slots[place + len(fits) :]]
+                break
+            group.slots.append(slot)
+            room = None if room is None else room - slot.cost
+        return group
+
+    def placed(self) -> tuple[list[tuple[_Slot, Shown]], list[str]]:
+        """Return what enters, most important first, and what the receipt should say of it."""
+        room = self.limits.budget - self.press.wrapper
+        if self.pinned_total > room:
+            return self._only_pinned(room)
+        pinned = [(slot, slot.full) for slot in self.pinned]
+        rest = room - self.pinned_total
+        hot_room, recalled_room = _shared(rest, self.hot.total, self.recalled.total, self.limits.reserve)
+        hot, recalled = self.hot.filled(hot_room), self.recalled.filled(recalled_room)
+        space = rest - self.hot.total - self.recalled.total
+        low = self.low.filled(space) if space >= 0 else []
+        return [*pinned, *hot, *recalled, *low], []
+
+    def _only_pinned(self, room: int) -> tuple[list[tuple[_Slot, Shown]], list[str]]:
+        """Return the pinned memories in the forms that fit, the oldest shortened first."""
+        if self.limits.budget == 0 or not self.pinned:
+            return [], []
+        if self.limits.pinned_over_budget == "error":
+            raise BudgetTooSmall(
+                f"the pinned memories need {self.base} tokens and the budget is {self.limits.budget}: "
+                "unpin some, raise the budget, or set pinned_over_budget = 'shorten'"
+            )
+        room -= self.pinned_heading
+        kept = list(self.pinned)
+        while kept and sum(slot.smallest for slot in kept) > room:
+            kept.pop(0)
+        note = f"the pinned memories need {self.base} tokens: " + (
+            "the oldest were shortened" if len(kept) == len(self.pinned) else "the oldest were left out"
+        )
+        return list(_shortened(kept, room)), [note]
+
+    def waiting(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int | None, str, str]]:
+        """Yield what is not inside, the smallest budget at which it enters, and the rule that keeps it out."""
+        yield from self._waiting_pinned(inside)
+        keeps = f"the budget of {self.limits.budget} tokens is spent on what is more important"
+        hot, recalled, reserve = self.hot.total, self.recalled.total, self.limits.reserve
+        for slot, need in self.hot.needs(inside):
+            yield slot, self.base + _least_for_hot(need, recalled, reserve), "budget", keeps
+        for slot, need in self.recalled.needs(inside):
+            yield slot, self.base + _least_for_recalled(need, hot, reserve), "budget", keeps
+        for slot, need in self.low.needs(inside):
+            yield slot, self.base + hot + recalled + need, "low", "low priority enters when space is left"
+        for group in (self.hot, self.recalled, self.low):
+            yield from ((slot, None, rule, reason) for slot, rule, reason in group.never)
+
+    def _waiting_pinned(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int | None, str, str]]:
+        """A pinned memory enters when it fits beside all newer ones in their smallest forms."""
+        if all(slot.offer.memory.id in inside for slot in self.pinned):
+            return
+        need = self.press.wrapper + self.pinned_heading
+        for slot in reversed(self.pinned):
+            need += slot.smallest
+            if slot.offer.memory.id not in inside:
+                yield slot, need, "pinned_over_budget", "the pinned memories alone exceed the budget"
+
+
+_TOO_SMALL = ("context_entry_tokens", "even its title costs more than one memory may")
+
+
+def _parted(slots: Iterable[_Slot], section: str) -> tuple[list[_Slot], list[_Slot]]:
+    """Return the slots of a section, and apart those of low priority."""
+    here = [slot for slot in slots if slot.offer.section == section]
+    low = [slot for slot in here if slot.offer.memory.priority is Priority.LOW]
+    return [slot for slot in here if slot.offer.memory.priority is not Priority.LOW], low
+
+
+def _shared(rest: int, hot: int, recalled: int, reserve: int) -> tuple[int, int]:
+    """Return the space for the hot and for the recalled memories, which ask for so much in all."""
+    kept = min(reserve, rest // 2)
+    if recalled <= kept:
+        return rest - recalled, recalled
+    if hot <= rest - kept:
+        return hot, rest - hot
+    return rest - kept, kept
+
+
+def _least_for_hot(need: int, recalled: int, reserve: int) -> int:
+    """Return the smallest rest of which the hot memories get `need`."""
+    least = min(need + reserve, 2 * need - 1)
+    return min(least, max(2 * recalled, need + recalled)) if recalled <= reserve else least
+
+
+def _least_for_recalled(need: int, hot: int, reserve: int) -> int:
+    """Return the smallest rest of which the recalled memories get `need`."""
+    complete = min(hot + reserve, 2 * hot - 1) if hot else 0
+    least = max(complete, hot + need)
+    return min(least, 2 * need) if need <= reserve else least
+
+
+def _shortened(slots: Sequence[_Slot], room: int) -> Iterator[tuple[_Slot, Shown]]:
+    """Yield pinned slots, oldest first, in forms that fit together; the oldest give way first."""
+    newer = sum(slot.full.cost for slot in slots)
+    for slot in slots:
+        newer -= slot.full.cost
+        # What the newer ones leave when they stay whole, but at least the smallest form.
+        shown = slot.within(max(slot.smallest, room - newer)) or slot.title
+        room -= shown.cost
+        yield slot, shown
+
+
+def _finished(
+    placed: list[tuple[_Slot, Shown]], table: _Table, press: _Press, limits: Limits, notes: list[str]
+) -> Packed:
+    """Count the final text, let the least important leave as long as it is too long, and write the entries."""
+    dropped: dict[str, int] = {}
+    while True:
+        text, tokens, most = _written(placed, press)
+        if most <= limits.budget:
+            break
+        dropped[placed.pop()[0].offer.memory.id] = most
+    inside = frozenset(slot.offer.memory.id for slot, _ in placed)
+    left_out = [
+        _left_out(slot, dropped.get(slot.offer.memory.id, fits_at), rule, reason)
+        for slot, fits_at, rule, reason in table.waiting(inside)
+        if slot.offer.memory.id not in inside
+    ]
+    included = sorted(placed, key=lambda each: _position(each[0].offer))
+    return Packed(
+        text=text,
+        tokens=tokens,
+        included=tuple(_included(slot, shown) for slot, shown in included),
+        left_out=tuple(left_out),
+        shares=_shares(placed, press),
+        notes=(*notes, *_empty_note(placed, press, limits)),
+    )
+
+
+def _written(placed: Sequence[tuple[_Slot, Shown]], press: _Press) -> tuple[str, int, int]:
+    """Return the whole text, what it costs, and what it costs in the form, wrapped or bare, that costs more."""
+    sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
+    for slot, shown in sorted(placed, key=lambda each: _position(each[0].offer)):
+        sections[slot.offer.section].append(shown.lines)
+    bare = press.form.lines(sections)
+    text = press.form.whole(bare) if bare else ""
+    tokens = press.count(text)
+    return text, tokens, tokens if text is bare else max(tokens, press.count(bare))
+
+
+def _position(offer: Offer) -> tuple[int, tuple[int, ...]]:
+    return SECTIONS.index(offer.section), offer.place
+
+
+def _shares(placed: Sequence[tuple[_Slot, Shown]], press: _Press) -> dict[str, int]:
+    if not placed:
+        return {"frame": 0}
+    shares = {"frame": press.wrapper}
+    for section in SECTIONS:
+        costs = [shown.cost for slot, shown in placed if slot.offer.section == section]
+        if costs:
+            shares[section] = press.heading(section) + sum(costs)
+    return shares
+
+
+def _empty_note(placed: Sequence[tuple[_Slot, Shown]], press: _Press, limits: Limits) -> list[str]:
+    if placed:
+        return []
+    if limits.budget == 0:
+        return ["a budget of 0 turns the context off"]
+    if limits.budget <= press.wrapper:
+        return [f"the frame alone costs {press.wrapper} tokens, so that nothing fits into {limits.budget}"]
+    return []
+
+
+def _included(slot: _Slot, shown: Shown) -> Entry:
+    offer = slot.offer
+    how = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}[shown.form]
+    return Entry(
+        memory=offer.memory,
+        section=offer.section,
+        form=shown.form,
+        tokens=shown.cost,
+        rule=offer.section,
+        reason=offer.reason + how,
+        score=offer.score,
+        why=offer.why,
+    )
+
+
+def _left_out(slot: _Slot, fits_at: int | None, rule: str, reason: str) -> Entry:
+    offer = slot.offer
+    return Entry(
+        memory=offer.memory,
+        section=offer.section,
+        form=None,
+        tokens=(slot.top or slot.title).cost,
+        rule=rule,
+        reason=f"{offer.reason}; {reason}",
+        score=offer.score,
+        why=offer.why,
+        fits_at=fits_at,
+    )

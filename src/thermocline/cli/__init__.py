@@ -1,0 +1,1 @@
+"""The command line: each command is a module of its own, imported when it is called."""

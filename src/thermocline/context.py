@@ -1,0 +1,184 @@
+"""A context: the text for a prompt, what is in it and what is not, and the receipt that says why.
+
+Values only: nothing here knows the store, and the same values print the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from thermocline.model import Memory, Tier, Why
+from thermocline.text.cutting import title
+
+__all__ = ["Context", "Entry", "Receipt"]
+
+_PLACES = 6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One memory that was considered for a context: where it stands in it, or why it does not."""
+
+    memory: Memory
+    #: pinned, hot or recalled: the part of the text it belongs to.
+    section: str
+    #: full, shortened or title; None when it was left out.
+    form: str | None
+    #: What it costs in this text; for one left out, what it would have cost.
+    tokens: int
+    #: The rule that let it in or kept it out.
+    rule: str
+    #: The rule in words.
+    reason: str
+    #: The score for the query and its parts; None for what came without a search.
+    score: float | None = None
+    why: Why | None = None
+    #: For one left out: the smallest budget at which it would have entered; None when no budget helps.
+    fits_at: int | None = None
+
+    @property
+    def id(self) -> str:
+        """The memory's id."""
+        return self.memory.id
+
+    @property
+    def content(self) -> str:
+        """The memory's whole content, whatever form it has in the text."""
+        return self.memory.content
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values."""
+        return {
+            "id": self.id,
+            "title": title(self.content),
+            "section": self.section,
+            "tier": str(self.memory.tier),
+            "priority": str(self.memory.priority),
+            "form": self.form,
+            "tokens": self.tokens,
+            "rule": self.rule,
+            "reason": self.reason,
+            "score": None if self.score is None else round(self.score, _PLACES),
+            "parts": None if self.why is None else _rounded(asdict(self.why)),
+            "fits_at": self.fits_at,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receipt:
+    """How a context came about: everything that was considered, and what decided."""
+
+    #: When the context was assembled, by the memory's clock.
+    at: datetime
+    query: str | None
+    budget: int
+    #: Tokens of the whole text, and what each part of it takes.
+    tokens: int
+    shares: dict[str, int]
+    #: What counted the tokens, and whether the count is exact or an upper bound.
+    tokenizer: str
+    exact: bool
+    format: str
+    #: The tiers that were searched for the query; empty when there was none.
+    tiers: tuple[Tier, ...]
+    #: SHA-256 of all settings but paths and keys.
+    settings: str
+    included: tuple[Entry, ...] = ()
+    left_out: tuple[Entry, ...] = ()
+    #: What a reader should know: pinned memories that were shortened, a budget too small for anything.
+    notes: tuple[str, ...] = ()
+    #: What did not work, in plain words.
+    degraded: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the receipt as plain values, for machines."""
+        return {
+            "at": self.at.isoformat(),
+            "query": self.query,
+            "budget": self.budget,
+            "tokens": self.tokens,
+            "shares": dict(self.shares),
+            "tokenizer": self.tokenizer,
+            "exact": self.exact,
+            "format": self.format,
+            "tiers": [str(tier) for tier in self.tiers],
+            "settings": self.settings,
+            "notes": list(self.notes),
+            "degraded": list(self.degraded),
+            "included": [entry.as_dict() for entry in self.included],
+            "left_out": [entry.as_dict() for entry in self.left_out],
+        }
+
+    def as_json(self) -> str:
+        """Return the receipt as JSON; the same receipt gives the same bytes."""
+        return json.dumps(self.as_dict(), ensure_ascii=False, indent=2)
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{name} {tokens}" for name, tokens in self.shares.items())
+        counted = "counted exactly" if self.exact else "an upper bound"
+        searched = f" (searched {', '.join(self.tiers)})" if self.tiers else ""
+        lines = [
+            f"receipt   {self.at:%Y-%m-%d %H:%M:%S} UTC, {self.format}",
+            f"query     {json.dumps(self.query, ensure_ascii=False) if self.query else 'none'}{searched}",
+            f"budget    {self.budget} tokens of {self.tokenizer}, {counted}: {self.tokens} used ({shares})",
+            f"settings  sha256 {self.settings[:16]}",
+            *(f"note      {note}" for note in self.notes),
+            *(f"degraded  {reason}" for reason in self.degraded),
+        ]
+        lines += _table("in ", self.included) + _table("out", self.left_out)
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """What an agent gets to read before it works, within a budget, with the receipt for it."""
+
+    text: str
+    #: Tokens of the text, counted on the text itself.
+    tokens: int
+    budget: int
+    #: What is in the text, in its order.
+    included: tuple[Entry, ...]
+    #: What was considered and is not in it, most important first.
+    left_out: tuple[Entry, ...]
+    receipt: Receipt
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """What did not work, in plain words; empty when all did."""
+        return self.receipt.degraded
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The text as chat messages; in the format `messages` they are what the text is the JSON of."""
+        if self.receipt.format == "messages":
+            found: list[dict[str, str]] = json.loads(self.text) if self.text else []
+            return found
+        return [{"role": "user", "content": self.text}] if self.text else []
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+def _rounded(parts: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if value is None else round(value, _PLACES) for name, value in parts.items()}
+
+
+def _table(mark: str, entries: tuple[Entry, ...]) -> list[str]:
+    if not entries:
+        return []
+    cost = "tokens" if mark == "in " else "fits at"
+    lines = ["", f"{mark}  {cost:>7}  {'form':<9}  {'section':<8}  {'score':>5}  memory"]
+    for entry in entries:
+        amount = entry.tokens if mark == "in " else entry.fits_at
+        score = "" if entry.score is None else f"{entry.score:.2f}"
+        row = (f"{mark}  {'never' if amount is None else amount:>7}", f"{entry.form or '-':<9}", f"{entry.section:<8}")
+        lines.append("  ".join((*row, f"{score:>5}", entry.id, title(entry.content, 48))))
+        lines.append(f"     {entry.rule}: {entry.reason}" + (f"; {entry.why}" if entry.why else ""))
+    return lines

@@ -1,0 +1,218 @@
+"""Evaluation sets, read from any folder of the known forms.
+
+    docs + queries               turns or documents; search within `scope` where there is one
+    sessions + haystacks + queries   each question searches the sessions of its own haystack
+    corpus + questions           notes, asked in two phrasings
+    Conflict_Resolution.json     numbered facts; a later one makes an earlier one untrue
+
+A set is a list of documents and a list of questions; nothing in it says how to rank.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from thermocline.errors import InvalidInput
+
+__all__ = ["Document", "EvaluationSet", "Question", "load"]
+
+_LEFT_OUT = {"abstention", "no_user_side_evidence"}
+_ADVERSARIAL = 5
+_TIMES = ("%Y-%m-%dT%H:%M:%S", "%Y/%m/%d (%a) %H:%M", "%Y-%m-%d", "%Y/%m/%d")
+#: Larger contexts of the same questions take long and teach nothing new.
+_MOST_FACTS = 3000
+_FACT = re.compile(r"^(\d+)\.\s+(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """Something to remember."""
+
+    id: str
+    content: str
+    kind: str = "fact"
+    #: Search happens within this; None = one store for all.
+    scope: str | None = None
+    at: datetime | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """Something to ask, and the documents that answer it."""
+
+    id: str
+    text: str
+    gold: frozenset[str]
+    scope: str | None = None
+    category: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvaluationSet:
+    """Documents and the questions asked of them."""
+
+    name: str
+    documents: tuple[Document, ...]
+    questions: tuple[Question, ...]
+
+
+def load(folder: Path) -> list[EvaluationSet]:
+    """Return every set found in a folder, or in the folders inside it."""
+    if not folder.is_dir():
+        raise InvalidInput(f"there is no folder {folder}: pass the folder that holds the evaluation sets")
+    found = [one for each in (folder, *sorted(folder.iterdir())) if each.is_dir() for one in _sets_in(each)]
+    if not found:
+        raise InvalidInput(
+            f"{folder} holds no evaluation set of a known form (docs + queries, corpus + questions, ...)"
+        )
+    return found
+
+
+def _sets_in(folder: Path) -> Iterator[EvaluationSet]:
+    names = {path.name.split(".")[0] for path in folder.iterdir() if path.is_file()}
+    forms: tuple[tuple[set[str], Callable[[Path], Iterator[EvaluationSet]]], ...] = (
+        ({"docs", "queries"}, _turns),
+        ({"sessions", "haystacks", "queries"}, _haystacks),
+        ({"corpus", "questions"}, _notes),
+        ({"Conflict_Resolution"}, _conflicts),
+    )
+    for needed, read in forms:
+        if needed <= names:
+            yield from read(folder)
+
+
+def _turns(folder: Path) -> Iterator[EvaluationSet]:
+    documents = tuple(_turn(row) for row in _rows(folder, "docs"))
+    questions = tuple(
+        Question(
+            id=row["qid"],
+            text=row["question"],
+            gold=frozenset(row.get("gold_turns_fixed") or row.get("gold_turns") or row.get("gold_docs") or ()),
+            scope=row.get("scope"),
+            category=str(row.get("category", "")),
+            at=_moment(row.get("ts")),
+        )
+        for row in _rows(folder, "queries")
+        if row.get("cat") != _ADVERSARIAL and not _LEFT_OUT & set(row.get("flags", ()))
+    )
+    yield EvaluationSet(name=folder.name, documents=documents, questions=_answerable(questions))
+
+
+def _turn(row: dict[str, Any]) -> Document:
+    speaker, text = row.get("speaker"), row["text"]
+    if row.get("caption"):
+        text = f"{text} [shares {row['caption']}]"
+    if row.get("title"):
+        text = f"{row['title']}\n{text}"
+    metadata = {"speaker": speaker, "thread": row.get("sid")}
+    return Document(
+        id=str(row.get("tid") or row.get("id")),
+        content=f"{speaker}: {text}" if speaker else text,
+        kind="message" if speaker else "fact",
+        scope=row.get("scope"),
+        at=_moment(row.get("ts")),
+        metadata={name: value for name, value in metadata.items() if value},
+    )
+
+
+def _haystacks(folder: Path) -> Iterator[EvaluationSet]:
+    texts = {row["sid"]: row["text"] for row in _rows(folder, "sessions")}
+    asked = {row["qid"]: row for row in _rows(folder, "queries") if not _LEFT_OUT & set(row.get("flags", ()))}
+    documents: list[Document] = []
+    for row in _rows(folder, "haystacks"):
+        if row["qid"] in asked:
+            documents += [
+                Document(id=sid, content=texts[sid], kind="context", scope=row["qid"], at=_moment(at))
+                for sid, at in row["sessions"]
+                if texts.get(sid, "").strip()
+            ]
+    questions = tuple(
+        Question(
+            id=row["qid"],
+            text=row["question"],
+            gold=frozenset(row["gold_sessions"]),
+            scope=row["qid"],
+            category=str(row.get("category", "")),
+            at=_moment(row.get("ts")),
+        )
+        for row in asked.values()
+    )
+    yield EvaluationSet(name=folder.name, documents=tuple(documents), questions=_answerable(questions))
+
+
+def _notes(folder: Path) -> Iterator[EvaluationSet]:
+    documents = tuple(Document(id=row["slug"], content=row["body"], kind="note") for row in _rows(folder, "corpus"))
+    rows = list(_rows(folder, "questions"))
+    for phrasing in ("question", "requery"):
+        questions = tuple(
+            Question(id=f"{row['slug']}/{phrasing}", text=row[phrasing], gold=frozenset({row["slug"]})) for row in rows
+        )
+        yield EvaluationSet(name=f"{folder.name}/{phrasing}", documents=documents, questions=questions)
+
+
+def _conflicts(folder: Path) -> Iterator[EvaluationSet]:
+    """Single-hop questions whose answer stands in the latest fact about their subject."""
+    for number, row in enumerate(_json(folder, "Conflict_Resolution")):
+        facts = [Document(id=f"{number}/{no}", content=text, at=None) for no, text in _FACT.findall(row["context"])]
+        pairs = row["metadata"].get("qa_pair_ids") or []
+        questions = [
+            Question(id=f"{number}/{place}", text=asked, gold=frozenset(_saying(facts, asked, answers)))
+            for place, (asked, answers) in enumerate(zip(row["questions"], row["answers"], strict=True))
+            if place < len(pairs) and "_sh_" in pairs[place]
+        ]
+        if questions and len(facts) <= _MOST_FACTS:
+            name = f"{folder.name}/{len(facts)} facts"
+            yield EvaluationSet(name=name, documents=tuple(facts), questions=_answerable(tuple(questions)))
+
+
+def _saying(facts: list[Document], asked: str, answers: list[str]) -> list[str]:
+    """Return the latest fact that ends with an answer and shares the most words with the question."""
+    words = set(re.findall(r"\w+", asked.lower()))
+    telling = [
+        (len(words & set(re.findall(r"\w+", fact.content.lower()))), place, fact.id)
+        for place, fact in enumerate(facts)
+        if any(fact.content.rstrip(".").endswith(answer) for answer in answers)
+    ]
+    return [max(telling)[2]] if telling else []
+
+
+def _answerable(questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    return tuple(question for question in questions if question.gold)
+
+
+def _rows(folder: Path, stem: str) -> Iterator[dict[str, Any]]:
+    for line in _text(folder, stem).split("\n"):
+        if line.strip():
+            yield json.loads(line)
+
+
+def _json(folder: Path, stem: str) -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = json.loads(_text(folder, stem))
+    return loaded
+
+
+def _text(folder: Path, stem: str) -> str:
+    path = next(path for path in sorted(folder.iterdir()) if path.name.split(".")[0] == stem)
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as exc:
+        raise InvalidInput(f"cannot read {path}: {exc}") from exc
+
+
+def _moment(value: object) -> datetime | None:
+    for form in _TIMES:
+        try:
+            return datetime.strptime(str(value), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,202 @@
+"""A set run through `remember` and `recall`, with the controls beside it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thermocline import embed
+from thermocline.embed import Embedder
+from thermocline.evaluation.controls import CONTROLS, Corpus, embedded
+from thermocline.evaluation.datasets import Document, EvaluationSet, Question
+from thermocline.evaluation.measures import difference, mean, measured
+from thermocline.facade import Thermocline
+from thermocline.model import Recall
+from thermocline.opening import open as open_memory
+
+__all__ = ["OURS", "Result", "diagnose", "run"]
+
+#: How the product's own ranking is called in the tables.
+OURS = "thermocline"
+
+_DEPTH = 100
+_START = datetime(2025, 1, 1, tzinfo=UTC)
+_BATCH = 64
+
+#: Called with (what is being done, how much more of it is done, how much there is).
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The measures of every question, by ranking, in the order of the set's questions."""
+
+    name: str
+    questions: tuple[Question, ...]
+    measures: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+
+    def table(self, category: str | None = None) -> dict[str, dict[str, float]]:
+        """Return the mean of every measure by ranking, of all questions or of one category."""
+        keep = [category is None or question.category == category for question in self.questions]
+        return {
+            ranking: mean([value for value, kept in zip(values, keep, strict=True) if kept])
+            for ranking, values in self.measures.items()
+        }
+
+    def lead(self, name: str) -> tuple[str, tuple[float, float, float]]:
+        """Return the best control by a measure, and how far ours is ahead with its 95 % interval."""
+        means = {ranking: values[name] for ranking, values in self.table().items() if ranking != OURS}
+        best = max(means, key=lambda ranking: means[ranking])
+        return best, difference(self.measures[OURS], self.measures[best], name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything that the tables show, for machines."""
+        categories = sorted({question.category for question in self.questions if question.category})
+        best, (delta, low, high) = self.lead("nDCG@10")
+        return {
+            "set": self.name,
+            "n": len(self.questions),
+            "rankings": self.table(),
+            "categories": {
+                each: {"n": sum(q.category == each for q in self.questions), "rankings": self.table(each)}
+                for each in categories
+            },
+            "lead": {"over": best, "nDCG@10": delta, "low": low, "high": high},
+        }
+
+
+class _Clock:
+    """A clock that stands where the documents say."""
+
+    def __init__(self) -> None:
+        self.now = _START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def run(
+    data: EvaluationSet,
+    folder: Path,
+    progress: Progress,
+    *,
+    embedder: Embedder | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Result:
+    """Run one set in a scratch folder: the product first, then every control."""
+    model = embedder or embed.resolve("local")
+    clock = _Clock()
+    result = Result(data.name, data.questions, {})
+    with open_memory(folder / "evaluation.db", embedder=model, settings=settings, clock=clock) as memory:
+        names = _remember(memory, clock, data, progress)
+        result.measures[OURS] = []
+        for question in data.questions:
+            recall = _ask(memory, clock, data, question)
+            result.measures[OURS].append(measured(_ranked(recall, names), question.gold))
+            progress("ask", 1, len(data.questions))
+    result.measures.update(_controls(data, model, progress))
+    return result
+
+
+def diagnose(
+    data: EvaluationSet,
+    question: Question,
+    folder: Path,
+    progress: Progress,
+    *,
+    embedder: Embedder | None = None,
+    settings: dict[str, Any] | None = None,
+) -> list[str]:
+    """Return, for one question, the gold and what came first instead, with every part of each score."""
+    clock = _Clock()
+    scope = question.scope
+    part = EvaluationSet(
+        name=data.name,
+        documents=tuple(each for each in data.documents if each.scope == scope),
+        questions=(question,),
+    )
+    with open_memory(folder / "diagnosis.db", embedder=embedder, settings=settings, clock=clock) as memory:
+        names = _remember(memory, clock, part, progress)
+        recall = _ask(memory, clock, part, question)
+    lines = [f"{question.id}: {question.text}", f"gold: {', '.join(sorted(question.gold))}"]
+    for place, hit in enumerate(recall, 1):
+        found = names[hit.memory.id]
+        right = "GOLD" if question.gold & set(found) else "    "
+        if place <= 10 or right == "GOLD":
+            lines.append(f"{place:>3} {right} {hit.explain()}  {found[0]}: {hit.memory.content[:100]!r}")
+    missing = question.gold - {each for hit in recall for each in names[hit.memory.id]}
+    if missing:
+        lines.append(f"not among the first {_DEPTH}: {', '.join(sorted(missing))}")
+    return lines
+
+
+def _remember(memory: Thermocline, clock: _Clock, data: EvaluationSet, progress: Progress) -> dict[str, list[str]]:
+    """Store the documents in their order and return the documents behind each memory's id."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for (scope, at), group in groupby(data.documents, key=lambda each: (each.scope, each.at)):
+        clock.now = at or clock.now
+        view = _view(memory, scope)
+        for batch in _batches(list(group)):
+            stored = view.remember_many([_draft(document) for document in batch])
+            for document, kept in zip(batch, stored, strict=True):
+                names[kept.id].append(document.id)
+            progress("remember", len(batch), len(data.documents))
+    return names
+
+
+def _draft(document: Document) -> dict[str, Any]:
+    return {"content": document.content, "kind": document.kind, "metadata": document.metadata or None}
+
+
+def _ask(memory: Thermocline, clock: _Clock, data: EvaluationSet, question: Question) -> Recall:
+    latest = max((each.at for each in data.documents if each.at and each.scope == question.scope), default=_START)
+    clock.now = question.at or latest
+    return _view(memory, question.scope).recall(question.text, limit=_DEPTH, track=False)
+
+
+def _view(memory: Thermocline, scope: str | None) -> Thermocline:
+    return memory if scope is None else memory.scoped(project=scope)
+
+
+def _ranked(recall: Recall, names: dict[str, list[str]]) -> list[str]:
+    return [document for hit in recall for document in names[hit.memory.id]]
+
+
+def _controls(data: EvaluationSet, model: Embedder, progress: Progress) -> dict[str, list[dict[str, float]]]:
+    total = len({document.content for document in data.documents})
+    vectors = embedded(
+        model, [document.content for document in data.documents], lambda n: progress("control", n, total)
+    )
+    corpora: dict[str | None, tuple[Corpus, Sequence[str]]] = {}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in CONTROLS}
+    for question in data.questions:
+        if question.scope not in corpora:
+            inside = [document for document in data.documents if document.scope == question.scope]
+            rows = np.array([vectors[document.content] for document in inside])
+            corpora[question.scope] = (
+                Corpus([document.content for document in inside], rows),
+                [document.id for document in inside],
+            )
+        corpus, ids = corpora[question.scope]
+        text, vector = corpus.words(question.text), corpus.meaning(embed.embed_query(model, question.text))
+        for name, control in CONTROLS.items():
+            order = np.argsort(-control(text, vector), kind="stable")[:_DEPTH]
+            found[name].append(measured([ids[row] for row in order], question.gold))
+    return found
+
+
+def _batches(documents: Sequence[Document]) -> Iterable[Sequence[Document]]:
+    for start in range(0, len(documents), _BATCH):
+        yield documents[start : start + _BATCH]
+
+
+def quality_sets(found: Iterable[EvaluationSet], wanted: Sequence[str]) -> list[EvaluationSet]:
+    """Return the sets whose names begin with one of those wanted; all when none is."""
+    return [each for each in found if not wanted or any(each.name.startswith(name) for name in wanted)]

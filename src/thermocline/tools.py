@@ -1,0 +1,362 @@
+"""The tools an agent is given: parse, one call of the facade, render.
+
+One table, from which every door with tools (MCP, REST, CLI) is made. Parameters keep the names that
+hosts know (`sessionId`, `includeCold`, `type`); what comes back is plain JSON with ids in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from thermocline.errors import InvalidInput
+from thermocline.facade import Thermocline
+from thermocline.model import Hit, Memory, Move, Priority, Recall, SessionStatus, Status, Tier, TierCount
+
+__all__ = ["TOOLS", "Parameter", "Tool", "call", "query"]
+
+Json = dict[str, Any]
+
+_ALL_TIERS = tuple(Tier)
+_QUERY_LIMIT = 10
+_QUERY_FIELDS = {"query", "tier", "limit", "k", "filters"}
+_FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a tool."""
+
+    name: str
+    #: The Python annotation, as text.
+    type: str
+    required: bool
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that a door offers; its first argument is the memory, the others are the caller's."""
+
+    function: Callable[..., Json]
+    title: str
+    #: Whether it leaves everything as it is, except for the count of uses.
+    reads_only: bool = False
+    #: Whether it takes something away from view.
+    hides: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a host calls it by."""
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        """What a model is told about it."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What a caller may pass, in order."""
+        _memory_itself, *others = inspect.signature(self.function).parameters.values()
+        return tuple(
+            Parameter(
+                name=each.name,
+                type=str(each.annotation),
+                required=each.default is inspect.Parameter.empty,
+                default=None if each.default is inspect.Parameter.empty else each.default,
+            )
+            for each in others
+        )
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters without which it cannot be called."""
+        return tuple(each.name for each in self.parameters if each.required)
+
+
+def call(mem: Thermocline, name: str, arguments: Mapping[str, Any]) -> Json:
+    """Call a tool by its name, or say which tools and parameters there are."""
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise InvalidInput(f"unknown tool {name!r}: there are {', '.join(TOOLS)}")
+    known = [each.name for each in tool.parameters]
+    unknown = [each for each in arguments if each not in known]
+    if unknown:
+        raise InvalidInput(f"{name} takes no {unknown[0]!r}: it takes {', '.join(known)}")
+    missing = [each for each in tool.required if arguments.get(each) is None]
+    if missing:
+        raise InvalidInput(f"{name} needs {missing[0]!r}")
+    return tool.function(mem, **arguments)
+
+
+# The tools
+
+
+def memory_add(mem: Thermocline, sessionId: str, content: str, type: str, metadata: Json | None = None) -> Json:  # noqa: A002, N803
+    """Add to the session's hot memory; older hot memories are spilled when it is full."""
+    return _memory(mem.session(sessionId).add(content, type, metadata))
+
+
+def memory_recall(
+    mem: Thermocline,
+    query: str,
+    sessionId: str | None = None,  # noqa: N803
+    limit: int | None = None,
+    includeCold: bool = False,  # noqa: N803
+    autoPromote: bool | None = None,  # noqa: N803
+    types: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    minScore: float | None = None,  # noqa: N803
+) -> Json:
+    """Recall memories by meaning and words.
+
+    With a sessionId: what the session has spilled (warm and cold), 3 hits, the best come back to hot.
+    Without: hot and warm, 10 hits, nothing moves; includeCold looks into the archive too.
+    """
+    if sessionId is not None:
+        if tags is not None or minScore is not None:
+            raise InvalidInput("tags and minScore filter a recall without a sessionId: leave one of them out")
+        return _session_recall(mem, sessionId, query, 3 if limit is None else limit, autoPromote, types)
+    most = 10 if limit is None else limit
+    promote = bool(autoPromote)
+    tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
+    recall = mem.recall(query, most, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote)
+    return {**_recall(recall), "limit": most, "autoPromote": promote}
+
+
+def memory_spill(mem: Thermocline, sessionId: str, count: int = 4, ids: Sequence[str] | None = None) -> Json:  # noqa: N803
+    """Move hot memories of a session out: the least relevant and oldest, or those named by id."""
+    spill = mem.session(sessionId).spill(count, ids)
+    return {
+        "spilledCount": spill.spilled_count,
+        "spilledIds": list(spill.spilled_ids),
+        "targetTier": spill.target_tier,
+        "moved": [_move(move) for move in spill.moved],
+    }
+
+
+def memory_promote(mem: Thermocline, sessionId: str, memory_id: str) -> Json:  # noqa: N803
+    """Bring a memory of a session to hot, making room for it first."""
+    return {"id": memory_id, "promoted": mem.session(sessionId).promote(memory_id)}
+
+
+def memory_status(mem: Thermocline, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Tell how much each tier holds; for a session also how full hot is, and what to do next."""
+    return _status(mem.status()) if sessionId is None else _session_status(mem.session(sessionId).status())
+
+
+def store_memory(
+    mem: Thermocline,
+    content: str,
+    tier: str | int | None = None,
+    kind: str = "fact",
+    tags: Sequence[str] = (),
+    priority: str | int | None = None,
+    ttl_minutes: float | None = None,
+    metadata: Json | None = None,
+    supersedes: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Remember something. `tier` is hot, warm or cold, or a priority: pinned, critical, important, normal, low."""
+    place, insists = (None, None) if tier is None else _placement(tier)
+    if insists is not None and priority is not None and Priority.of(priority) is not insists:
+        raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
+    view = mem if sessionId is None else mem.scoped(session=sessionId)
+    memory = view.remember(
+        content,
+        kind=kind,
+        tags=tags,
+        tier=place,
+        priority=insists or (Priority.NORMAL if priority is None else priority),
+        ttl=None if ttl_minutes is None else ttl_minutes * 60,
+        metadata=metadata,
+        supersedes=supersedes,
+    )
+    return _memory(memory)
+
+
+def set_memory_tier(mem: Thermocline, memory_id: str, tier: str | int) -> Json:
+    """Move a memory to hot, warm or cold, or give it a priority: pinned, critical, important, normal, low."""
+    place, priority = _placement(tier)
+    return _memory(
+        mem.prioritize(memory_id, priority) if place is None and priority else mem.move(memory_id, str(place))
+    )
+
+
+def pin_memory(mem: Thermocline, memory_id: str) -> Json:
+    """Include a memory always, whatever is asked, until it is unpinned."""
+    return _memory(mem.pin(memory_id))
+
+
+def unpin_memory(mem: Thermocline, memory_id: str) -> Json:
+    """Give a pinned memory normal priority again."""
+    return _memory(mem.unpin(memory_id))
+
+
+def memory_forget(mem: Thermocline, memory_id: str) -> Json:
+    """Delete a memory; it can be restored for some days."""
+    return _memory(mem.forget(memory_id))
+
+
+def memory_get(mem: Thermocline, id: str) -> Json:  # noqa: A002
+    """Return one memory by its id, with all it says about itself."""
+    return _memory(mem.get(id))
+
+
+_TABLE = (
+    Tool(memory_add, "Add to working memory"),
+    Tool(memory_recall, "Recall memories"),
+    Tool(memory_spill, "Spill working memory"),
+    Tool(memory_promote, "Promote to working memory"),
+    Tool(memory_status, "Memory status", reads_only=True),
+    Tool(store_memory, "Store a memory"),
+    Tool(set_memory_tier, "Set tier or priority"),
+    Tool(pin_memory, "Pin a memory"),
+    Tool(unpin_memory, "Unpin a memory"),
+    Tool(memory_forget, "Forget a memory", hides=True),
+    Tool(memory_get, "Get a memory", reads_only=True),
+)
+
+#: Every tool by its name.
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in _TABLE}
+
+
+def query(mem: Thermocline, body: Mapping[str, Any]) -> Json:
+    """Answer `POST /memory/query`: all tiers unless one is named, and the closer tiers rank first.
+
+    `k` is another name for `limit`, and `filters.tier` for `tier`.
+    """
+    _require_known(body, _QUERY_FIELDS, "the query")
+    filters = body.get("filters") or {}
+    if not isinstance(filters, Mapping):
+        raise InvalidInput('filters must be an object such as {"tier": "cold"}')
+    _require_known(filters, _FILTER_FIELDS, "filters")
+    limit = _one_of("limit", body.get("limit"), "k", body.get("k"))
+    tier = _one_of("tier", body.get("tier"), "filters.tier", filters.get("tier"))
+    kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
+    most = _QUERY_LIMIT if limit is None else limit
+    tiers = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
+    recall = mem.recall(body.get("query"), most, tiers, kinds=kinds, tags=filters.get("tags"))  # type: ignore[arg-type]
+    return {
+        "results": [_hit(hit) for hit in recall],
+        "tiers": [str(each) for each in recall.tiers],
+        "limit": most,
+        "degraded": list(recall.degraded),
+    }
+
+
+# Reading arguments
+
+
+def _placement(value: str | int) -> tuple[Tier | None, Priority | None]:
+    """Tell a tier from a priority by the value: hot, warm, cold; or pinned to low, or 0 to 4."""
+    word = str(value).strip().lower() if not isinstance(value, bool) else value
+    if word in list(Tier):
+        return Tier(str(word)), None
+    if isinstance(word, str) and word.isascii() and word.isdigit():
+        return None, Priority.of(int(word))
+    if word in list(Priority):
+        return None, Priority(str(word))
+    raise InvalidInput(f"unknown tier {value!r}: use one of {', '.join([*Tier, *Priority])}, or a priority from 0 to 4")
+
+
+def _one_of(name: str, value: Any, alias: str, other: Any) -> Any:  # noqa: ANN401
+    if value is not None and other is not None and value != other:
+        raise InvalidInput(f"{name} and {alias} mean the same and differ: give one of them")
+    return other if value is None else value
+
+
+def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise InvalidInput(f"unknown field {unknown[0]!r} in {where}: use {', '.join(sorted(known))}")
+
+
+# Rendering
+
+
+def _session_recall(
+    mem: Thermocline, session: str, query: str, limit: int, promote: bool | None, types: Sequence[str] | None
+) -> Json:
+    recall = mem.session(session).recall(query, limit, promote, types)
+    wanted = mem.settings.auto_promote if promote is None else promote
+    return {**_recall(recall), "sessionId": session, "limit": limit, "autoPromote": wanted}
+
+
+def _recall(recall: Recall) -> Json:
+    return {
+        "items": [_hit(hit) for hit in recall],
+        "pinned": [hit.memory.id for hit in recall.pinned],
+        "promoted": list(recall.promoted),
+        "relevanceScores": {hit.memory.id: round(hit.why.relevance, 4) for hit in recall},
+        "tiers": [str(tier) for tier in recall.tiers],
+        "degraded": list(recall.degraded),
+    }
+
+
+def _hit(hit: Hit) -> Json:
+    return {**_memory(hit.memory), "score": round(hit.score, 4), "why": str(hit.why)}
+
+
+def _memory(memory: Memory) -> Json:
+    return {
+        "id": memory.id,
+        "content": memory.content,
+        "kind": memory.kind,
+        "tags": list(memory.tags),
+        "tier": str(memory.tier),
+        "priority": str(memory.priority),
+        "retention": str(memory.retention),
+        "scope": dict(memory.scope.items()),
+        "metadata": dict(memory.metadata),
+        "source": memory.source,
+        "tokens": memory.tokens,
+        "relevance": round(memory.relevance, 4),
+        "access_count": memory.access_count,
+        "created_at": _moment(memory.created_at),
+        "updated_at": _moment(memory.updated_at),
+        "accessed_at": _moment(memory.accessed_at),
+        "expires_at": _moment(memory.expires_at),
+    }
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _move(move: Move) -> Json:
+    return {"id": move.id, "from": str(move.from_tier), "to": str(move.to), "rule": move.rule, "why": move.why}
+
+
+def _count(count: TierCount) -> Json:
+    return {"items": count.memories, "tokens": count.tokens}
+
+
+def _session_status(status: SessionStatus) -> Json:
+    percent = round(status.utilization_percent, 1)
+    return {
+        "sessionId": status.session,
+        "state": status.state,
+        "hot": {**_count(status.hot), "limit": status.limit, "utilizationPercent": percent},
+        "warm": _count(status.warm),
+        "cold": _count(status.cold),
+        "suggestions": [
+            {"type": each.type, "reason": each.reason, **({"itemIds": list(each.ids)} if each.ids else {})}
+            for each in status.suggestions
+        ],
+    }
+
+
+def _status(status: Status) -> Json:
+    return {
+        "store": status.store,
+        "scope": dict(status.scope.items()),
+        **{str(tier): _count(count) for tier, count in status.tiers.items()},
+        "retention": {str(retention): count for retention, count in status.retention.items()},
+        "embedder": status.embedder,
+        "degraded": list(status.degraded),
+    }

@@ -1,0 +1,1 @@
+"""The doors: what a person or an agent sees."""

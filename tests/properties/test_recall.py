@@ -1,0 +1,95 @@
+"""What holds for every question, whatever is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import thermocline
+from thermocline import Priority, Recall, Settings, Thermocline, Tier
+from thermocline.testing import FakeClock, HashEmbedder
+
+_WORDS = ("otter", "river", "deploy", "frozen", "friday", "metric", "東京", "café", "the")
+
+texts = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=5).map(" ".join)
+memories = st.fixed_dictionaries(
+    {
+        "content": texts,
+        "tier": st.sampled_from(Tier),
+        "priority": st.sampled_from([Priority.NORMAL, Priority.NORMAL, *Priority]),
+        "kind": st.sampled_from(["fact", "task"]),
+    }
+)
+configs = st.builds(
+    Settings,
+    exact_band_limit=st.sampled_from([0, 5, 20_000]),
+    fusion=st.sampled_from(["weighted", "rrf"]),
+    deduplicate=st.booleans(),
+    max_pinned=st.just(1000),
+    max_critical=st.just(1000),
+    min_score=st.sampled_from([0.0, 0.35]),
+)
+
+
+def filled(config: Settings, some: list[dict[str, object]]) -> Thermocline:
+    mem = thermocline.open(":memory:", embedder=HashEmbedder(), clock=FakeClock(), settings=config)
+    mem.remember_many(some)
+    return mem
+
+
+def told(recall: Recall) -> list[tuple[str, float]]:
+    return [(hit.memory.id, hit.score) for hit in recall]
+
+
+@settings(max_examples=40)
+@given(config=configs, some=st.lists(memories, max_size=25), query=texts, tiers=st.sets(st.sampled_from(Tier)))
+def test_the_answer_for_k_begins_the_answer_for_k_plus_1(
+    config: Settings, some: list[dict[str, object]], query: str, tiers: set[Tier]
+) -> None:
+    """The limit cuts the answer and changes nothing else; asking twice gives the same."""
+    with filled(config, some) as mem:
+        where = sorted(tiers)
+        answers = [told(mem.recall(query, limit=limit, tiers=where, track=False)) for limit in range(27)]
+        pinned = len(mem.pinned())
+
+        for limit, (shorter, longer) in enumerate(pairwise(answers)):
+            assert longer[: len(shorter)] == shorter
+            assert len(shorter) <= pinned + limit
+        assert told(mem.recall(query, limit=26, tiers=where, track=False)) == answers[-1]
+
+
+@settings(max_examples=40)
+@given(config=configs, some=st.lists(memories, max_size=25), query=texts)
+def test_scores_are_in_range_in_order_and_explained(
+    config: Settings, some: list[dict[str, object]], query: str
+) -> None:
+    """Every part of a score lies where it is said to lie, and the parts add up to it."""
+    with filled(config, some) as mem:
+        recall = mem.recall(query, limit=100, tiers=tuple(Tier))
+        for hit in recall:
+            why = hit.why
+            assert 0 <= why.relevance <= 1
+            assert all(leg is None or 0 <= leg <= 1 for leg in (why.vector, why.text))
+            assert abs(hit.score - (why.relevance + why.use + why.boost + why.tier)) < 1e-9
+            assert f"{hit.score:.2f}" in hit.explain()
+        rest = [hit for hit in recall if hit.memory.priority is not Priority.PINNED]
+        assert [hit.score for hit in rest] == sorted((hit.score for hit in rest), reverse=True)
+        assert all(max(hit.why.relevance, hit.why.text or 0) >= config.min_score for hit in rest)
+        assert list(recall)[: len(recall.pinned)] == list(recall.pinned)
+
+
+@settings(max_examples=25)
+@given(some=st.lists(memories, max_size=25), query=texts, fusion=st.sampled_from(["weighted", "rrf"]))
+def test_exact_and_coded_vectors_give_the_same_answer(some: list[dict[str, object]], query: str, fusion: str) -> None:
+    """Rescoring with the exact vectors leaves no trace of the codes."""
+    base = Settings(max_pinned=1000, max_critical=1000, deduplicate=False, fusion=fusion)
+    answers = []
+    for limit in (0, 20_000):
+        with filled(replace(base, exact_band_limit=limit), some) as mem:
+            recall = mem.recall(query, limit=100, tiers=tuple(Tier), track=False)
+            answers.append([(hit.memory.content, hit.memory.tier, hit.score) for hit in recall])
+
+    assert answers[0] == answers[1]

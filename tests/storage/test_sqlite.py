@@ -1,0 +1,517 @@
+"""What is special about the SQLite store: bands and their caches, words, erasure, foreign and newer files."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thermocline
+from thermocline import Settings, Thermocline, Tier
+from thermocline.errors import InvalidInput, NotAStore, SchemaTooNew, StoreUnavailable
+from thermocline.storage.sqlite.band import CodedBand, ExactBand
+from thermocline.storage.sqlite.keys import PART_BITS
+from thermocline.storage.sqlite.migrate import SCHEMA_VERSION
+from thermocline.testing import HashEmbedder
+
+Open = Callable[..., Thermocline]
+_CODED: dict[str, Any] = {"exact_band_limit": 3, "synchronous": "normal"}
+
+
+def caches(path: Path) -> list[Path]:
+    return sorted(Path(f"{path}-vectors").glob("*"))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def contents(found: object) -> list[str]:
+    return [hit.memory.content for hit in found]  # type: ignore[attr-defined]
+
+
+# Bands
+
+
+def random_rows(count: int, dimensions: int = 32, seed: int = 7) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    rows = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def keys_of(*nos: int, parts: int = 1) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array([no << PART_BITS | part for no in nos for part in range(parts)], np.int64)
+
+
+def held(band: ExactBand | CodedBand, query: np.ndarray[tuple[int], np.dtype[np.float32]]) -> set[int]:
+    keys, _ = band.search(query, 10_000, None)
+    assert len(keys) == len(set(keys.tolist()))
+    return set(keys.tolist())
+
+
+@pytest.mark.parametrize("coded", [False, True], ids=["exact", "coded"])
+def test_a_band_holds_what_was_added_and_not_discarded(coded: bool) -> None:
+    """Adding, discarding and adding again, in any order, leaves exactly what should be there."""
+    rows = random_rows(60)
+    band: ExactBand | CodedBand = CodedBand.of(keys_of(*range(20)), rows[:20]) if coded else ExactBand(32)
+    if not coded:
+        band.add(keys_of(*range(20)), rows[:20])
+    band.add(keys_of(*range(20, 40), parts=2), np.repeat(rows[20:40], 2, axis=0))
+    for no in (0, 5, 19, 25, 39, 100):
+        band.discard(no)
+    band.add(keys_of(5, 25), rows[40:42])
+    band.discard(6)
+    band.discard(6)
+    expected = {
+        *keys_of(*(set(range(20)) - {0, 6, 19})).tolist(),
+        *keys_of(*(set(range(20, 40)) - {25, 39}), parts=2).tolist(),
+        *keys_of(25).tolist(),
+    }
+
+    assert held(band, rows[0]) == expected
+    assert band.search(rows[41], 1, None)[0].tolist() == keys_of(25).tolist()
+    assert band.search(rows[40], 1, np.array([5, 7]))[0].tolist() == keys_of(5).tolist()
+    assert set(band.search(rows[0], 10, np.array([0, 1, 2]))[0].tolist()) == set(keys_of(1, 2).tolist())
+
+
+def test_a_coded_band_repacks_without_losing_anything(tmp_path: Path) -> None:
+    """Saving lets the codes catch up with what changed; a loaded band is the same."""
+    rows = random_rows(40)
+    band = CodedBand.of(keys_of(*range(30)), rows[:30])
+    band.discard(3)
+    band.add(keys_of(3, 31), rows[30:32])
+    before = held(band, rows[0])
+    keys = band.save(str(tmp_path / "band.tvim"))
+    loaded = CodedBand.load(str(tmp_path / "band.tvim"), keys)
+
+    assert held(band, rows[0]) == held(loaded, rows[0]) == before == set(keys_of(*range(30), 31).tolist())
+    assert loaded.search(rows[30], 1, None)[0].tolist() == keys_of(3).tolist()
+
+
+def test_discarded_parts_do_not_hide_what_is_left() -> None:
+    """A long memory that was removed takes no place in an answer, however many parts it had."""
+    long, short = random_rows(1), random_rows(3, seed=8)
+    rows = np.concatenate([np.repeat(long, 50, axis=0), short])
+    band = CodedBand.of(np.concatenate([keys_of(1, parts=50), keys_of(2, 3, 4)]), rows)
+    band.discard(1)
+
+    assert set(band.search(long[0], 3, None)[0].tolist()) == set(keys_of(2, 3, 4).tolist())
+
+
+def test_equal_vectors_can_be_coded() -> None:
+    """A band without any variation cannot be calibrated and is searched all the same."""
+    rows = np.repeat(random_rows(1), 30, axis=0)
+    band = CodedBand.of(keys_of(*range(30)), rows)
+
+    assert held(band, rows[0]) == set(keys_of(*range(30)).tolist())
+
+
+def test_coded_search_agrees_with_exact_search(open_mem: Open, tmp_path: Path) -> None:
+    """Through moves, changes and forgetting, both kinds of band give the same answers and scores."""
+    memories = [
+        open_mem(tmp_path / f"{limit}.db", settings={"exact_band_limit": limit}, embedder=HashEmbedder(max_chars=80))
+        for limit in (5, 20_000)
+    ]
+    answers = []
+    for mem in memories:
+        made = [mem.remember(f"memory {n} of otter {n % 7} and river {n % 11} " * (1 + n % 3)) for n in range(120)]
+        mem.recall("otter")
+        for n in range(0, 120, 3):
+            mem.move(made[n].id, "cold")
+        for n in range(0, 120, 5):
+            mem.update(made[n].id, content=f"changed {n} to badger {n % 4}")
+        mem.recall("otter")
+        for n in range(0, 120, 7):
+            mem.forget(made[n].id)
+        for n in range(0, 120, 14):
+            mem.restore(made[n].id)
+        answers.append(
+            [
+                [(hit.memory.content, round(hit.score, 6)) for hit in mem.recall(query, tiers=tiers, track=False)]
+                for query in ("otter 3 and river 5", "badger 2", "changed 40", "memory")
+                for tiers in (("hot", "warm"), ("cold",), ("warm", "cold"))
+            ]
+        )
+
+    assert answers[0] == answers[1]
+
+
+def test_an_embedder_of_any_length_works_above_the_limit(open_mem: Open, tmp_path: Path) -> None:
+    """Codes exist for multiples of 8 dimensions only; other bands stay exact."""
+    mem = open_mem(tmp_path / "memory.db", settings=_CODED, embedder=HashEmbedder(50))
+    mem.remember_many([{"content": f"otter {number}"} for number in range(20)])
+
+    assert contents(mem.recall("otter 7", limit=1)) == ["otter 7"]
+    assert caches(tmp_path / "memory.db") == []
+
+
+# The cache of a band
+
+
+@pytest.fixture
+def coded(open_mem: Open, tmp_path: Path) -> tuple[Path, Open]:
+    """A closed store whose band is cached, and a way to open it."""
+    path = tmp_path / "memory.db"
+    with thermocline.open(path, embedder=HashEmbedder(), settings=Settings(**_CODED)) as mem:
+        mem.remember_many([{"content": f"otter {number}"} for number in range(30)])
+        mem.recall("otter")
+    assert [file.suffix for file in caches(path)] == [".npz", ".tvim"]
+
+    def again() -> Thermocline:
+        return open_mem(path, settings=_CODED)
+
+    return path, again
+
+
+def test_a_cache_is_loaded_and_brought_up_to_date(coded: tuple[Path, Open], caplog: pytest.LogCaptureFixture) -> None:
+    """What happened since it was written is applied."""
+    path, again = coded
+    mem = again()
+    new = mem.remember("a badger")
+    gone = mem.find(limit=1000)[5]
+    mem.forget(gone.id)
+    moved = mem.find(limit=1000)[7]
+    mem.move(moved.id, "cold")
+    cached = caches(path)
+    found = contents(mem.recall("a badger", limit=200))
+
+    assert found[0] == new.content
+    assert gone.content not in found
+    assert moved.content not in found
+    assert len(found) == 29
+    assert caches(path) == cached
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".tvim"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda data: b"", id="empty"),
+        pytest.param(lambda data: data[: len(data) // 2], id="cut"),
+        pytest.param(lambda data: b"PK\x03\x04" + b"junk" * 100, id="junk"),
+        pytest.param(lambda data: data[:-40] + b"\xff" * 40, id="overwritten"),
+    ],
+)
+def test_a_damaged_cache_is_rebuilt(
+    coded: tuple[Path, Open], suffix: str, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer is the same, and the log says what happened."""
+    path, again = coded
+    (file,) = [each for each in caches(path) if each.suffix == suffix]
+    file.write_bytes(damage(file.read_bytes()))
+    with caplog.at_level(logging.WARNING):
+        found = contents(again().recall("otter 7", limit=200))
+
+    assert found[0] == "otter 7"
+    assert len(found) == 30
+    assert [file.suffix for file in caches(path)] == [".npz", ".tvim"]
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".tvim", ""])
+def test_a_missing_cache_is_rebuilt(coded: tuple[Path, Open], suffix: str) -> None:
+    """Its files may be deleted at any time."""
+    path, again = coded
+    for file in caches(path):
+        if not suffix or file.suffix == suffix:
+            file.unlink()
+
+    assert len(contents(again().recall("otter 7", limit=200))) == 30
+    assert [file.suffix for file in caches(path)] == [".npz", ".tvim"]
+
+
+def test_a_cache_that_lacks_too_much_is_rebuilt(coded: tuple[Path, Open]) -> None:
+    """When a fifth has changed, reading anew is cheaper than catching up."""
+    path, again = coded
+    before = caches(path)
+    mem = again()
+    mem.remember_many([{"content": f"badger {number}"} for number in range(20)])
+
+    assert len(contents(mem.recall("otter 7", limit=200))) == 50
+    assert caches(path) != before
+
+
+def test_the_cache_of_another_store_is_not_taken(coded: tuple[Path, Open], open_mem: Open) -> None:
+    """A store that was replaced by another one under the same name does not find the old codes."""
+    path, _ = coded
+    path.unlink()
+    mem = open_mem(path, settings=_CODED)
+    mem.remember_many([{"content": f"badger {number}"} for number in range(10)])
+
+    assert all(content.startswith("badger") for content in contents(mem.recall("otter 7", limit=200)))
+
+
+def test_a_folder_that_cannot_be_written_costs_only_the_cache(open_mem: Open, tmp_path: Path) -> None:
+    """A file where the cache's folder should be is left alone."""
+    path = tmp_path / "memory.db"
+    Path(f"{path}-vectors").write_text("mine")
+    mem = open_mem(path, settings=_CODED)
+    mem.remember_many([{"content": f"otter {number}"} for number in range(10)])
+
+    assert contents(mem.recall("otter 7", limit=1)) == ["otter 7"]
+    assert Path(f"{path}-vectors").read_text() == "mine"
+
+
+def test_two_openings_with_coded_bands_agree(open_mem: Open, tmp_path: Path) -> None:
+    """Each sees the other's writes in its next search, whatever kind of change it was."""
+    one, two = (open_mem(tmp_path / "memory.db", settings=_CODED) for _ in range(2))
+    made = one.remember_many([{"content": f"otter {number}"} for number in range(10)])
+    for mem in (one, two):
+        assert len(mem.recall("otter", limit=100)) == 10
+
+    two.update(made[0].id, content="a badger")
+    one.forget(made[1].id)
+    two.purge(made[2].id)
+    one.move(made[3].id, Tier.COLD)
+    two.remember("otter 10")
+
+    for mem in (one, two):
+        found = contents(mem.recall("a badger", limit=100))
+        assert found[0] == "a badger"
+        assert sorted(found) == sorted(["a badger", *(f"otter {number}" for number in range(4, 11))])
+        assert contents(mem.recall("otter 3", tiers=["cold"])) == ["otter 3"]
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        pytest.param("東京都に住んでいます", "東京", id="japanese"),
+        pytest.param("我喜欢喝绿茶", "绿茶", id="chinese"),
+        pytest.param("我喜欢喝绿茶", "茶", id="last chinese character"),
+        pytest.param("我喜欢喝绿茶", "喝", id="one chinese character"),
+        pytest.param("서울에서 만나요", "서울", id="korean"),
+        pytest.param("ฉันชอบกินข้าวผัด", "ข้าวผัด", id="thai"),
+        pytest.param("मुझे हिन्दी पसंद है", "हिन्दी", id="hindi"),
+        pytest.param("Le café est fermé", "CAFE FERME", id="accents"),
+        pytest.param("Schöne Grüße", "grüsse", id="german"),
+        pytest.param('say "hello" AND (goodbye) NOT near* ^x', "hello", id="query syntax in content"),
+    ],
+)
+def test_text_is_found_in_every_script(open_mem: Open, stored: str, asked: str) -> None:
+    """The index works on our own words, so that SQLite's idea of a word does not matter."""
+    mem = open_mem(embedder="none")
+    mem.remember("something else entirely")
+    mem.remember(stored)
+
+    assert contents(mem.recall(asked)) == [stored]
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "AND OR NOT", "a* ^b", "NEAR(x y)", "words:x", "-x", "(", "'; DROP TABLE x", "{}"]
+)
+def test_a_query_has_no_syntax(open_mem: Open, query: str) -> None:
+    """Whatever is asked is words."""
+    mem = open_mem(embedder="none")
+    mem.remember("nothing of that sort")
+
+    assert contents(mem.recall(query)) == []
+
+
+def test_an_index_made_by_other_rules_for_words_is_rebuilt(open_mem: Open, tmp_path: Path) -> None:
+    """A store of an older version is found in again after it was opened once."""
+    path = tmp_path / "memory.db"
+    with thermocline.open(path, embedder="none", settings=Settings()) as mem:
+        mem.remember("otters swim", tags=["wet"])
+        mem.remember("badgers dig", tier="cold")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE meta SET value = '0' WHERE key = 'words'")
+        connection.execute("DELETE FROM text_live")
+        connection.execute("UPDATE text_cold SET words = 'other rules'")
+    mem = open_mem(path, embedder="none")
+
+    assert contents(mem.recall("otter")) == ["otters swim"]
+    assert contents(mem.recall("wet")) == ["otters swim"]
+    assert contents(mem.recall("badger", tiers=["cold"])) == ["badgers dig"]
+
+
+# Erasure
+
+
+def test_a_purge_leaves_no_trace_in_any_file(open_mem: Open, tmp_path: Path) -> None:
+    """Neither the database nor its log nor a cache contains the content, a former content, a tag or its words."""
+    path = tmp_path / "memory.db"
+    mem = open_mem(path, settings=_CODED)
+    kept = [{"content": f"filler number {number} " + "lorem ipsum " * (number % 90)} for number in range(150)]
+    mem.remember_many(kept)
+    secrets = []
+    for number in range(20):
+        words = [f"zq{name}{number}x" for name in ("first", "second", "tag", "meta", "source")]
+        first, second, tag, meta, source = words
+        memory = mem.remember(
+            f"the {first} secret " + "padding " * (number * 40), tags=[tag], metadata={"k": meta}, source=source
+        )
+        mem.recall("secret", track=False)
+        mem.update(memory.id, content=f"the {second} secret")
+        if number % 3 == 0:
+            mem.move(memory.id, "cold")
+        if number % 4 == 0:
+            mem.forget(memory.id)
+        secrets.append((memory, words))
+    for number in range(0, 150, 10):
+        mem.update(mem.find(limit=1000)[number].id, tags=["touched"])
+    for memory, _ in secrets:
+        mem.purge(memory.id)
+    everything = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+    assert b"filler number 7 " in everything
+    assert [word for _, words in secrets for word in words if word.encode() in everything] == []
+    assert all("purge" in [event.action for event in mem.history(memory.id)] for memory, _ in secrets)
+
+
+def test_a_purged_vector_is_in_no_cache(open_mem: Open, tmp_path: Path) -> None:
+    """Codes are made of vectors, so caches with a purged memory go at once."""
+    path = tmp_path / "memory.db"
+    mem = open_mem(path, settings=_CODED)
+    made = mem.remember_many([{"content": f"otter {number}"} for number in range(10)])
+    mem.recall("otter")
+    assert caches(path) != []
+    mem.purge(made[0].id)
+
+    assert caches(path) == []
+    assert len(mem.recall("otter", limit=100)) == 9
+
+
+# Files
+
+
+def test_a_new_store_has_the_current_schema(open_mem: Open, tmp_path: Path) -> None:
+    """It is marked as ours."""
+    open_mem(tmp_path / "memory.db").remember("x")
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+        assert connection.execute("PRAGMA application_id").fetchone() == (0x74686D63,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_an_empty_file_becomes_a_store(open_mem: Open, tmp_path: Path) -> None:
+    """As `mkstemp` leaves one."""
+    (tmp_path / "memory.db").touch()
+    mem = open_mem(tmp_path / "memory.db")
+
+    assert mem.remember("x").content == "x"
+
+
+def test_a_newer_schema_is_left_as_it_is(tmp_path: Path) -> None:
+    """The error says what to do; not a byte of the file changes."""
+    path = tmp_path / "memory.db"
+    thermocline.open(path, embedder="none", settings=Settings()).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    before = path.read_bytes()
+    with pytest.raises(SchemaTooNew, match="upgrade"):
+        thermocline.open(path, embedder="none", settings=Settings())
+
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path, journal: str) -> None:
+    """Not a byte changes, and nothing is left beside it."""
+    path = tmp_path / "theirs.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("CREATE TABLE memories (mine TEXT)")
+        connection.execute("INSERT INTO memories VALUES ('precious')")
+        connection.commit()
+    before = files(tmp_path)
+    with pytest.raises(NotAStore, match="another program"):
+        thermocline.open(path, embedder="none", settings=Settings())
+
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("content", [b"Dear diary,\n", b"\x00" * 5000, b"SQLite format 3\x00" + b"junk" * 500])
+def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    """Text, zeros and something that only begins like a database."""
+    path = tmp_path / "diary.txt"
+    path.write_bytes(content)
+    with pytest.raises(NotAStore):
+        thermocline.open(path, embedder="none", settings=Settings())
+
+    assert files(tmp_path) == {"diary.txt": content}
+
+
+def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
+    """The message suggests a file in it."""
+    with pytest.raises(StoreUnavailable, match="name a file in it"):
+        thermocline.open(tmp_path, embedder="none", settings=Settings())
+    with pytest.raises(StoreUnavailable, match="does not exist"):
+        thermocline.open(tmp_path / "missing" / "memory.db", embedder="none", settings=Settings())
+
+
+# Copies
+
+
+def test_a_checkpoint_restores_to_an_independent_store(open_mem: Open, tmp_path: Path) -> None:
+    """Tiers, priorities, hidden memories, history and vectors survive; the two do not share anything."""
+    path = tmp_path / "memory.db"
+    mem = open_mem(path, settings=_CODED)
+    made = mem.remember_many([{"content": f"otter {number}"} for number in range(10)])
+    mem.pin(made[0].id)
+    mem.move(made[1].id, "cold")
+    mem.archive(made[2].id)
+    mem.checkpoint(tmp_path / "copy.db")
+    mem.remember("after the copy")
+    restored = open_mem(thermocline.restore(tmp_path / "copy.db", tmp_path / "restored.db"), settings=_CODED)
+
+    assert [restored.get(memory.id) for memory in made] == [mem.get(memory.id) for memory in made]
+    assert restored.history(made[0].id) == mem.history(made[0].id)
+    assert "after the copy" not in contents(restored.recall("after the copy", limit=100))
+    restored.remember("only here")
+    assert "only here" not in contents(mem.recall("only here", limit=100))
+    with pytest.raises(InvalidInput, match="already exists"):
+        thermocline.restore(tmp_path / "copy.db", tmp_path / "restored.db")
+
+
+def test_a_store_in_memory_can_be_checkpointed(open_mem: Open, tmp_path: Path) -> None:
+    """What would be lost with the process can be kept."""
+    mem = open_mem()
+    memory = mem.remember("worth keeping", tier="hot")
+    mem.checkpoint(tmp_path / "kept.db")
+    restored = open_mem(thermocline.restore(tmp_path / "kept.db", tmp_path / "memory.db"))
+
+    assert restored.get(memory.id) == memory
+    assert contents(restored.recall("worth keeping")) == ["worth keeping"]
+
+
+# Check
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [
+        ("UPDATE memories SET content = 'other' WHERE no = 1", "digest"),
+        ("UPDATE memories SET tier = 2 WHERE no = 1", "ledger_state"),
+        ("UPDATE memories SET version = 99 WHERE no = 1", "ledger_version"),
+        ("UPDATE counters SET memories = 7", "counter"),
+        ("DELETE FROM text_live WHERE rowid IN (SELECT min(rowid) FROM text_live)", "text_missing"),
+        ("INSERT INTO text_live (rowid, words) VALUES (5, 'extra')", "text_extra"),
+        ("UPDATE text_live SET words = 'other'", "text_words"),
+        ("DELETE FROM tags", "tags"),
+        ("DELETE FROM vectors", "vector_count"),
+        ("INSERT INTO vectors VALUES ((1 << 56) | (50 << 20), x'00')", "vector_orphan"),
+        ("UPDATE vectors SET vector = x'0000'", "vector_length"),
+        ("DELETE FROM events WHERE seq = 2", "ledger_gap"),
+    ],
+)
+def test_check_names_what_does_not_agree(tmp_path: Path, damage: str, code: str) -> None:
+    """Each kind of damage is found and called by its name."""
+    path = tmp_path / "memory.db"
+    settings = replace(Settings(), synchronous="normal")
+    with thermocline.open(path, embedder=HashEmbedder(), settings=settings) as mem:
+        made = mem.remember_many([{"content": f"otter {number}", "tags": ["wet"]} for number in range(3)])
+        mem.pin(made[0].id)
+        assert mem.check() == []
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(damage)
+
+        assert code in {problem.code for problem in mem.check()}

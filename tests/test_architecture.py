@@ -1,0 +1,230 @@
+"""Imports point down only, SQL stays in storage, and the environment is read in one place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "thermocline"
+
+#: From the ground up. A module belongs to the step of its first part below the package.
+STEPS = {
+    "ground": {"model", "errors", "text", "settings", "clock", "ids"},
+    "pure": {"policy", "rank", "draft", "relevant", "budget", "markdown", "chunking"},
+    "ports": {"storage", "embed"},
+    "services": {"services"},
+    "facade": {"facade", "opening", "aio", "session", "notes", "scheduler"},
+    # Measures the facade from outside; a door may show the result.
+    "evaluation": {"evaluation"},
+    "doors": {"cli", "__main__", "tools", "mcp", "rest", "web", "hooks", "adapters"},
+    # For tests of others: a store's conformance, fakes. Nothing of the product may need it.
+    "testing": {"testing"},
+}
+HEIGHT = {part: height for height, parts in enumerate(STEPS.values()) for part in parts}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {name_of(path): path for path in MODULES}
+
+
+def part_of(module: str) -> str:
+    """Return the part of a module's name that has a place in the order; '' for the package itself."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def annotation_only(tree: ast.Module) -> set[ast.stmt]:
+    """Return the statements under `if TYPE_CHECKING:`, which import nothing when the program runs."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    return {inner for block in blocks for inner in ast.walk(block) if isinstance(inner, ast.stmt)}
+
+
+def imports_of(path: Path, *, annotations: bool = True) -> Iterator[tuple[int, str]]:
+    """Yield (line, module of ours) for every import, those inside functions and for annotations included."""
+    tree = tree_of(path)
+    left_out = set() if annotations else annotation_only(tree)
+    for node in ast.walk(tree):
+        if node in left_out:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names if alias.name.split(".")[0] == "thermocline")
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: relative import"
+            if (node.module or "").split(".")[0] == "thermocline":
+                for alias in node.names:
+                    whole = f"{node.module}.{alias.name}"
+                    yield node.lineno, whole if whole in NAMES else str(node.module)
+
+
+def strings_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield every text of a module that is not a docstring."""
+    documentation = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node.lineno, node.value
+
+
+def test_every_module_has_a_place_in_the_order() -> None:
+    """A new module is put on a step before it is used."""
+    homeless = {part_of(name) for name in NAMES} - HEIGHT.keys() - {""}
+
+    assert not homeless, f"name the step of {sorted(homeless)} in STEPS"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if part_of(name)])
+def test_imports_point_down_only(name: str) -> None:
+    """A module imports from lower steps, or from its own part; imports inside functions count too."""
+    mine = part_of(name)
+    wrong = [
+        f"line {line}: {name} ({mine}) imports {other}"
+        for line, other in imports_of(NAMES[name])
+        if part_of(other) != mine and HEIGHT[part_of(other) or "cli"] >= HEIGHT[mine] and not same_step(mine, other)
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def same_step(mine: str, other: str) -> bool:
+    """Tell whether two parts share a step where that is allowed: ports do not know each other, the others may."""
+    theirs = part_of(other)
+    return HEIGHT.get(theirs) == HEIGHT[mine] and mine not in STEPS["ports"]
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    """`import thermocline` loads no module of ours: names are looked up when they are used."""
+    tree = tree_of(PACKAGE / "__init__.py")
+    hidden = annotation_only(tree)
+    ours = [
+        node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node not in hidden and (node.module or "").startswith("thermocline")
+    ]
+
+    assert ours == []
+
+
+def test_there_are_no_cycles_of_imports() -> None:
+    """The modules can be put in an order in which each imports only earlier ones."""
+    edges = {name: {other for _, other in imports_of(path, annotations=False)} - {name} for name, path in NAMES.items()}
+    edges["thermocline"] = set()
+    left = dict(edges)
+    while left:
+        ready = [name for name, others in left.items() if not others & left.keys()]
+        assert ready, f"a cycle among {sorted(left)}"
+        for name in ready:
+            del left[name]
+
+
+def test_doors_see_the_facade_and_the_ground_only() -> None:
+    """A door parses, makes one call and renders; it knows no storage, policy or service."""
+    allowed = STEPS["facade"] | STEPS["evaluation"] | STEPS["ground"] | STEPS["doors"] | {""}
+    wrong = [
+        f"{name} imports {other}"
+        for name, path in NAMES.items()
+        if part_of(name) in STEPS["doors"]
+        for _, other in imports_of(path)
+        if part_of(other) not in allowed
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_storage_and_embedders_do_not_know_each_other() -> None:
+    """A store keeps vectors whoever made them; an embedder makes them wherever they go."""
+    pairs = {(part_of(name), part_of(other)) for name, path in NAMES.items() for _, other in imports_of(path)}
+
+    assert not pairs & {("storage", "embed"), ("embed", "storage")}
+
+
+_STATEMENT = re.compile(
+    r"^\s*(SELECT\s+\S+.*\sFROM\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|PRAGMA\s+\w|"
+    r"(CREATE|DROP|ALTER)\s+(TABLE|INDEX|TRIGGER|VIRTUAL)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if part_of(name) != "storage"])
+def test_sql_lives_in_storage(name: str) -> None:
+    """No other module speaks to a database driver or contains a statement."""
+    tree = tree_of(NAMES[name])
+    drivers = {"sqlite3", "psycopg", "apsw"}
+    loaded = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    } | {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+    assert not loaded & drivers
+    assert [text for _, text in strings_of(tree) if _STATEMENT.match(text)] == []
+
+
+def test_the_statements_of_the_store_are_in_sql_files() -> None:
+    """Storage itself reads its statements from files; only pragmas and a schema's first marks are written out."""
+    queries = re.compile(r"^\s*(SELECT\s+\w+.*\sFROM\s+(?!sqlite_master)|UPDATE\s|DELETE\s)", re.IGNORECASE | re.DOTALL)
+    found = [
+        f"{name}:{line}: {text}"
+        for name, path in NAMES.items()
+        if part_of(name) == "storage"
+        for line, text in strings_of(tree_of(path))
+        if queries.match(text)
+    ]
+
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "thermocline.settings"])
+def test_the_environment_is_read_by_the_settings_only(name: str) -> None:
+    """No other module looks at environment variables."""
+    wrong = [
+        node.lineno
+        for node in ast.walk(tree_of(NAMES[name]))
+        if (isinstance(node, ast.Attribute) and node.attr in {"environ", "environb", "getenv"})
+        or (
+            isinstance(node, ast.ImportFrom)
+            and node.module == "os"
+            and {a.name for a in node.names} & {"environ", "getenv"}
+        )
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if part_of(name) in (STEPS["ground"] | STEPS["pure"]) - {"clock"}]
+)
+def test_what_is_pure_reads_no_clock(name: str) -> None:
+    """Ground and pure modules are given the time; only `clock` may read it."""
+    wrong = [
+        ast.unparse(node)
+        for node in ast.walk(tree_of(NAMES[name]))
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node) in {"datetime.now", "datetime.utcnow", "time.time", "date.today"}
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_module_says_what_it_is(name: str) -> None:
+    """A module begins with a sentence."""
+    text = ast.get_docstring(tree_of(NAMES[name]))
+
+    assert text
+    assert re.search(r"[.:?]$", text.splitlines()[0]), text.splitlines()[0]

@@ -1,0 +1,368 @@
+"""Changing, hiding, erasing and taking back, each with its line in the ledger."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import thermocline
+import thermocline.errors
+from tests.helpers import Hand, Words, contents, opened
+from thermocline import Memory, Retention, Scope, Thermocline, Tier
+from thermocline.errors import InvalidInput, NotFound, StaleWrite
+
+
+@pytest.fixture(name="clock")
+def _clock() -> Hand:
+    return Hand()
+
+
+@pytest.fixture(name="mem")
+def _mem(clock: Hand, tmp_path: Path) -> Iterator[Thermocline]:
+    with opened(tmp_path / "agent.db", clock=clock) as mem:
+        yield mem
+        assert mem.check() == []
+
+
+def found(mem: Thermocline, query: str, **arguments: object) -> list[str]:
+    return [hit.memory.id for hit in mem.recall(query, **{"track": False, **arguments})]  # type: ignore[arg-type]
+
+
+def test_an_update_changes_what_is_found(mem: Thermocline, clock: Hand) -> None:
+    """New content is findable by word and by meaning at once, the old no more; the id stays."""
+    memory = mem.remember("The meeting is on Monday", tags=["calendar"])
+    mem.recall("meeting Monday")
+    clock.forward(hours=1)
+    changed = mem.update(memory.id, content="Dinner at the harbour", tags=["food"], why="plans changed")
+
+    assert changed.id == memory.id
+    assert (changed.created_at, changed.updated_at) == (memory.created_at, clock.now)
+    assert changed.tokens != 0
+    assert mem.recall("dinner harbour")[0].why.text is not None
+    assert all(hit.why.text is None for hit in mem.recall("meeting Monday calendar"))
+    (vector,) = [hit.why.vector for hit in mem.recall("Dinner at the harbour")]
+    assert vector == pytest.approx(1.0, abs=0.01)
+    assert found(mem, "food", tags=["food"]) == [memory.id]
+    assert found(mem, "food", tags=["calendar"]) == []
+
+
+def test_an_update_leaves_out_what_is_left_out(mem: Thermocline, clock: Hand) -> None:
+    """Fields that are not named stay, and an update that changes nothing leaves no event."""
+    memory = mem.remember("The meeting", kind="task", tags=["a"], metadata={"x": 1}, tier="hot", priority="important")
+
+    changed = mem.update(memory.id, ttl="2d")
+    assert changed.expires_at == clock.now + timedelta(days=2)
+    assert (changed.kind, changed.tags, changed.metadata, changed.tier) == ("task", ("a",), {"x": 1}, "hot")
+    assert mem.update(memory.id, kind="task", tags=["a"]) == changed
+    assert len(mem.history(memory.id)) == 2
+
+
+@pytest.mark.parametrize("target", ["hot", "warm", "cold"])
+@pytest.mark.parametrize("start", ["hot", "warm", "cold"])
+def test_a_move_changes_where_a_memory_is_found(mem: Thermocline, clock: Hand, start: str, target: str) -> None:
+    """Both indexes follow the tier, whatever it was and becomes."""
+    memory = mem.remember("the red boat", tier=start)
+    found(mem, "boat", tiers=tuple(Tier))
+    clock.forward(days=1)
+    moved = mem.move(memory.id, target, why="because")
+
+    assert moved.tier == target
+    assert moved.tier_since == (memory.tier_since if start == target else clock.now)
+    for tier in Tier:
+        hits = mem.recall("the red boat", tiers=(tier,), track=False)
+        assert [hit.memory.id for hit in hits] == ([memory.id] if tier == target else [])
+        assert all(hit.why.vector and hit.why.text for hit in hits)
+
+
+def test_unpinning_gives_normal_priority_to_pinned_memories_only(mem: Thermocline) -> None:
+    """`unpin` is not a way to lower a critical memory (E06)."""
+    pinned, critical = mem.remember("a", priority="pinned"), mem.remember("b", priority="critical")
+
+    assert mem.unpin(pinned.id).priority == "normal"
+    assert mem.unpin(critical.id).priority == "critical"
+    assert len(mem.history(critical.id)) == 1
+
+
+def test_hidden_memories_come_back_as_they_were(mem: Thermocline) -> None:
+    """Archiving or forgetting and restoring keeps tier, priority, tags, and both indexes."""
+    for hide in (mem.archive, mem.forget):
+        memory = mem.remember(f"the red boat {hide.__name__}", tier="cold", priority="important", tags=["x"])
+        hide(memory.id)
+        assert found(mem, "boat", tiers=tuple(Tier)) == []
+
+        back = mem.restore(memory.id)
+
+        assert (back.tier, back.priority, back.tags, back.retention) == ("cold", "important", ("x",), "active")
+        hit = mem.recall("the red boat", tiers="cold")[0]
+        assert (hit.memory.id, hit.why.text is None, hit.why.vector is None) == (memory.id, False, False)
+        mem.purge(memory.id)
+
+
+def test_a_restored_memory_that_had_expired_does_not_expire_again(mem: Thermocline, clock: Hand) -> None:
+    """Restoring something makes it visible, whatever its time to live said."""
+    memory = mem.forget(mem.remember("the code", ttl="1h").id)
+    clock.forward(hours=2)
+
+    assert mem.restore(memory.id).expires_at is None
+    assert found(mem, "code", tiers="cold") == [memory.id]
+
+
+# The ledger
+
+
+def test_every_change_has_an_event(mem: Thermocline, clock: Hand) -> None:
+    """Who, when, which rule, from what, to what: for each change one line, in order."""
+    agent = mem.scoped(agent="planner")
+    memory = agent.remember("The plan")
+    clock.forward(minutes=1)
+    agent.move(memory.id, "hot", why="needed today")
+    agent.prioritize(memory.id, "critical")
+    agent.update(memory.id, content="The new plan")
+    agent.archive(memory.id)
+    agent.restore(memory.id)
+    agent.forget(memory.id)
+    agent.restore(memory.id)
+    history = agent.history(memory.id)
+
+    actions = ["remember", "move", "prioritize", "update", "archive", "restore", "forget", "restore"]
+    assert [event.action for event in history] == actions
+    assert [event.seq for event in history] == sorted({event.seq for event in history})
+    assert {event.actor for event in history} == {"planner"}
+    assert (history[1].at, history[1].why, history[1].rule) == (clock.now, "needed today", "explicit")
+    assert history[1].changes["tier"] == ("warm", "hot")
+    assert history[2].changes == {"priority": ("normal", "critical")}
+    assert history[3].changes["content"] == ("The plan", "The new plan")
+    assert agent.get(memory.id).version == history[-1].seq == agent.status().seq
+
+
+Change = Callable[[Thermocline, str], Memory]
+UNDOABLE: dict[str, Change] = {
+    "move": lambda mem, known: mem.move(known, "cold"),
+    "prioritize": lambda mem, known: mem.prioritize(known, "critical"),
+    "pin": lambda mem, known: mem.pin(known),
+    "content": lambda mem, known: mem.update(known, content="something else entirely"),
+    "tags": lambda mem, known: mem.update(known, tags=["other"]),
+    "metadata": lambda mem, known: mem.update(known, metadata={"b": 2}, kind="task"),
+    "ttl": lambda mem, known: mem.update(known, ttl="5d"),
+    "archive": lambda mem, known: mem.archive(known),
+    "forget": lambda mem, known: mem.forget(known),
+}
+
+
+@pytest.mark.parametrize("name", UNDOABLE)
+def test_undo_puts_everything_back(mem: Thermocline, name: str) -> None:
+    """After an undo the memory, its words and its vectors are what they were before the event."""
+    memory = mem.remember("the red boat sails", tags=["sea"], metadata={"a": 1})
+    before = mem.recall("the red boat sails", track=False)
+    changed = UNDOABLE[name](mem, memory.id)
+
+    back = mem.undo(changed.version)
+
+    fields = ("content", "digest", "tokens", "tags", "metadata", "kind", "tier", "tier_rule", "priority", "retention")
+    for field in (*fields, "expires_at", "scope"):
+        assert getattr(back, field) == getattr(memory, field), field
+    after = mem.recall("the red boat sails", track=False)
+    assert [(hit.memory.id, hit.why) for hit in after] == [(hit.memory.id, hit.why) for hit in before]
+    assert mem.history(memory.id)[-1].action == "undo"
+    assert mem.check() == []
+
+
+def test_an_undo_can_be_undone(mem: Thermocline) -> None:
+    """Taking back the taking back is a change like any other; doing the same one twice is refused."""
+    memory = mem.remember("the red boat")
+    moved = mem.move(memory.id, "cold")
+    undone = mem.undo(moved.version)
+    with pytest.raises(StaleWrite):
+        mem.undo(moved.version)
+
+    assert mem.undo(undone.version).tier == "cold"
+
+
+def test_undoing_the_first_event_forgets_the_memory(mem: Thermocline) -> None:
+    """What remembered a memory is taken back by forgetting it, and that can be restored."""
+    memory = mem.remember("the red boat")
+
+    assert mem.undo(memory.version).retention == "deleted"
+    assert found(mem, "boat") == []
+    assert mem.restore(memory.id).retention == "active"
+
+
+# Purging
+
+
+def test_a_purge_leaves_no_trace_of_the_content(tmp_path: Path) -> None:
+    """Content, former contents, words, tags, metadata and vectors are gone from every file; events stay."""
+    path = tmp_path / "agent.db"
+    vectors = Words().embed(["The passphrase is xylophone-quartz", "Its predecessor was bassoon-marble"])
+    with opened(path) as mem:
+        keep = mem.remember("The weather is fine", tags=["weather"])
+        memory = mem.remember("Its predecessor was bassoon-marble", tags=["zitherish"], metadata={"k": "lutenist"})
+        mem.update(memory.id, content="The passphrase is xylophone-quartz")
+        mem.recall("fine weather")
+        mem.purge(memory.id, why="asked to")
+        mem.recall("fine weather")
+
+        with pytest.raises(NotFound):
+            mem.get(memory.id)
+        assert [event.action for event in mem.history(memory.id)] == ["remember", "update", "purge"]
+        assert all("content" not in event.changes for event in mem.history(memory.id))
+        assert mem.status().retention[Retention.PURGED] == 1
+        assert mem.get(keep.id).content == "The weather is fine"
+        assert mem.check() == []
+
+    kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    for trace in (b"xylophon", b"quartz", b"bassoon", b"marble", b"zitherish", b"lutenist", b"passphras"):
+        assert trace not in kept
+    for vector in vectors:
+        assert vector.astype("<f4").tobytes() not in kept
+    assert hashlib.sha256(b"The passphrase is xylophone-quartz").digest() not in kept
+    assert b"weather" in kept
+
+
+def test_a_purged_content_is_embedded_anew(tmp_path: Path) -> None:
+    """No cached vector of a purged content is used again; a copy in another scope keeps its own."""
+    embedder = Words()
+    with opened(tmp_path / "agent.db", embedder=embedder) as mem:
+        memory = mem.remember("The passphrase is xylophone-quartz")
+        mem.purge(memory.id)
+        again = mem.remember("The passphrase is xylophone-quartz")
+
+        assert again.id != memory.id
+        assert embedder.seen.count("The passphrase is xylophone-quartz") == 2
+        assert mem.check() == []
+
+
+def test_purging_a_hidden_memory_works(mem: Thermocline) -> None:
+    """Archived and forgotten memories can be erased too."""
+    for hide in (mem.archive, mem.forget):
+        memory = hide(mem.remember(f"to be erased after {hide.__name__}").id)
+        mem.purge(memory.id)
+        assert mem.history(memory.id)[-1].action == "purge"
+
+
+# Listing and status
+
+
+def test_pages_cover_everything_once(mem: Thermocline) -> None:
+    """Pages go from the newest to the oldest, without gaps or repetition, while others write."""
+    first = [memory.id for memory in mem.remember_many([{"content": f"entry {number}"} for number in range(25)])]
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = mem.find(limit=10, cursor=cursor)
+        seen += [memory.id for memory in page]
+        cursor = page.cursor
+        mem.remember(f"written between pages {len(seen)}")
+        if cursor is None:
+            break
+
+    assert seen == first[::-1]
+
+
+def test_find_filters(mem: Thermocline) -> None:
+    """Each filter narrows, and all together narrow more."""
+    mem.remember("a", tier="hot", kind="task", tags=["x", "y"])
+    mem.remember("b", tier="hot", priority="critical", tags=["y"])
+    mem.archive(mem.remember("c", kind="task").id)
+
+    assert contents(mem.find(tier="hot")) == ["b", "a"]
+    assert contents(mem.find(tier="hot", kind="task")) == ["a"]
+    assert contents(mem.find(tags=["x", "z"])) == ["a"]
+    assert contents(mem.find(priority=1)) == ["b"]
+    assert contents(mem.find(retention="archived")) == ["c"]
+    assert contents(mem.find(tier="cold")) == []
+
+
+def test_status_counts_what_the_scope_sees(mem: Thermocline) -> None:
+    """Tiers and retention are counted, hidden memories apart from active ones."""
+    mem.remember_many([{"content": f"warm {number}"} for number in range(3)])
+    hot = mem.remember("hot", tier="hot")
+    mem.forget(mem.remember("gone").id)
+    mem.scoped(user="ann").remember("Ann's")
+
+    status = mem.status()
+    assert {tier: count.memories for tier, count in status.tiers.items()} == {"hot": 1, "warm": 3, "cold": 0}
+    assert status.tiers[Tier.HOT].tokens == hot.tokens
+    assert status.retention == {"active": 4, "archived": 0, "deleted": 1, "purged": 0}
+    assert (status.embedder, status.pending_vectors, status.degraded) == ("words", 0, ())
+    assert status.bytes > 0
+    assert mem.scoped(user="ann").status().tiers[Tier.WARM].memories == 4
+
+
+# Checkpoints
+
+
+def test_tiers_and_priorities_survive_a_checkpoint(mem: Thermocline, tmp_path: Path) -> None:
+    """A restored store has every memory as it was, its history, and finds the same (E37, W22)."""
+    for tier in Tier:
+        for priority in ("pinned", "critical", "important", "normal", "low"):
+            mem.remember(f"{tier} {priority} boat", tier=tier, priority=priority, tags=[priority])
+    mem.forget(mem.remember("a forgotten boat").id)
+    copy = mem.checkpoint(tmp_path / "copy.db")
+    assert thermocline.restore(copy, tmp_path / "new.db") == tmp_path / "new.db"
+
+    with opened(tmp_path / "new.db", clock=Hand()) as restored:
+        assert restored.find(limit=100).memories == mem.find(limit=100).memories
+        assert restored.find(retention="deleted").memories == mem.find(retention="deleted").memories
+        every = tuple(Tier)
+        assert found(restored, "critical boat", tiers=every) == found(mem, "critical boat", tiers=every)
+        memory = mem.find()[0]
+        assert restored.history(memory.id) == mem.history(memory.id)
+        assert restored.check() == []
+
+
+def test_a_checkpoint_is_a_store_of_its_own(mem: Thermocline, tmp_path: Path) -> None:
+    """Writing to the copy changes nothing in the original, and the other way round."""
+    mem.remember("before")
+    copy = mem.checkpoint(tmp_path / "copy.db")
+    mem.remember("after")
+
+    with opened(copy) as other:
+        assert contents(other.find()) == ["before"]
+        other.remember("only in the copy")
+    assert contents(mem.find()) == ["after", "before"]
+
+
+def test_a_checkpoint_never_overwrites(mem: Thermocline, tmp_path: Path) -> None:
+    """An existing target is refused by both, and neither a target nor a temporary file is left behind."""
+    mem.remember("before")
+    copy = mem.checkpoint(tmp_path / "copy.db")
+    (tmp_path / "taken.db").write_text("mine")
+    names = sorted(file.name for file in tmp_path.iterdir())
+
+    with pytest.raises(InvalidInput, match="choose a new file"):
+        mem.checkpoint(tmp_path / "taken.db")
+    with pytest.raises(InvalidInput, match="choose a new file"):
+        thermocline.restore(copy, tmp_path / "taken.db")
+    with pytest.raises(NotFound, match="no checkpoint"):
+        thermocline.restore(tmp_path / "missing.db", tmp_path / "new.db")
+    with pytest.raises(thermocline.errors.StoreUnavailable, match="create it first"):
+        mem.checkpoint(tmp_path / "missing" / "copy.db")
+
+    assert (tmp_path / "taken.db").read_text() == "mine"
+    assert sorted(file.name for file in tmp_path.iterdir()) == names
+
+
+def test_a_store_in_memory_can_be_checkpointed(tmp_path: Path) -> None:
+    """What lives in memory can be kept in a file."""
+    with opened() as mem:
+        mem.remember("kept")
+        mem.checkpoint(tmp_path / "copy.db")
+
+    with opened(tmp_path / "copy.db") as mem:
+        assert contents(mem.find()) == ["kept"]
+
+
+def test_a_view_sees_and_writes_its_own_scope(mem: Thermocline) -> None:
+    """A narrower view writes into its scope and sees the wider ones; closing it closes nothing."""
+    mem.remember("for everyone")
+    with mem.scoped(user="ann", session="s1") as view:
+        memory = view.remember("for Ann")
+        assert memory.scope == Scope(user="ann", session="s1")
+        assert set(contents(view.find())) == {"for everyone", "for Ann"}
+
+    assert contents(mem.find()) == ["for everyone"]

@@ -1,0 +1,180 @@
+"""What the documentation shows is run, and what exists is documented."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import io
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import thermocline
+from tests.helpers import ROOT
+from thermocline import Settings, Thermocline, errors
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+MORE_PAGES = sorted({*PAGES, *ROOT.glob("*.md")})
+
+_BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!\!)\[[^\]]*\]\((?P<target>[^)\s]+)(?:\s+\"[^\"]*\")?\)")
+_IMAGE = re.compile(r"!\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+
+
+class Block(NamedTuple):
+    """A piece of code of a page."""
+
+    language: str
+    line: int
+    body: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text("utf-8")
+    for match in _BLOCK.finditer(text):
+        indent = match["indent"]
+        body = "\n".join(line.removeprefix(indent) for line in match["body"].splitlines())
+        yield Block(match["language"], text.count("\n", 0, match.start("body")) + 1, body)
+
+
+def title(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def prose() -> str:
+    return "\n".join(page.read_text("utf-8") for page in PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page run in order, in one namespace, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path / "home"))
+    namespace: dict[str, object] = {"__name__": "__docs__"}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for block in blocks(page):
+            if block.language in {"python", "py"}:
+                # The lines are those of the page, so that an error points into it.
+                exec(compile("\n" * (block.line - 1) + block.body, str(page), "exec"), namespace)
+
+
+def commands(page: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, command) of every `$ ` line, with its continuation lines."""
+    for block in blocks(page):
+        if block.language in {"console", "bash", "sh", "shell"}:
+            for offset, line in enumerate(block.body.replace("\\\n", " ").splitlines()):
+                if line.startswith("$ "):
+                    yield block.line + offset, line.removeprefix("$ ").strip()
+
+
+def makefile_targets() -> set[str]:
+    return set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_shell_commands_work(page: Path, tmp_path: Path) -> None:
+    """Every `$ thermocline ...` succeeds in one empty folder per page; every `$ make ...` names a target."""
+    home = {"THERMOCLINE_HOME": str(tmp_path / "home"), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    for line, command in commands(page):
+        words = shlex.split(command, comments=True)
+        if words[:1] == ["make"]:
+            targets = [word for word in words[1:] if "=" not in word and not word.startswith("-")]
+            assert set(targets) <= makefile_targets(), f"{title(page)}:{line}: {command}"
+        elif words[:1] == ["thermocline"]:
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=tmp_path,
+                env=home,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert done.returncode == 0, f"{title(page)}:{line}: {command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", MORE_PAGES, ids=title)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    """Links and images within the repository exist, with their headings."""
+    text = _BLOCK.sub("", page.read_text("utf-8"))
+    for match in [*_LINK.finditer(text), *_IMAGE.finditer(text)]:
+        target, _, anchor = match["target"].partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{title(page)} links to {target}, which does not exist"
+        if anchor and file.suffix == ".md":
+            assert anchor in anchors(file), f"{title(page)} links to {match['target']}, which has no such heading"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", _BLOCK.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def mentioned(name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", prose()) is not None
+
+
+def test_every_setting_is_documented() -> None:
+    """Each setting is mentioned by its name somewhere in the docs."""
+    missing = [each.name for each in dataclasses.fields(Settings) if not mentioned(each.name)]
+
+    assert missing == []
+
+
+def test_every_verb_is_documented() -> None:
+    """Each verb of the facade is shown somewhere in the docs, as a call."""
+    names = [name for name, _ in inspect.getmembers(Thermocline, inspect.isfunction) if not name.startswith("_")]
+    missing = [name for name in names if not re.search(rf"(?<!\w){name}(\(|`)", prose())]
+
+    assert missing == []
+
+
+def test_every_public_name_is_documented() -> None:
+    """Each name of `thermocline.__all__` is mentioned somewhere in the docs."""
+    assert [name for name in thermocline.__all__ if not mentioned(name)] == []
+
+
+def test_every_error_is_documented() -> None:
+    """Each class of error and its code are mentioned somewhere in the docs."""
+    classes = [getattr(errors, name) for name in errors.__all__]
+
+    assert [each.__name__ for each in classes if not mentioned(each.__name__)] == []
+    assert [each.code for each in classes if not mentioned(each.code)] == []
+
+
+def test_every_make_target_is_explained() -> None:
+    """`make help` shows each target that a person may call."""
+    text = (ROOT / "Makefile").read_text("utf-8")
+    phony = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
+
+    assert phony is not None
+    for target in phony[1].split():
+        assert re.search(rf"^{target}:.*## \w", text, re.MULTILINE), f"{target} has no explanation"
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    """The newest version of the changelog is the package's."""
+    versions = re.findall(r"^## \[?v?(\d+\.\d+\.\d+[\w.]*)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+
+    assert versions[:1] == [thermocline.__version__]
+
+
+def test_the_package_metadata_points_to_what_exists() -> None:
+    """Readme, licence files and the command named in pyproject.toml are there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert (ROOT / project["readme"]).is_file()
+    assert all((ROOT / name).is_file() for name in project["license-files"])
+    for target in project["scripts"].values():
+        module, _, function = target.partition(":")
+        assert callable(getattr(__import__(module, fromlist=[function]), function))

@@ -1,0 +1,182 @@
+"""One reader of settings: arguments, environment, project, user, defaults."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.errors import SettingsError
+from thermocline.settings import Settings, default_store, load, origins
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment whose user has a configuration folder of their own."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return {"THERMOCLINE_HOME": str(folder)}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project folder."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def test_without_anything_the_defaults_hold(home: dict[str, str], project: Path) -> None:
+    """Nothing is read from elsewhere."""
+    assert load(environ=home, folder=project) == Settings()
+    assert set(origins(environ=home, folder=project).values()) == {"default"}
+
+
+def test_the_stronger_layer_wins_setting_by_setting(home: dict[str, str], project: Path) -> None:
+    """Arguments over environment over project over user over defaults."""
+    user_file = Path(home["THERMOCLINE_HOME"]) / "config.toml"
+    user_file.write_text("max_pinned = 1\nmax_critical = 1\npool_size = 1\nmin_score = 0.1\n")
+    project_file = project / "thermocline.toml"
+    project_file.write_text("max_pinned = 2\nmax_critical = 2\npool_size = 2\n")
+    environ = {**home, "THERMOCLINE_MAX_PINNED": "3", "THERMOCLINE_MAX_CRITICAL": "3"}
+    found = load({"max_pinned": 4}, environ=environ, folder=project)
+    where = origins({"max_pinned": 4}, environ=environ, folder=project)
+
+    assert (found.max_pinned, found.max_critical, found.pool_size, found.min_score) == (4, 3, 2, 0.1)
+    assert (where["max_pinned"], where["max_critical"]) == ("argument", "environment")
+    assert (where["pool_size"], where["min_score"], where["fusion"]) == (
+        str(project_file),
+        str(user_file),
+        "default",
+    )
+
+
+def test_the_project_file_is_found_from_a_folder_below(home: dict[str, str], project: Path) -> None:
+    """`pyproject.toml` counts when it has a section for us; the nearest file wins."""
+    (project / "pyproject.toml").write_text("[tool.thermocline]\nmax_pinned = 9\n[tool.other]\nx = 1\n")
+    below = project / "src" / "deep"
+    below.mkdir(parents=True)
+    assert load(environ=home, folder=below).max_pinned == 9
+
+    (project / "src" / "pyproject.toml").write_text("[project]\nname = 'other'\n")
+    assert load(environ=home, folder=below).max_pinned == 9
+
+    (project / "src" / "thermocline.toml").write_text("max_pinned = 8\n")
+    assert load(environ=home, folder=below).max_pinned == 8
+
+
+def test_an_instance_is_taken_as_it_is(home: dict[str, str], project: Path) -> None:
+    """Who passes settings wants exactly these."""
+    (project / "thermocline.toml").write_text("max_pinned = 2\n")
+    mine = Settings(max_pinned=7)
+
+    assert load(mine, environ=home, folder=project) is mine
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"max_pined": 3}, "did you mean 'max_pinned'"),
+        ({"nonsense_setting_xyz": 3}, "unknown setting"),
+        ({"max_pinned": -1}, "at least 0"),
+        ({"max_pinned": "many"}, "whole number"),
+        ({"max_pinned": 2.5}, "whole number"),
+        ({"max_pinned": True}, "whole number"),
+        ({"min_score": 1.5}, "between 0 and 1"),
+        ({"min_score": "nan"}, "between 0 and 1"),
+        ({"pool_size": 0}, "between 1 and"),
+        ({"fusion": "magic"}, "one of weighted, rrf"),
+        ({"deduplicate": "perhaps"}, "true or false"),
+        ({"kinds": 5}, "list of words"),
+        ({"kinds": [5]}, "list of words"),
+        ({"embedder": None}, "must be text"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_is_right(
+    values: dict[str, Any], says: str, home: dict[str, str], project: Path
+) -> None:
+    """A misspelt setting that is silently ignored would be worse than none."""
+    with pytest.raises(SettingsError, match=says):
+        load(values, environ=home, folder=project)
+
+
+def test_an_unknown_environment_variable_is_an_error(home: dict[str, str], project: Path) -> None:
+    """The message says where it was found."""
+    with pytest.raises(SettingsError, match="the environment: did you mean 'max_pinned'"):
+        load(environ={**home, "THERMOCLINE_MAX_PINED": "3"}, folder=project)
+
+
+def test_a_broken_file_is_named(home: dict[str, str], project: Path) -> None:
+    """The error says which file cannot be read."""
+    (project / "thermocline.toml").write_text("max_pinned = = 2")
+    with pytest.raises(SettingsError, match=r"thermocline\.toml"):
+        load(environ=home, folder=project)
+
+
+def test_zero_is_zero(home: dict[str, str], project: Path) -> None:
+    """A setting of 0 is never taken for a missing one."""
+    found = load({"max_pinned": 0, "use_weight": 0}, environ=home, folder=project)
+
+    assert (found.max_pinned, found.use_weight) == (0, 0.0)
+
+
+def test_words_become_values(home: dict[str, str], project: Path) -> None:
+    """The environment has only text."""
+    environ = {
+        **home,
+        "THERMOCLINE_DEDUPLICATE": "off",
+        "THERMOCLINE_KINDS": "fact, task,",
+        "THERMOCLINE_MIN_SCORE": "0.25",
+    }
+    found = load(environ=environ, folder=project)
+
+    assert (found.deduplicate, found.kinds, found.min_score) == (False, ("fact", "task"), 0.25)
+
+
+def test_keys_are_read_from_their_own_variables_and_never_shown(home: dict[str, str], project: Path) -> None:
+    """A secret is not part of what is printed; ours wins over the service's."""
+    environ = {**home, "OPENAI_API_KEY": "sk-secret", "GOOGLE_API_KEY": "g-secret"}
+    found = load(environ=environ, folder=project)
+    ours = load(environ={**environ, "THERMOCLINE_OPENAI_API_KEY": "sk-ours"}, folder=project)
+
+    assert (found.openai_api_key, found.gemini_api_key, ours.openai_api_key) == ("sk-secret", "g-secret", "sk-ours")
+    assert "secret" not in repr(found)
+
+
+def test_the_default_store_is_where_the_user_keeps_things(home: dict[str, str]) -> None:
+    """A setting wins; then the home folder of Thermocline."""
+    assert default_store(Settings(store="here.db"), home) == "here.db"
+    assert default_store(Settings(), home) == str(Path(home["THERMOCLINE_HOME"]) / "memory.db")
+    assert default_store(Settings(), {}).endswith("memory.db")
+
+
+def _values(name: str, default: object) -> st.SearchStrategy[Any]:
+    each = next(each for each in fields(Settings) if each.name == name)
+    if isinstance(default, bool):
+        return st.booleans()
+    if isinstance(default, int | float):
+        low, high = each.metadata["low"], min(each.metadata["high"], 1_000_000)
+        return st.integers(int(low), int(high)) if each.type == "int" else st.floats(low, high)
+    if isinstance(default, tuple):
+        return st.lists(st.sampled_from(["fact", "task"]), unique=True).map(tuple)
+    words = each.metadata.get("words")
+    return st.sampled_from(words) if words else st.text("abc:/", max_size=9)
+
+
+_DEFAULTS = {each.name: each.default for each in fields(Settings)}
+
+
+@given(values=st.fixed_dictionaries({}, optional={name: _values(name, value) for name, value in _DEFAULTS.items()}))
+def test_settings_survive_the_environment(values: dict[str, Any]) -> None:
+    """Written as text and read back, every setting is the same."""
+    nowhere = Path("/nonexistent")
+    environ = {
+        f"THERMOCLINE_{name.upper()}": ",".join(value) if isinstance(value, tuple) else str(value)
+        for name, value in values.items()
+    }
+
+    assert load(environ={**environ, "THERMOCLINE_HOME": str(nowhere)}, folder=nowhere) == Settings(**values)
