@@ -19,7 +19,7 @@ from tests.helpers import Words
 from thermocline import Memory, Thermocline
 
 OPTIONS = {"max_pinned": 1_000_000, "max_critical": 1_000_000}
-WORDS = ["river", "stone", "lantern", "harbour", "signal", "copper", "meadow", "orbit", "velvet", "thunder", "maple", "glacier"]
+WORDS = ["river", "stone", "lantern", "harbour", "signal", "copper", "meadow", "orbit", "velvet", "thunder", "maple"]
 
 
 def state(memory: Memory) -> dict[str, Any]:

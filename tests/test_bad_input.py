@@ -16,7 +16,7 @@ import pytest
 
 import thermocline
 from tests.helpers import Hand, Words, contents, opened, python
-from thermocline import Scope, Thermocline, ThermoclineError
+from thermocline import Memory, Scope, Thermocline, ThermoclineError
 from thermocline.errors import (
     ContentTooLarge,
     InvalidInput,
@@ -99,10 +99,17 @@ def test_a_query_may_be_long_but_not_endless(mem: Thermocline) -> None:
     refused(mem, lambda mem, _: mem.recall("x " * 1_000_000), ContentTooLarge, "limit is")
 
 
+class Sliced(Words):
+    """Cuts long texts without looking, because this test is about size and not about good cuts."""
+
+    def split(self, text: str) -> list[str]:
+        return [text[start : start + 2000] for start in range(0, len(text), 1900)]
+
+
 def test_a_large_content_is_kept_whole_where_the_setting_allows_it(tmp_path: Path) -> None:
     """Five megabytes come back exactly, and their end can be found."""
     content = "All was quiet on the night shift.\n" * 150_000 + "The culprit was a loose cable."
-    with opened(tmp_path / "agent.db", settings={"max_content_chars": 10_000_000}) as mem:
+    with opened(tmp_path / "agent.db", embedder=Sliced(), settings={"max_content_chars": 10_000_000}) as mem:
         memory = mem.remember(content)
         mem.remember("something else")
 
@@ -153,7 +160,7 @@ BAD_ARGUMENTS: dict[str, tuple[Call, type[ThermoclineError], str]] = {
     "many-content": (lambda mem, _: mem.remember_many([{"kind": "fact"}]), InvalidInput, "'content'"),
     "many-text": (lambda mem, _: mem.remember_many(["x"]), InvalidInput, "content"),  # type: ignore[list-item]
     "many-number": (lambda mem, _: mem.remember_many([5]), InvalidInput, "content"),  # type: ignore[list-item]
-    "many-one": (lambda mem, _: mem.remember_many({"content": "x"}), InvalidInput, "content"),  # type: ignore[arg-type]
+    "many-one": (lambda mem, _: mem.remember_many({"content": "x"}), InvalidInput, "content"),  # type: ignore[dict-item]
     "get": (lambda mem, _: mem.get("mem_none"), NotFound, "mem_none"),
     "get-type": (lambda mem, _: mem.get(5), NotFound, "no memory 5"),  # type: ignore[arg-type]
     "get-surrogate": (lambda mem, _: mem.get(SURROGATE), InvalidInput, "surrogate"),
@@ -311,14 +318,15 @@ def test_a_purged_memory_is_gone_for_every_verb(mem: Thermocline) -> None:
 @pytest.mark.parametrize("verb", ["archive", "forget"])
 def test_what_is_hidden_is_read_only(mem: Thermocline, verb: str) -> None:
     """A hidden memory changes only by being restored, and the error says so."""
-    memory = getattr(mem, verb)(mem.remember("an old plan").id)
-
-    for call in (
+    memory: Memory = getattr(mem, verb)(mem.remember("an old plan").id)
+    calls: list[Callable[[], object]] = [
         lambda: mem.update(memory.id, content="a new plan"),
         lambda: mem.move(memory.id, "hot"),
         lambda: mem.pin(memory.id),
         lambda: mem.prioritize(memory.id, "low"),
-    ):
+    ]
+
+    for call in calls:
         with pytest.raises(InvalidInput, match="restore it first"):
             call()
     assert mem.get(memory.id) == memory
@@ -538,18 +546,25 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(small_disk: Path) -> No
     if not os.path.ismount(small_disk):
         return  # the same is shown below with a limit on file size, which needs no rights
     path = small_disk / "agent.db"
-    stored = []
+    stored: list[str] = []
     with opened(path) as mem:
         with pytest.raises(StoreFull, match="free some"):
-            for number in range(10_000):
-                stored.append(mem.remember(f"entry {number}: " + f"{number:x} " * 500).id)
+            write_until_refused(mem, stored)
 
         assert stored
         assert [memory.id for memory in mem.find(limit=1000)][::-1] == stored
         assert mem.recall("entry 0")[0].memory.id == stored[0]
 
+    subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
     with opened(path, embedder=Words()) as mem:
         assert [memory.id for memory in mem.find(limit=1000)][::-1] == stored
+        assert mem.check() == []
+        assert mem.remember("there is room again").content == "there is room again"
+
+
+def write_until_refused(mem: Thermocline, stored: list[str]) -> None:
+    for number in range(10_000):
+        stored.append(mem.remember(f"entry {number}: " + f"{number:x} " * 500).id)  # noqa: PERF401 - kept on failure
 
 
 def test_a_store_cannot_be_made_on_a_full_disk(small_disk: Path) -> None:
@@ -558,7 +573,7 @@ def test_a_store_cannot_be_made_on_a_full_disk(small_disk: Path) -> None:
         return
     (small_disk / "filler").write_bytes(b"x" * (1 << 20))
 
-    with pytest.raises((StoreFull, StoreUnavailable), match="free some|has space"):
+    with pytest.raises((StoreFull, StoreUnavailable), match=r"free some|has space"):
         opened(small_disk / "agent.db")
 
 

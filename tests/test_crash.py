@@ -110,7 +110,7 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(forge: Peer, tmp_path: Pa
     known: dict[str, Any] = {}
     acknowledgements = interruptions = 0
 
-    for kill, fate in zip(range(KILLS), fates(20260301, 16), strict=False):
+    for kill, fate in zip(range(KILLS), fates(20260301, 12), strict=False):
         acknowledged, intent = killed(forge, f"write {kill} {path}", fate)
         acknowledgements += len(acknowledged)
         interruptions += intent is not None

@@ -24,7 +24,9 @@ from thermocline import Settings, Thermocline, errors
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 MORE_PAGES = sorted({*PAGES, *ROOT.glob("*.md")})
 
-_BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL
+)
 _LINK = re.compile(r"(?<!\!)\[[^\]]*\]\((?P<target>[^)\s]+)(?:\s+\"[^\"]*\")?\)")
 _IMAGE = re.compile(r"!\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 

@@ -93,6 +93,13 @@ def test_metadata_that_nests_without_end_is_refused() -> None:
             checked_metadata(metadata)
 
 
+def test_a_life_span_may_be_set_beyond_reach() -> None:
+    """Who wants no memory to start hot by its time to live may say so with any number."""
+    never = Settings(ttl_hot_days=float("inf"), ttl_warm_days=1e12)
+
+    assert first_tier(None, timedelta.max, never) == (Tier.COLD, "ttl")
+
+
 def test_limits_are_limits() -> None:
     """The largest that is allowed passes, one more does not."""
     assert len(checked_tags(str(number) for number in range(64))) == 64

@@ -299,7 +299,7 @@ def test_a_checkpoint_is_consistent_while_a_writer_works(tmp_path: Path) -> None
             done.set()
 
         def copy() -> list[Path]:
-            copies = []
+            copies: list[Path] = []
             while not done.is_set() or not copies:
                 copies.append(mem.checkpoint(tmp_path / f"copy-{len(copies)}.db"))
             return copies

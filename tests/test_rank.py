@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,41 +12,73 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline import Priority, Settings, Tier
-from thermocline.rank import Evidence, Ranked, Weights, rank, text_scores
+from thermocline.rank import Evidence, Ranked, Scale, Weights, Worded, coverage, rank
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY
 _WEIGHTS = Weights.of(Settings())
+_WEIGHTED = replace(_WEIGHTS, fusion="weighted")
+_FUSIONS = ["evidence", "weighted", "rrf"]
+#: Cosines that mean themselves.
+_SCALE = Scale(relevance=lambda cosine: min(1.0, max(0.0, cosine)), spread=0.1)
 
 
-def found(no: int, vector: float | None = None, text: float | None = None, **fields: Any) -> Evidence:
-    values = {"priority": Priority.NORMAL, "tier": Tier.WARM, "access_count": 0, "accessed_at": None, **fields}
-    return Evidence(no=no, vector=vector, text=text, **values)
+def found(no: int, cosine: float | None = None, text: float | None = None, **fields: Any) -> Evidence:
+    values: dict[str, Any] = {"priority": Priority.NORMAL, "tier": Tier.WARM, **fields}
+    return Evidence(no=no, cosine=cosine, text=text, **values)
+
+
+def ranked(candidates: Sequence[Evidence], weights: Weights = _WEIGHTS, min_score: float = 0.0) -> list[Ranked]:
+    return rank(candidates, weights, _SCALE, _NOW, min_score)
 
 
 def order(*candidates: Evidence, weights: Weights = _WEIGHTS, min_score: float = 0.0) -> list[int]:
-    return [each.no for each in rank(candidates, weights, _NOW, min_score)]
+    return [each.no for each in ranked(candidates, weights, min_score)]
 
 
 def one(each: Evidence, *others: Evidence, weights: Weights = _WEIGHTS) -> Ranked:
-    return next(ranked for ranked in rank([each, *others], weights, _NOW, 0.0) if ranked.no == each.no)
+    return next(found for found in ranked([each, *others], weights) if found.no == each.no)
 
 
-def test_both_legs_count_by_their_weights() -> None:
-    """0.7 of meaning and 0.3 of words; a leg that did not find a memory gives nothing."""
-    both, meaning, wording = found(1, 0.5, 1.0), found(2, 0.9), found(3, None, 0.9)
+def test_more_evidence_of_any_kind_is_more_relevance() -> None:
+    """Closeness, words, author and time each add to the others."""
+    plain = one(found(1, 0.5)).why.relevance
 
-    assert one(both, meaning, wording).score == pytest.approx(0.65)
-    assert one(meaning, both, wording).score == pytest.approx(0.63)
-    assert one(wording, both, meaning).score == pytest.approx(0.27)
-    assert order(both, meaning, wording) == [1, 2, 3]
+    for fields in ({"coverage": 0.5}, {"author": True}, {"nearness": 1.0}):
+        assert one(found(1, 0.5, **fields)).why.relevance > plain
+    assert one(found(1, 0.6)).why.relevance > plain
 
 
-def test_a_leg_that_took_no_part_takes_nothing_away() -> None:
+def test_without_vectors_words_speak_alone() -> None:
+    """Coverage orders the memories and stays within [0, 1]."""
+    whole, half, none = found(1, None, 9.0, coverage=1.0), found(2, None, 5.0, coverage=0.5), found(3)
+
+    assert order(none, half, whole) == [1, 2, 3]
+    assert 0 == one(none).score < one(half).score < one(whole).score <= 1
+    assert one(none).why.vector is None
+
+
+def test_weighted_fusion_counts_both_legs_by_their_weights() -> None:
+    """0.7 of meaning and 0.3 of words, these relative to the best match of the query."""
+    both, meaning, wording = found(1, 0.5, 8.0), found(2, 0.9), found(3, 0.0, 4.0)
+    scores = [one(each, both, meaning, wording, weights=_WEIGHTED).score for each in (both, meaning, wording)]
+
+    assert scores == pytest.approx([0.65, 0.63, 0.15])
+
+
+def test_in_weighted_fusion_a_leg_that_took_no_part_takes_nothing_away() -> None:
     """Text-only and vector-only searches use the whole range."""
-    assert one(found(1, None, 1.0)).score == pytest.approx(1.0)
-    assert one(found(1, 0.8, None)).score == pytest.approx(0.8)
-    assert one(found(1)).score == 0.0
+    assert one(found(1, None, 3.0), weights=_WEIGHTED).score == pytest.approx(1.0)
+    assert one(found(1, 0.8), weights=_WEIGHTED).score == pytest.approx(0.8)
+    assert one(found(1), weights=_WEIGHTED).score == 0.0
+
+
+def test_reciprocal_fusion_counts_places() -> None:
+    """First in every leg is 1, whatever the numbers behind the places are."""
+    weights = replace(_WEIGHTS, fusion="rrf")
+
+    assert one(found(1, 0.2, 0.1), found(2, 0.1), weights=weights).score == pytest.approx(1.0)
+    assert order(found(1, 0.9, 1.0), found(2, 0.8, 2.0), found(3, 0.7), weights=weights) == [1, 2, 3]
 
 
 def test_equal_scores_are_newest_first() -> None:
@@ -71,8 +105,8 @@ def test_a_boost_admits_no_junk() -> None:
 
 
 def test_a_keyword_match_passes_a_threshold_meant_for_vectors() -> None:
-    """A strong word match is not lost because its meaning was not near."""
-    assert order(found(1, 0.3, 0.9), found(2, 0.3, 0.1), min_score=0.6) == [1]
+    """A memory with most of the question's words is not lost because its meaning was not near."""
+    assert order(found(1, 0.1, 9.0, coverage=0.9), found(2, 0.1, 1.0, coverage=0.1), min_score=0.6) == [1]
 
 
 def test_use_adds_a_little_and_fades() -> None:
@@ -98,30 +132,74 @@ def test_lower_tiers_rank_lower_only_where_that_is_asked() -> None:
     assert one(cold, weights=Weights.of(Settings(), penalise=True)).why.tier == pytest.approx(-0.1)
 
 
-def test_text_scores_are_relative_to_the_best_match() -> None:
-    """The best match of a query is 1, whatever BM25 says; nothing is made of nothing."""
-    assert text_scores({1: 12.0, 2: 3.0}) == {1: 1.0, 2: 0.25}
-    assert text_scores({}) == {}
-    assert text_scores({1: 0.0}) == {1: 0.0}
+def said(*words: str, length: int | None = None, before: Sequence[tuple[frozenset[str], int]] = ()) -> Worded:
+    return Worded(Counter(words), length if length is not None else len(words), before)
+
+
+def test_rare_words_cover_more_than_common_ones() -> None:
+    """A memory with the word that few have beats one with the word that many have."""
+    memories = {1: said("otter"), 2: said("deploy"), 3: said("otter", "deploy"), 4: said("else")}
+    covered = coverage(memories, {"otter": 1.0, "deploy": 1.0}, 100, {"otter": 2, "deploy": 60})
+
+    assert 0 == covered[4] < covered[2] < covered[1] < covered[3]
+    assert covered[3] == pytest.approx(1.0)
+
+
+def test_a_word_that_nobody_has_lowers_what_can_be_covered() -> None:
+    """Half of a question about something unknown is not all of it."""
+    known = coverage({1: said("otter")}, {"otter": 1.0}, 10, {"otter": 1})
+    partly = coverage({1: said("otter")}, {"otter": 1.0, "unicorn": 1.0}, 10, {"otter": 1, "unicorn": 0})
+
+    assert partly[1] < known[1]
+
+
+def test_a_short_turn_profits_from_the_turns_before_it() -> None:
+    """The nearer turn lends more than the farther, and never as much as the words themselves."""
+    turns = {
+        1: said("otter"),
+        2: said("yes", before=[(frozenset({"otter"}), 3)]),
+        3: said("yes", before=[(frozenset(), 3), (frozenset({"otter"}), 3)]),
+        4: said("yes"),
+    }
+    covered = coverage(turns, {"otter": 1.0}, 10, {"otter": 1})
+
+    assert covered[1] > covered[2] > covered[3] > covered[4] == 0
+
+
+def test_a_long_text_covers_by_accident() -> None:
+    """The length of a long text damps its coverage; that of a short one does not matter."""
+    texts = {1: said("otter", length=5), 2: said("otter", length=40), 3: said("otter", length=5000)}
+    covered = coverage(texts, {"otter": 1.0}, 10, {"otter": 3})
+
+    assert covered[1] == covered[2] > covered[3]
+
+
+def test_a_question_without_words_is_covered_by_nothing() -> None:
+    """Nothing is divided by nothing."""
+    assert coverage({1: said("otter")}, {}, 10, {}) == {1: 0.0}
+    assert coverage({}, {"otter": 1.0}, 0, {"otter": 0}) == {}
 
 
 _EVIDENCE = st.lists(
     st.builds(
         found,
         st.integers(1, 10_000),
-        st.none() | st.floats(0, 1),
-        st.none() | st.floats(0, 1),
+        st.none() | st.floats(-1, 1),
+        st.none() | st.floats(0, 50),
         priority=st.sampled_from(Priority),
         tier=st.sampled_from(Tier),
         access_count=st.integers(0, 1000),
         accessed_at=st.none() | st.integers(0, 2 * _NOW),
+        coverage=st.floats(0, 1.25),
+        author=st.booleans(),
+        nearness=st.floats(0, 1),
     ),
     unique_by=lambda each: each.no,
     max_size=30,
 )
 
 
-@given(evidence=_EVIDENCE, fusion=st.sampled_from(["weighted", "rrf"]), random=st.randoms(use_true_random=False))
+@given(evidence=_EVIDENCE, fusion=st.sampled_from(_FUSIONS), random=st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_order_of_the_candidates(
     evidence: list[Evidence], fusion: str, random: Any
 ) -> None:
@@ -129,21 +207,21 @@ def test_the_order_does_not_depend_on_the_order_of_the_candidates(
     weights = replace(_WEIGHTS, fusion=fusion)
     shuffled = list(evidence)
     random.shuffle(shuffled)
-    ranked = rank(evidence, weights, _NOW, 0.0)
+    answer = ranked(evidence, weights)
 
-    assert rank(shuffled, weights, _NOW, 0.0) == ranked
-    assert all(-1e-9 <= each.why.relevance <= 1 + 1e-9 for each in ranked)
-    assert len(ranked) == len(evidence)
+    assert ranked(shuffled, weights) == answer
+    assert all(-1e-9 <= each.why.relevance <= 1 + 1e-9 for each in answer)
+    assert len(answer) == len(evidence)
 
 
-@given(evidence=_EVIDENCE, fusion=st.sampled_from(["weighted", "rrf"]), low=st.floats(0, 1), high=st.floats(0, 1))
+@given(evidence=_EVIDENCE, fusion=st.sampled_from(_FUSIONS), low=st.floats(0, 1), high=st.floats(0, 1))
 def test_a_higher_threshold_keeps_fewer_in_the_same_order(
     evidence: list[Evidence], fusion: str, low: float, high: float
 ) -> None:
     """A threshold removes and never reorders."""
     low, high = sorted((low, high))
     weights = replace(_WEIGHTS, fusion=fusion)
-    wide, narrow = rank(evidence, weights, _NOW, low), rank(evidence, weights, _NOW, high)
+    wide, narrow = ranked(evidence, weights, low), ranked(evidence, weights, high)
 
     kept = {each.no for each in narrow}
     assert narrow == [each for each in wide if each.no in kept]

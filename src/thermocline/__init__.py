@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from thermocline.aio import AsyncThermocline
+    from thermocline.context import Context, Receipt
     from thermocline.errors import ThermoclineError
     from thermocline.facade import Thermocline
     from thermocline.model import (
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AsyncThermocline": "aio",
+    "Context": "context",
     "Event": "model",
     "Hit": "model",
     "Memory": "model",
@@ -49,6 +51,7 @@ _HOMES = {
     "Priority": "model",
     "Problem": "model",
     "Recall": "model",
+    "Receipt": "context",
     "Retention": "model",
     "Scope": "model",
     "Settings": "settings",
@@ -64,6 +67,7 @@ _HOMES = {
 
 __all__ = [
     "AsyncThermocline",
+    "Context",
     "Event",
     "Hit",
     "Memory",
@@ -72,6 +76,7 @@ __all__ = [
     "Priority",
     "Problem",
     "Recall",
+    "Receipt",
     "Retention",
     "Scope",
     "Settings",

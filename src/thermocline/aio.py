@@ -13,7 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from thermocline.errors import StoreClosed
 from thermocline.facade import Thermocline
+from thermocline.services.scheduler import Scheduler
 
 __all__ = ["AsyncThermocline", "Opening"]
 
@@ -38,10 +40,15 @@ class AsyncThermocline:
 
     def __init__(self, sync: Thermocline, executor: ThreadPoolExecutor | None = None) -> None:
         self.sync = sync
+        self._owner = executor is None
         self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="thermocline")
 
     async def _run(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+        try:
+            future = asyncio.get_running_loop().run_in_executor(self._executor, call)
+        except RuntimeError as exc:
+            raise StoreClosed("the memory is closed: open it again") from exc
+        return await future
 
     remember = _off_thread(Thermocline.remember)
     remember_many = _off_thread(Thermocline.remember_many)
@@ -72,14 +79,31 @@ class AsyncThermocline:
     check = _off_thread(Thermocline.check)
     checkpoint = _off_thread(Thermocline.checkpoint)
 
-    @functools.wraps(Thermocline.scoped)
-    def scoped(self, **fields: str | None) -> AsyncThermocline:
+    def scoped(
+        self,
+        *,
+        tenant: str | None = None,
+        project: str | None = None,
+        environment: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+    ) -> AsyncThermocline:
         """Return the same store seen from a narrower scope; closing it closes nothing."""
-        return AsyncThermocline(self.sync.scoped(**fields), self._executor)
+        view = self.sync.scoped(
+            tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
+        )
+        return AsyncThermocline(view, self._executor)
+
+    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+        """Return maintenance that runs in the background, on a thread of its own."""
+        return self.sync.maintenance(every_minutes)
 
     async def close(self) -> None:
-        """Close the store and the threads."""
-        await self._run(self.sync.close)
+        """Close the store and the threads; calling it twice is harmless."""
+        if not self._owner:
+            return
+        await asyncio.to_thread(self.sync.close)
         self._executor.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
@@ -99,13 +123,7 @@ class Opening:
         self._opened: AsyncThermocline | None = None
 
     async def _open(self) -> AsyncThermocline:
-        executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thermocline")
-        try:
-            sync = await asyncio.get_running_loop().run_in_executor(executor, self._opener)
-        except BaseException:
-            executor.shutdown(wait=False)
-            raise
-        self._opened = AsyncThermocline(sync, executor)
+        self._opened = AsyncThermocline(await asyncio.to_thread(self._opener))
         return self._opened
 
     def __await__(self) -> Any:  # noqa: ANN401

@@ -6,8 +6,8 @@ larger budget would add, comes out. The rules are few enough to predict:
 1. Pinned memories take the budget first. If they exceed it, the oldest are shortened first, then
    left out, and nothing else enters.
 2. The hot memories and the recalled ones share what is left. A part of it, `reserve` tokens but at
-   most half, is kept for what was recalled as long as that needs it; neither leaves space unused
-   that the other could take.
+   most half, is kept for what was recalled. What one group does not need because all of it is in
+   goes to the other.
 3. In each group memories enter in their order, each as long as it is. The first that does not fit
    whole is shortened, or left out, and ends its group. So a larger budget never takes a memory away,
    and the smallest budget at which a memory enters is a sum.
@@ -42,7 +42,7 @@ class Limits:
     """What a context may cost, and its parts."""
 
     budget: int
-    #: The hot block: tokens and memories.
+    #: The hot block: tokens, its frame included, and memories.
     hot_tokens: int
     hot_memories: int
     #: Kept for what was recalled, if that needs it.
@@ -51,8 +51,8 @@ class Limits:
     recalled_tokens: int | None = None
     #: The most that one memory may cost, pinned ones excepted.
     entry_tokens: int = 500
-    #: When the pinned memories alone exceed the budget: shorten or error.
-    pinned_over_budget: str = "shorten"
+    #: When the pinned memories alone exceed the budget: cut the oldest, or error.
+    on_pinned_overflow: str = "cut"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +70,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class _Shown:
     """One form of a memory, as lines, and what they cost."""
 
     form: str
@@ -87,6 +87,8 @@ class Packed:
     included: tuple[Entry, ...]
     left_out: tuple[Entry, ...]
     shares: dict[str, int]
+    #: Whether pinned memories were shortened or left out for want of space.
+    pinned_cut: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -119,9 +121,9 @@ class _Press:
     def cost(self, lines: str) -> int:
         return self.count(self.form.counted(lines))
 
-    def shown(self, offer: Offer, text: str, form: str) -> Shown:
+    def shown(self, offer: Offer, text: str, form: str) -> _Shown:
         lines = self.form.entry(offer.memory, text, form, offer.score)
-        return Shown(form, lines, self.cost(lines))
+        return _Shown(form, lines, self.cost(lines))
 
 
 class _Slot:
@@ -133,27 +135,28 @@ class _Slot:
         #: What the frame of its section costs, if it is the first to enter there.
         self.heading = 0
         #: The form it takes when there is space.
-        self.top: Shown | None = None
+        self.top: _Shown | None = None
 
     @cached_property
-    def full(self) -> Shown:
+    def full(self) -> _Shown:
         form = TITLE if self._press.form.titles_only else FULL
         return self._press.shown(self.offer, self.offer.memory.content, form)
 
     @cached_property
-    def title(self) -> Shown:
+    def title(self) -> _Shown:
         if self._press.form.titles_only:
             return self.full
         return self._press.shown(self.offer, title(self.offer.memory.content), TITLE)
 
-    def within(self, room: int) -> Shown | None:
+    def within(self, room: int) -> _Shown | None:
         """Return the longest form that costs at most so much, its section's frame included."""
         room -= self.heading
         if not self._surely_longer(room) and self.full.cost <= room:
             return self.full
         if self.title.cost > room:
             return None
-        return self._sentences(room) or self.title
+        sentences = self._sentences(room)
+        return sentences if sentences is not None and sentences.cost > self.title.cost else self.title
 
     @property
     def smallest(self) -> int:
@@ -174,8 +177,8 @@ class _Slot:
             return False
         return len(self.offer.memory.content) > _CHARS_PER_TOKEN * (max(room, 0) + 1)
 
-    def _sentences(self, room: int) -> Shown | None:
-        """Return as many whole sentences as fit, if that is more than the title."""
+    def _sentences(self, room: int) -> _Shown | None:
+        """Return as many whole sentences as fit."""
         content = self.offer.memory.content[: _CHARS_PER_TOKEN * (room + 1)]
         ends = sentence_ends(content)
         low, high, best = 0, len(ends), None
@@ -209,9 +212,9 @@ class _Group:
                 yield slot, before + slot.smallest
             before += slot.cost
 
-    def filled(self, room: int) -> list[tuple[_Slot, Shown]]:
+    def filled(self, room: int) -> list[tuple[_Slot, _Shown]]:
         """Return what enters into so much space, and in which form."""
-        placed: list[tuple[_Slot, Shown]] = []
+        placed: list[tuple[_Slot, _Shown]] = []
         for slot in self.slots:
             shown = slot.top if slot.cost <= room else slot.within(room)
             if shown is None:
@@ -258,7 +261,7 @@ class _Table:
         group = self._capped(
             slots[: max(0, most)],
             before,
-            self.limits.hot_tokens - before.total,
+            self.limits.hot_tokens - self.press.wrapper - before.total,
             ("hot_max_tokens", f"the hot block is full at {self.limits.hot_tokens} tokens"),
         )
         full = f"the hot block is full at {self.limits.hot_memories} memories"
@@ -289,7 +292,7 @@ class _Table:
             room = None if room is None else room - slot.cost
         return group
 
-    def placed(self) -> tuple[list[tuple[_Slot, Shown]], list[str]]:
+    def placed(self) -> tuple[list[tuple[_Slot, _Shown]], list[str]]:
         """Return what enters, most important first, and what the receipt should say of it."""
         room = self.limits.budget - self.press.wrapper
         if self.pinned_total > room:
@@ -302,28 +305,27 @@ class _Table:
         low = self.low.filled(space) if space >= 0 else []
         return [*pinned, *hot, *recalled, *low], []
 
-    def _only_pinned(self, room: int) -> tuple[list[tuple[_Slot, Shown]], list[str]]:
+    def _only_pinned(self, room: int) -> tuple[list[tuple[_Slot, _Shown]], list[str]]:
         """Return the pinned memories in the forms that fit, the oldest shortened first."""
         if self.limits.budget == 0 or not self.pinned:
             return [], []
-        if self.limits.pinned_over_budget == "error":
+        if self.limits.on_pinned_overflow == "error":
             raise BudgetTooSmall(
                 f"the pinned memories need {self.base} tokens and the budget is {self.limits.budget}: "
-                "unpin some, raise the budget, or set pinned_over_budget = 'shorten'"
+                "unpin some, raise the budget, or set on_pinned_overflow = 'cut'"
             )
         room -= self.pinned_heading
         kept = list(self.pinned)
         while kept and sum(slot.smallest for slot in kept) > room:
             kept.pop(0)
-        note = f"the pinned memories need {self.base} tokens: " + (
-            "the oldest were shortened" if len(kept) == len(self.pinned) else "the oldest were left out"
-        )
-        return list(_shortened(kept, room)), [note]
+        cut = "shortened" if len(kept) == len(self.pinned) else "left out"
+        note = f"the pinned memories need {self.base} tokens: the oldest were {cut}"
+        return list(_shortened(kept, room)), [note] if kept else []
 
     def waiting(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int | None, str, str]]:
         """Yield what is not inside, the smallest budget at which it enters, and the rule that keeps it out."""
         yield from self._waiting_pinned(inside)
-        keeps = f"the budget of {self.limits.budget} tokens is spent on what is more important"
+        keeps = f"{self.limits.budget} tokens are spent on what is more important"
         hot, recalled, reserve = self.hot.total, self.recalled.total, self.limits.reserve
         for slot, need in self.hot.needs(inside):
             yield slot, self.base + _least_for_hot(need, recalled, reserve), "budget", keeps
@@ -342,7 +344,7 @@ class _Table:
         for slot in reversed(self.pinned):
             need += slot.smallest
             if slot.offer.memory.id not in inside:
-                yield slot, need, "pinned_over_budget", "the pinned memories alone exceed the budget"
+                yield slot, need, "on_pinned_overflow", "the pinned memories alone exceed the budget"
 
 
 _TOO_SMALL = ("context_entry_tokens", "even its title costs more than one memory may")
@@ -378,7 +380,7 @@ def _least_for_recalled(need: int, hot: int, reserve: int) -> int:
     return min(least, 2 * need) if need <= reserve else least
 
 
-def _shortened(slots: Sequence[_Slot], room: int) -> Iterator[tuple[_Slot, Shown]]:
+def _shortened(slots: Sequence[_Slot], room: int) -> Iterator[tuple[_Slot, _Shown]]:
     """Yield pinned slots, oldest first, in forms that fit together; the oldest give way first."""
     newer = sum(slot.full.cost for slot in slots)
     for slot in slots:
@@ -390,7 +392,7 @@ def _shortened(slots: Sequence[_Slot], room: int) -> Iterator[tuple[_Slot, Shown
 
 
 def _finished(
-    placed: list[tuple[_Slot, Shown]], table: _Table, press: _Press, limits: Limits, notes: list[str]
+    placed: list[tuple[_Slot, _Shown]], table: _Table, press: _Press, limits: Limits, notes: list[str]
 ) -> Packed:
     """Count the final text, let the least important leave as long as it is too long, and write the entries."""
     dropped: dict[str, int] = {}
@@ -412,11 +414,12 @@ def _finished(
         included=tuple(_included(slot, shown) for slot, shown in included),
         left_out=tuple(left_out),
         shares=_shares(placed, press),
+        pinned_cut=table.pinned_total > limits.budget - press.wrapper and bool(table.pinned),
         notes=(*notes, *_empty_note(placed, press, limits)),
     )
 
 
-def _written(placed: Sequence[tuple[_Slot, Shown]], press: _Press) -> tuple[str, int, int]:
+def _written(placed: Sequence[tuple[_Slot, _Shown]], press: _Press) -> tuple[str, int, int]:
     """Return the whole text, what it costs, and what it costs in the form, wrapped or bare, that costs more."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for slot, shown in sorted(placed, key=lambda each: _position(each[0].offer)):
@@ -431,7 +434,7 @@ def _position(offer: Offer) -> tuple[int, tuple[int, ...]]:
     return SECTIONS.index(offer.section), offer.place
 
 
-def _shares(placed: Sequence[tuple[_Slot, Shown]], press: _Press) -> dict[str, int]:
+def _shares(placed: Sequence[tuple[_Slot, _Shown]], press: _Press) -> dict[str, int]:
     if not placed:
         return {"frame": 0}
     shares = {"frame": press.wrapper}
@@ -442,7 +445,7 @@ def _shares(placed: Sequence[tuple[_Slot, Shown]], press: _Press) -> dict[str, i
     return shares
 
 
-def _empty_note(placed: Sequence[tuple[_Slot, Shown]], press: _Press, limits: Limits) -> list[str]:
+def _empty_note(placed: Sequence[tuple[_Slot, _Shown]], press: _Press, limits: Limits) -> list[str]:
     if placed:
         return []
     if limits.budget == 0:
@@ -452,7 +455,7 @@ def _empty_note(placed: Sequence[tuple[_Slot, Shown]], press: _Press, limits: Li
     return []
 
 
-def _included(slot: _Slot, shown: Shown) -> Entry:
+def _included(slot: _Slot, shown: _Shown) -> Entry:
     offer = slot.offer
     how = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}[shown.form]
     return Entry(

@@ -15,7 +15,7 @@ from thermocline.text.cutting import title
 
 __all__ = ["Context", "Entry", "Receipt"]
 
-_PLACES = 6
+_PLACES = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +88,8 @@ class Receipt:
     settings: str
     included: tuple[Entry, ...] = ()
     left_out: tuple[Entry, ...] = ()
+    #: Whether pinned memories were shortened or left out for want of space.
+    pinned_cut: bool = False
     #: What a reader should know: pinned memories that were shortened, a budget too small for anything.
     notes: tuple[str, ...] = ()
     #: What did not work, in plain words.
@@ -106,6 +108,7 @@ class Receipt:
             "format": self.format,
             "tiers": [str(tier) for tier in self.tiers],
             "settings": self.settings,
+            "pinned_cut": self.pinned_cut,
             "notes": list(self.notes),
             "degraded": list(self.degraded),
             "included": [entry.as_dict() for entry in self.included],
@@ -145,6 +148,16 @@ class Context:
     #: What was considered and is not in it, most important first.
     left_out: tuple[Entry, ...]
     receipt: Receipt
+
+    @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tiers that were searched for the query; empty when there was none."""
+        return self.receipt.tiers
+
+    @property
+    def pinned_cut(self) -> bool:
+        """Whether pinned memories were shortened or left out for want of space."""
+        return self.receipt.pinned_cut
 
     @property
     def degraded(self) -> tuple[str, ...]:

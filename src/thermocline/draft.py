@@ -15,9 +15,20 @@ from thermocline.ids import new_id
 from thermocline.model import Memory, Priority, Scope, Tier
 from thermocline.settings import Settings
 from thermocline.text.clean import digest, require_text
+from thermocline.text.marker import without_blocks
 from thermocline.text.tokens import count_tokens
 
-__all__ = ["Draft", "checked_kind", "checked_metadata", "checked_tags", "draft_of", "expiry", "first_tier", "memory_of"]
+__all__ = [
+    "Draft",
+    "checked_kind",
+    "checked_metadata",
+    "checked_tags",
+    "draft_of",
+    "expiry",
+    "first_tier",
+    "memory_of",
+    "own_words",
+]
 
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MOST_TAGS = 64
@@ -54,7 +65,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
 
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
     """Return the memory that a draft describes, or say what is wrong with it."""
-    content = require_text(draft.content, "content", settings.max_content_chars)
+    content = own_words(require_text(draft.content, "content", settings.max_content_chars))
     lifetime = None if draft.ttl is None else as_duration(draft.ttl)
     tier, rule = first_tier(draft.tier, lifetime, settings)
     return Memory(
@@ -68,7 +79,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         scope=scope,
         metadata=checked_metadata(draft.metadata),
         source=require_text(draft.source, "source", _LONGEST_TAG),
-        tokens=count_tokens(content),
+        tokens=count_tokens(content, settings.tokenizer),
         digest=digest(content),
         created_at=now,
         updated_at=now,
@@ -80,15 +91,24 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
     )
 
 
+def own_words(content: str) -> str:
+    """Return the content without the memories that it only repeats because they were recalled."""
+    rest = without_blocks(content)
+    if not rest.strip():
+        raise InvalidInput("the content is nothing but recalled memories, which are stored already: say something new")
+    return rest
+
+
 def first_tier(asked: Tier | str | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
     """Return where a new memory starts and the rule that says so; an explicit tier always wins."""
     if asked is not None:
         return Tier.of(asked), "explicit"
     if lifetime is None:
         return Tier(settings.default_tier), "default"
-    if lifetime >= timedelta(days=settings.ttl_hot_days):
+    days = lifetime / timedelta(days=1)
+    if days >= settings.ttl_hot_days:
         return Tier.HOT, "ttl"
-    return (Tier.WARM if lifetime >= timedelta(days=settings.ttl_warm_days) else Tier.COLD), "ttl"
+    return (Tier.WARM if days >= settings.ttl_warm_days else Tier.COLD), "ttl"
 
 
 def expiry(now: datetime, lifetime: timedelta) -> datetime:

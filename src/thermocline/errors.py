@@ -5,8 +5,9 @@
     │   └── ContentTooLarge     longer than `max_content_chars`
     ├── NotFound                no such memory, event or session in this scope
     ├── LimitReached            a priority is full (`max_pinned`, `max_critical`)
-    ├── BudgetTooSmall          the pinned memories alone cost more than a context may
+    │   └── BudgetTooSmall      the pinned memories alone cost more than a context may
     ├── StaleWrite              the memory changed since it was read
+    ├── NoteUnavailable         a note's file or folder cannot be read or written
     ├── SettingsError           a setting is unknown or has a value that cannot be used
     ├── StoreError              the database
     │   ├── StoreUnavailable    it cannot be opened or reached
@@ -43,6 +44,7 @@ __all__ = [
     "LimitReached",
     "NotAStore",
     "NotFound",
+    "NoteUnavailable",
     "PluginError",
     "PluginNotFound",
     "PluginUnavailable",
@@ -89,7 +91,7 @@ class LimitReached(ThermoclineError):
     code = "limit_reached"
 
 
-class BudgetTooSmall(ThermoclineError):
+class BudgetTooSmall(LimitReached):
     """The pinned memories alone cost more tokens than the context may."""
 
     code = "budget_too_small"
@@ -99,6 +101,12 @@ class StaleWrite(ThermoclineError):
     """The memory changed since the state this call is based on."""
 
     code = "stale_write"
+
+
+class NoteUnavailable(ThermoclineError):
+    """The file or folder of a note cannot be read or written; it was left as it is."""
+
+    code = "note_unavailable"
 
 
 class SettingsError(ThermoclineError, ValueError):

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from thermocline.clock import Clock, as_duration, reading, system_clock
-from thermocline.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
+from thermocline.context import Context
+from thermocline.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, own_words
 from thermocline.embed import Embedder
-from thermocline.errors import InvalidInput, NotFound
+from thermocline.errors import InvalidInput, NotFound, ThermoclineError
 from thermocline.model import (
     Captured,
     Compaction,
-    Context,
     Event,
     Hit,
     Maintenance,
@@ -33,10 +36,14 @@ from thermocline.model import (
     Status,
     Tier,
 )
+from thermocline.notes import Imported, Notes
+from thermocline.notes.day import local_day
+from thermocline.notes.importing import import_memories
+from thermocline.notes.notes import Workshop
 from thermocline.policy.promotion import promotion
 from thermocline.policy.retention import require_active
 from thermocline.relevant import relevant_lines
-from thermocline.services.assemble import Assembler
+from thermocline.services.assemble import Assembler, Request
 from thermocline.services.changes import Changes
 from thermocline.services.metrics import metrics
 from thermocline.services.recall import Recaller
@@ -44,17 +51,22 @@ from thermocline.services.remember import Remember
 from thermocline.services.scheduler import Scheduler
 from thermocline.services.search import Question, Search
 from thermocline.services.tiering import Tiering
+from thermocline.services.turns import Turns
 from thermocline.services.vectors import Progress, Vectorizer
 from thermocline.services.working import WorkingMemory
 from thermocline.session import Session
 from thermocline.settings import Settings
 from thermocline.storage.store import Cause, Filter, Find, RecallEntry, Record, Store
 from thermocline.text.clean import require_text
+from thermocline.text.marker import without_blocks
 
 __all__ = ["Thermocline"]
 
+_log = logging.getLogger(__name__)
+
 _LONGEST_QUERY = 100_000
 _LARGEST_PAGE = 1000
+_LONGEST_CURSOR = 18
 
 
 class Thermocline:
@@ -78,7 +90,8 @@ class Thermocline:
         self._remember = Remember(store, self._vectorizer, self.settings)
         self._changes = Changes(store, self._vectorizer, self.settings)
         self._recaller = Recaller(store, self._search, self.settings)
-        self._assembler = Assembler(store, self._recaller, self.settings)
+        self._assembler = Assembler(store, self._search, self.settings)
+        self._turns = Turns(store, self._assembler)
         self._tiering = Tiering(store, self._changes, self._vectorizer, self.settings)
         self._working = WorkingMemory(store, self._remember, self._vectorizer, self.settings)
         self._owner = True
@@ -167,10 +180,13 @@ class Thermocline:
         source: str = "capture",
     ) -> Captured:
         """Store something that nobody asked to remember, unless it says nothing or nothing new."""
-        if isinstance(content, str) and len(content.strip()) < self.settings.capture_min_chars:
+        words = without_blocks(content) if isinstance(content, str) else content
+        if isinstance(content, str) and words != content and not words.strip():
+            return Captured(status="skipped", why="nothing but recalled memories")
+        if isinstance(words, str) and len(words.strip()) < self.settings.capture_min_chars:
             return Captured(status="skipped", why=f"shorter than {self.settings.capture_min_chars} characters")
         before = self._store.seq()
-        memory = self.remember(content, kind=kind, tags=tags, metadata=metadata, source=source)
+        memory = self.remember(words, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
         return Captured(status="stored" if new else "duplicate", memory=memory)
 
@@ -211,18 +227,50 @@ class Thermocline:
 
         return self._recaller.recall(question, limit, promote=promoted if promote else None, track=track)
 
-    def context(self, query: str | None = None, budget: int = 2000, *, include_cold: bool | None = None) -> Context:
-        """Return what an agent should read before it works, in at most `budget` tokens.
+    def context(
+        self,
+        query: str | None = None,
+        budget: int = 2000,
+        format: str = "markdown",  # noqa: A002 - the word everyone uses for it
+        include_cold: bool | None = None,
+        track: bool = True,
+    ) -> Context:
+        """Return what an agent should read before it works, in at most `budget` tokens, with a receipt.
 
-        Pinned memories come first, then the hot block, then what the query finds in warm (and in
-        cold, if `include_cold` or the setting says so); no memory comes twice.
+        Pinned memories come first, then the hot block, then what the query finds in warm; no memory
+        comes twice. Without a query, which is the start of a session, nothing is searched.
+
+        Args:
+            query: What the agent is about to work on, in words.
+            budget: The most tokens that the text may cost; 0 turns the context off.
+            format: markdown, xml, messages (JSON), or index (id, tier, score and title only).
+            include_cold: Whether to search cold as well; None takes the setting.
+            track: Count this as a use of what is in the text; False leaves no trace.
         """
-        tiers = (Tier.WARM, Tier.COLD) if self._looks_into_cold(include_cold) else (Tier.WARM,)
-        question = None if query is None or not query.strip() else self.question(query, tiers)
-        return self._assembler.context(self._store.spaces(self.scope), question, budget, self.now())
+        return self._assembler.context(self.request(query, budget, format, include_cold=include_cold, track=track))
 
-    def _looks_into_cold(self, asked: bool | None) -> bool:
-        return self.settings.auto_recall_include_cold if asked is None else asked
+    def request(
+        self,
+        query: str | None,
+        budget: int,
+        format: str = "markdown",  # noqa: A002 - the word everyone uses for it
+        *,
+        include_cold: bool | None = None,
+        track: bool = True,
+    ) -> Request:
+        """Return the wish for a context as the services take it."""
+        cold = self.settings.auto_recall_include_cold if include_cold is None else include_cold
+        tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
+        blank = query is None or (isinstance(query, str) and not query.strip())
+        question = None if blank else self.question(str(query), tiers, min_score=self.settings.context_min_score)
+        return Request(
+            spaces=self._store.spaces(self.scope),
+            now=self.now(),
+            question=question,
+            budget=budget,
+            format=format,
+            track=track,
+        )
 
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return what an agent should know for a query, as lines of text, pinned memories first."""
@@ -278,7 +326,7 @@ class Thermocline:
         """Return what is stored and how it can be searched."""
         spaces = self._store.spaces(self.scope)
         counts = self._store.counts(spaces)
-        _, reason = self._vectorizer.for_query("status")
+        reason = self._vectorizer.obstacle()
         waiting = self._store.pending(spaces) if self._vectorizer.enabled else 0
         notes = [reason, f"{waiting} memories wait for their vectors: run reembed" if waiting else None]
         return Status(
@@ -324,7 +372,7 @@ class Thermocline:
         cause = self._cause("update", now, why)
         if content is None:
             return self._changes.change(self.scope, memory_id, alter, cause)
-        require_text(content, "content", self.settings.max_content_chars)
+        content = own_words(require_text(content, "content", self.settings.max_content_chars))
         self._visible(memory_id)
         return self._changes.rewrite(self.scope, memory_id, alter, content, cause)
 
@@ -407,7 +455,61 @@ class Thermocline:
 
     def session(self, session_id: str) -> Session:
         """Return the working memory of one session, beginning or continuing it."""
-        return Session(self.scoped(session=session_id), self._working, self._recaller)
+        view = self.scoped(session=session_id)
+        if self.settings.sync_on_session_start:
+            view._sync_notes_at_start()
+        return Session(view, self._working, self._recaller, self._turns)
+
+    # Markdown notes
+
+    def notes(self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None) -> Notes:
+        """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable.
+
+        Args:
+            root: The folder.
+            extra_paths: More files and folders inside it that are notes.
+            name: What its index is known by; None takes the folder's path.
+        """
+        return Notes(self._workshop(self.scope), root, extra_paths, name)
+
+    def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
+        """Remember what another program keeps: openclaw, claude-code, codex or mcp-memory."""
+        day = local_day(self.now(), self.settings)
+
+        def remember(drafts: Sequence[Mapping[str, Any]]) -> int:
+            before = self._store.seq()
+            stored = self.remember_many(drafts)
+            return len({memory.id for memory in stored if memory.version > before and not memory.access_count})
+
+        return import_memories(kind, path, day, self.settings, remember)
+
+    def _workshop(self, scope: Scope) -> Workshop:
+        return Workshop(
+            store=self._store,
+            vectorizer=self._vectorizer,
+            search=self._search,
+            settings=self.settings,
+            scope=scope,
+            now=self.now,
+            actor=self.actor,
+            get=self.get,
+            remember=lambda content: self.remember(content, source="note"),
+            update=lambda memory_id, content: self.update(memory_id, content=content, why="settled with its note"),
+        )
+
+    def _sync_notes_at_start(self) -> None:
+        """Bring the known folders of notes up to date when a session begins; trouble is logged, not raised."""
+        space = self._store.shelf(self.scope, "")
+        if space is not None and self._store.session_state(space) is not None:
+            return
+        for known in self._store.roots(self._store.spaces(self.scope)):
+            if not Path(known.path).is_dir():
+                continue
+            name = known.shelf.removeprefix("notes:")
+            try:
+                Notes(self._workshop(known.scope), known.path, known.extra, name).sync()
+            except ThermoclineError as exc:
+                _log.warning("the notes of %s could not be synced: %s", known.path, exc)
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the tier rules once over everything that is visible from here."""
@@ -493,10 +595,9 @@ class Thermocline:
         spaces: tuple[int, ...] | None = None,
     ) -> Question:
         """Return a query as the services take it, or say what is wrong with it."""
-        wanted = [tiers] if isinstance(tiers, str) else tiers
-        looked_at = tuple(dict.fromkeys(Tier.of(tier) for tier in wanted))
+        looked_at = tuple(dict.fromkeys(Tier.of(tier) for tier in _listed(tiers, "tiers")))
         floor = self.settings.min_score if min_score is None else min_score
-        if not 0 <= floor <= 1:
+        if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         return Question(
             text=require_text(query, "the query", _LONGEST_QUERY),
@@ -504,13 +605,22 @@ class Thermocline:
             tiers=looked_at,
             where=Filter(
                 now=self.now(),
-                kinds=None if kinds is None else tuple(kinds),
+                kinds=None if kinds is None else tuple(str(kind) for kind in _listed(kinds, "kinds")),
                 tags=None if tags is None else checked_tags(tags),
             ),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in looked_at and len(looked_at) > 1,
         )
+
+
+def _listed(values: object, name: str) -> Sequence[object]:
+    """Return several values where one, or several, were given."""
+    if isinstance(values, str):
+        return [values]
+    if not isinstance(values, Sequence | AbstractSet):
+        raise InvalidInput(f"{name} must be a list of words, not {values!r}")
+    return list(values)
 
 
 def require_limit(limit: int, most: int) -> None:
@@ -521,6 +631,6 @@ def require_limit(limit: int, most: int) -> None:
 
 def _place(cursor: str) -> int:
     number = str(cursor).removeprefix("before-")
-    if not number.isascii() or not number.isdigit():
+    if not number.isascii() or not number.isdigit() or len(number) > _LONGEST_CURSOR:
         raise InvalidInput(f"{cursor!r} is not a cursor: pass the one that the last page came with")
-    return min(int(number), 1 << 62)
+    return int(number)

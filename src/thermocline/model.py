@@ -16,10 +16,8 @@ from thermocline.errors import InvalidInput
 __all__ = [
     "Captured",
     "Compaction",
-    "Context",
     "Event",
     "Hit",
-    "LeftOut",
     "Maintenance",
     "Memory",
     "Metrics",
@@ -57,7 +55,7 @@ class _Axis(StrEnum):
     @property
     def rank(self) -> int:
         """The position on the axis, from 0."""
-        return list(type(self)).index(self)
+        return _RANKS[self]
 
 
 class Tier(_Axis):
@@ -92,6 +90,9 @@ class Retention(_Axis):
     ARCHIVED = "archived"
     DELETED = "deleted"
     PURGED = "purged"
+
+
+_RANKS: dict[_Axis, int] = {word: rank for axis in (Tier, Priority, Retention) for rank, word in enumerate(axis)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -215,6 +216,10 @@ class Why:
     vector: float | None = None
     #: Strength of the keyword match, 0 to 1; None when this leg did not find it.
     text: float | None = None
+    #: Whether the question names who said it.
+    author: bool = False
+    #: How near it is to a time the question names, 0 to 1.
+    time: float = 0.0
     #: The fused score before decay, use and boosts, 0 to 1.
     relevance: float = 0.0
     #: What recency and use added.
@@ -228,6 +233,8 @@ class Why:
         legs = [
             f"{name} {value:.2f}" for name, value in (("vector", self.vector), ("text", self.text)) if value is not None
         ]
+        legs += ["author"] if self.author else []
+        legs += [f"time {self.time:.2f}"] if self.time else []
         parts = [f"relevance {self.relevance:.2f} ({' + '.join(legs) or 'not searched'})"]
         parts += [
             f"{name} {value:+.2f}"
@@ -277,32 +284,6 @@ class Recall:
     def pinned(self) -> tuple[Hit, ...]:
         """The hits that are there because they are pinned."""
         return tuple(hit for hit in self.hits if hit.memory.priority is Priority.PINNED)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LeftOut:
-    """A memory that did not come into a context, and why."""
-
-    memory: Memory
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Context:
-    """What an agent gets to read before it works: a text within a budget, and how it came about."""
-
-    text: str = ""
-    #: Tokens of the text, counted on the text itself.
-    tokens: int = 0
-    budget: int = 0
-    #: What is in the text, in its order: pinned memories, the hot block, what the query found.
-    included: tuple[Memory, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    #: The tiers that were searched for the query; empty when there was none.
-    tiers: tuple[Tier, ...] = ()
-    #: Whether pinned memories had to be cut, the oldest first.
-    pinned_cut: bool = False
-    degraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,6 +13,7 @@ from thermocline import settings as settings_module
 from thermocline.aio import Opening
 from thermocline.clock import Clock
 from thermocline.embed import Embedder
+from thermocline.errors import InvalidInput, StoreUnavailable
 from thermocline.facade import Thermocline
 from thermocline.model import Scope
 from thermocline.settings import Settings
@@ -39,6 +40,8 @@ def open(  # noqa: A001 - `thermocline.open` is the door's name
         settings: Settings by name, which win over the environment and the files.
         clock: A function that returns the time; None takes the system's.
     """
+    if scope is not None and not isinstance(scope, Scope):
+        raise InvalidInput(f"scope must be a Scope, such as Scope(agent='planner'), not {scope!r}")
     known = settings_module.load(settings)
     found = embed.resolve(
         embedder if embedder is not None else known.embedder,
@@ -69,8 +72,15 @@ def restore(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> Path:
 
 def _located(url: str | os.PathLike[str] | None, settings: Settings) -> str:
     if url is not None:
-        return os.fspath(url)
+        path = os.fspath(url) if isinstance(url, str | os.PathLike) else url
+        if not isinstance(path, str):
+            raise InvalidInput(f"a store is named by a path or a URL, not by {url!r}")
+        return path
     default = settings_module.default_store(settings)
     if "://" not in default:
-        Path(default).expanduser().parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(default).expanduser().parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise StoreUnavailable(f"cannot create the folder {folder}: {exc.strerror or exc}") from exc
     return default

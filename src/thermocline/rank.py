@@ -1,24 +1,46 @@
 """From what two searches found to one order, with the reason for every place in it.
 
-Pure functions of numbers: no store, no clock, no embedder.
+Pure functions of numbers and words: no store, no clock, no embedder.
+
+How the default fusion weighs evidence, in units of the embedder's own spread (the distance between
+a usual and a rare similarity of unrelated texts):
+
+    closeness   the cosine of question and memory
+    coverage    which of the question's words the memory has, the rare ones counting most;
+                a short turn of a conversation also profits from the turns before it
+    author      the question names who said it, or speaks of "I" and the user said it
+    time        the question names a time, and the memory is from about then
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from thermocline.model import Priority, Tier, Why
 from thermocline.settings import Settings
 
-__all__ = ["Evidence", "Ranked", "Weights", "rank", "text_scores"]
+__all__ = ["Evidence", "Ranked", "Scale", "Weights", "Worded", "coverage", "rank"]
 
 _RRF_K = 60
 _MICROS_PER_DAY = 86_400_000_000
 #: Uses after which more of them add nothing.
 _MANY_USES = 20
+
+#: What full coverage, a named author and a named time are worth, in units of the embedder's spread.
+_COVERAGE = 1.43
+_AUTHOR = 0.43
+_TIME = 0.43
+#: How much the words of the turn before count, and of the one before that.
+_BEFORE = (0.7, 0.5)
+#: Texts up to this many words are short: their length does not matter, and what came before does.
+_SHORT = 50
+#: How strongly the length of a long text damps its coverage.
+_DAMPING = 0.25
+#: A word that no memory has counts this much towards what could have been covered.
+_ABSENT = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,16 +71,39 @@ class Weights:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What the cosines of an embedder mean."""
+
+    #: From a cosine, with other evidence added to it, to relevance in [0, 1].
+    relevance: Callable[[float], float]
+    #: The distance between a usual and a rare cosine of unrelated texts.
+    spread: float
+
+
+class Worded(NamedTuple):
+    """What a memory says, as words, and what was said just before it in its conversation."""
+
+    words: Mapping[str, int]
+    length: int
+    before: Sequence[tuple[frozenset[str], int]] = ()
+
+
 class Evidence(NamedTuple):
-    """What is known of one candidate; a leg that did not find it says None."""
+    """What is known of one candidate."""
 
     no: int
-    vector: float | None
+    #: The cosine of question and memory; None when there are no vectors to compare.
+    cosine: float | None
+    #: BM25 of its words; None when they do not match.
     text: float | None
     priority: Priority
     tier: Tier
-    access_count: int
-    accessed_at: int | None
+    access_count: int = 0
+    accessed_at: int | None = None
+    coverage: float = 0.0
+    author: bool = False
+    nearness: float = 0.0
 
 
 class Ranked(NamedTuple):
@@ -69,31 +114,67 @@ class Ranked(NamedTuple):
     why: Why
 
 
-def text_scores(strengths: Mapping[int, float]) -> dict[int, float]:
-    """Map BM25 strengths to (0, 1], relative to the best match of the query."""
-    best = max(strengths.values(), default=0.0)
-    return {no: strength / best if best > 0 else 0.0 for no, strength in strengths.items()}
+def coverage(
+    candidates: Mapping[int, Worded], weighed: Mapping[str, float], total: int, frequencies: Mapping[str, int]
+) -> dict[int, float]:
+    """Return for each candidate the share of the question's words that it has, rare words counting most.
+
+    Args:
+        candidates: What each memory says.
+        weighed: The question's words and how much each of them says.
+        total: How many memories there are.
+        frequencies: How many of them have each word.
+    """
+    worth = {
+        word: weight * math.log(1 + (total - frequencies[word] + 0.5) / (frequencies[word] + 0.5))
+        for word, weight in weighed.items()
+    }
+    possible = sum(value * (1.0 if frequencies[word] else _ABSENT) for word, value in worth.items())
+    if possible <= 0 or not candidates:
+        return dict.fromkeys(candidates, 0.0)
+    usual = sum(max(each.length, _SHORT) for each in candidates.values()) / len(candidates)
+    return {no: _covered(each, worth, usual) / possible for no, each in candidates.items()}
 
 
-def rank(candidates: Sequence[Evidence], weights: Weights, now: int, min_score: float) -> list[Ranked]:
+def _covered(each: Worded, worth: Mapping[str, float], usual: float) -> float:
+    damping = (1 + _DAMPING) / (1 + _DAMPING * max(each.length, _SHORT) / usual)
+    short = min(1.0, _SHORT / max(each.length, 1))
+    total = 0.0
+    for word, value in worth.items():
+        own = damping if word in each.words else 0.0
+        lent = max(
+            (
+                share * short * min(1.0, _SHORT / max(length, 1))
+                for share, (words, length) in zip(_BEFORE, each.before, strict=False)
+                if word in words
+            ),
+            default=0.0,
+        )
+        total += value * max(own, lent)
+    return total
+
+
+def rank(candidates: Sequence[Evidence], weights: Weights, scale: Scale, now: int, min_score: float) -> list[Ranked]:
     """Order the candidates, best first, newest first among equals.
 
     The floor looks at relevance, before use and boosts, so that a boost admits no junk; a keyword
-    match that is strong enough by itself passes it too.
+    match that covers enough of the question passes it too.
     """
-    relevance = _fused(candidates, weights)
+    relevance = _FUSIONS[weights.fusion](candidates, weights, scale)
     ranked = [
-        _scored(each, relevance[each.no], weights, now)
+        _scored(each, relevance[each.no], weights, scale, now)
         for each in candidates
-        if max(relevance[each.no], each.text or 0.0) >= min_score
+        if max(relevance[each.no], min(1.0, each.coverage)) >= min_score
     ]
     return sorted(ranked, key=lambda each: (-each.score, -each.no))
 
 
-def _scored(each: Evidence, relevance: float, weights: Weights, now: int) -> Ranked:
+def _scored(each: Evidence, relevance: float, weights: Weights, scale: Scale, now: int) -> Ranked:
     why = Why(
-        vector=each.vector,
-        text=each.text,
+        vector=None if each.cosine is None else scale.relevance(each.cosine),
+        text=min(1.0, each.coverage) if each.coverage or each.text is not None else None,
+        author=each.author,
+        time=each.nearness,
         relevance=relevance,
         use=_use(each, weights, now),
         boost=weights.boosts[each.priority],
@@ -111,27 +192,49 @@ def _use(each: Evidence, weights: Weights, now: int) -> float:
     return float(weights.use * often * 0.5 ** (days / weights.use_half_life_days))
 
 
-def _fused(candidates: Sequence[Evidence], weights: Weights) -> dict[int, float]:
-    fuse = {"weighted": _weighted, "rrf": _reciprocal}[weights.fusion]
-    return fuse(candidates, weights)
+def _evidence(candidates: Sequence[Evidence], _weights: Weights, scale: Scale) -> dict[int, float]:
+    """Return relevance from everything that is known; without vectors, coverage speaks alone."""
+    found = {}
+    for each in candidates:
+        hints = _AUTHOR * each.author + _TIME * each.nearness
+        if each.cosine is None:
+            found[each.no] = min(1.0, each.coverage / (1 + _ABSENT) * (1 + 0.2 * hints))
+        else:
+            found[each.no] = scale.relevance(each.cosine + scale.spread * (_COVERAGE * each.coverage + hints))
+    return found
 
 
-def _weighted(candidates: Sequence[Evidence], weights: Weights) -> dict[int, float]:
-    """Return the weighted mean of the legs that took part at all."""
-    vector = weights.vector if any(each.vector is not None for each in candidates) else 0.0
-    text = weights.text if any(each.text is not None for each in candidates) or not vector else 0.0
+def _weighted(candidates: Sequence[Evidence], weights: Weights, scale: Scale) -> dict[int, float]:
+    """Return the weighted mean of calibrated closeness and of BM25 relative to the best match."""
+    best = max((each.text or 0.0 for each in candidates), default=0.0)
+    vector = weights.vector if any(each.cosine is not None for each in candidates) else 0.0
+    text = weights.text if best > 0 or not vector else 0.0
     total = vector + text or 1.0
-    return {each.no: (vector * (each.vector or 0.0) + text * (each.text or 0.0)) / total for each in candidates}
+    return {
+        each.no: (
+            vector * (0.0 if each.cosine is None else scale.relevance(each.cosine))
+            + text * ((each.text or 0.0) / best if best > 0 else 0.0)
+        )
+        / total
+        for each in candidates
+    }
 
 
-def _reciprocal(candidates: Sequence[Evidence], weights: Weights) -> dict[int, float]:
+def _reciprocal(candidates: Sequence[Evidence], weights: Weights, _scale: Scale) -> dict[int, float]:
     """Return reciprocal rank fusion, scaled so that first in every leg is 1."""
     scores = dict.fromkeys((each.no for each in candidates), 0.0)
-    legs = [[(each.vector, each.no) for each in candidates], [(each.text, each.no) for each in candidates]]
-    used = [[(value, no) for value, no in leg if value is not None] for leg in legs]
-    shares = [share for share, leg in zip((weights.vector, weights.text), used, strict=True) if leg]
-    total = sum(shares) or 1.0
-    for share, leg in zip(shares, (leg for leg in used if leg), strict=True):
-        for place, (_, no) in enumerate(sorted(leg, reverse=True)):
+    near = sorted(((each.cosine, each.no) for each in candidates if each.cosine is not None), reverse=True)
+    worded = sorted(((each.text, each.no) for each in candidates if each.text is not None), reverse=True)
+    legs = ((weights.vector, near), (weights.text, worded))
+    total = sum(share for share, leg in legs if leg) or 1.0
+    for share, leg in legs:
+        for place, (_, no) in enumerate(leg):
             scores[no] += share / total * (_RRF_K + 1) / (_RRF_K + 1 + place)
     return scores
+
+
+_FUSIONS: Mapping[str, Callable[[Sequence[Evidence], Weights, Scale], dict[int, float]]] = {
+    "evidence": _evidence,
+    "weighted": _weighted,
+    "rrf": _reciprocal,
+}

@@ -78,22 +78,27 @@ def format_of(name: str, role: str = "user") -> Format:
 
 def _clean(text: str) -> str:
     """Return the text with one kind of line break and without what cannot be shown."""
+    if text.isprintable():
+        return text.strip()
     text = _FORBIDDEN.sub("", _BREAKS.sub("\n", text))
     return _BLANKS.sub("\n\n", text).strip()
 
 
 def _labels(memory: Memory) -> str:
     """Return what an agent should know of a memory beside its content: how much it insists."""
-    quiet = (Priority.PINNED, Priority.NORMAL)
-    words = [str(memory.priority)] if memory.priority not in quiet else []
-    return ", ".join(words + (["blocker"] if is_blocker(memory) else []))
+    blocks = "blocker" in memory.tags and is_blocker(memory)
+    if memory.priority is Priority.NORMAL or memory.priority is Priority.PINNED:
+        return "blocker" if blocks else ""
+    return f"{memory.priority}, blocker" if blocks else str(memory.priority)
 
 
 def _markdown_entry(memory: Memory, shown: str, form: str, _score: float | None) -> str:
     labels = _labels(memory)
     mark = "" if form == FULL else f" [shortened: {memory.id}]"
-    lines = defused(_clean(shown)).split("\n")
-    body = "\n".join((lines[0], *(f"  {line}" if line.strip() else "" for line in lines[1:])))
+    body = defused(_clean(shown))
+    if "\n" in body:
+        # Lines that follow belong to the entry: nothing in them can look like another one.
+        body = "\n".join(f"  {line}" if line.strip() else "" for line in body.split("\n"))[2:]
     return f"- {f'({labels}) ' if labels else ''}{body}{mark}\n"
 
 

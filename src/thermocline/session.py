@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from thermocline.context import Context
 from thermocline.draft import Draft
-from thermocline.errors import InvalidInput
+from thermocline.errors import InvalidInput, StoreError
 from thermocline.model import Compaction, Hit, Memory, Move, Recall, SessionStatus, Spill, Tier
+from thermocline.notes.appending import writable
+from thermocline.notes.day import local_day
+from thermocline.notes.flush import Flush, flush_for, is_due
+from thermocline.notes.layout import Layout
+from thermocline.services.assemble import turn_query
 from thermocline.services.recall import Recaller
+from thermocline.services.turns import Turns
 from thermocline.services.working import WorkingMemory
 from thermocline.storage.store import Cause
 
@@ -18,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
+_log = logging.getLogger(__name__)
+
 
 class Session:
     """The working memory of one session: few hot tokens in front, the rest within reach.
@@ -25,11 +38,12 @@ class Session:
     It sees and moves only its own memories. `memory` is the facade of the same scope.
     """
 
-    def __init__(self, memory: Thermocline, working: WorkingMemory, recaller: Recaller) -> None:
+    def __init__(self, memory: Thermocline, working: WorkingMemory, recaller: Recaller, turns: Turns) -> None:
         self.memory = memory
         self.id = str(memory.scope.session)
         self._working = working
         self._recaller = recaller
+        self._turns = turns
         self._space = working.begin(memory.scope, memory.now())
 
     def __repr__(self) -> str:
@@ -126,9 +140,80 @@ class Session:
         self._working.end(self._space, "archived" if summary is None else "summarized", self.memory.now())
         return self.memory.compact() if self.memory.settings.compaction_on_session_end else None
 
+    def session_start(self, budget: int = 2000, format: str = "markdown") -> Context:  # noqa: A002
+        """Return the block that a session begins with: pinned and hot memories; everything may come again."""
+        self._turns.forget(self._space)
+        self._working.claim_flush(self._space, None, due=False)
+        return self._turns.context(self._space, self.memory.request(None, budget, format))
+
+    def before_turn(
+        self,
+        prompt: str,
+        budget: int = 2000,
+        format: str = "markdown",  # noqa: A002
+        include_cold: bool | None = None,
+        track: bool = True,
+    ) -> Context:
+        """Return the block for a turn, without what this session was given before, unless it has changed.
+
+        Recalled memories take at most `recall_max_tokens` of the budget, because what is injected at
+        every turn adds up. An empty text means that there is nothing new to say.
+        """
+        request = self.memory.request(turn_query(prompt), budget, format, include_cold=include_cold, track=track)
+        return self._turns.context(
+            self._space, replace(request, recalled_tokens=self.memory.settings.recall_max_tokens)
+        )
+
+    def context_compacted(self) -> None:
+        """Tell that the host has summarised the conversation: everything may be given, and flushed, again."""
+        self._turns.forget(self._space)
+        self._working.claim_flush(self._space, None, due=False)
+
+    def session_end(self, summary: str | None = None) -> Compaction | None:
+        """End the session for good: nothing counts as given any more, and compaction runs if it is set to."""
+        self._turns.forget(self._space)
+        return self.end(summary)
+
     def run_ended(self) -> Compaction | None:
         """Tell that one run of the agent is over; compacts only with the setting `compact_every_run`."""
         return self.memory.compact() if self.memory.settings.compact_every_run else None
+
+    def flush_due(
+        self,
+        total_tokens: int | None,
+        context_window: int = 200_000,
+        *,
+        root: str | PathLike[str] | None = None,
+        compactions: int | None = None,
+        heartbeat: bool = False,
+        read_only: bool = False,
+    ) -> Flush | None:
+        """Return the turn to run before the host compacts its context, at most once between two compactions.
+
+        Ask after every turn. Trouble with the store is logged and never in the way of the turn.
+
+        Args:
+            total_tokens: What the session's context holds; None when nobody knows.
+            context_window: What it can hold.
+            root: The workspace; None leaves it to the agent where `memory/` is.
+            compactions: How often the host has compacted so far; without it, a fall of the tokens tells.
+            heartbeat: Whether this turn is the host's own, which saves nothing.
+            read_only: Whether the agent cannot write files.
+        """
+        memory = self.memory
+        if heartbeat or read_only or (root is not None and not writable(Path(root).expanduser())):
+            return None
+        due = is_due(total_tokens, context_window, memory.settings)
+        try:
+            claimed = self._working.claim_flush(self._space, compactions, due=due)
+        except StoreError as exc:
+            _log.warning("a flush could not be recorded and was left out: %s", exc)
+            return None
+        if not claimed or total_tokens is None:
+            return None
+        day = local_day(memory.now(), memory.settings)
+        file = f"memory/{day.isoformat()}.md" if root is None else Layout(root).day(day)
+        return flush_for(total_tokens, context_window, day, file, memory.settings)
 
     def _cause(self, action: str) -> Cause:
         now: datetime = self.memory.now()

@@ -22,7 +22,9 @@ __all__ = ["Settings", "default_store", "load", "origins"]
 
 PREFIX = "THERMOCLINE_"
 #: Environment variables that steer the program without being settings of a store.
-_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "TEST_POSTGRES", "DATA"}
+_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA"}
+#: A hundred years: longer windows are never meant.
+_MOST_DAYS = 36_525
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -54,9 +56,9 @@ class Settings:
     #: Whether the same content in the same scope is one memory.
     deduplicate: bool = True
     #: A memory that lives at least this long starts hot; shorter ones warm or cold.
-    ttl_hot_days: float = _number(7)
+    ttl_hot_days: float = _number(7, high=_MOST_DAYS)
     #: A memory that lives at least this long (and less than `ttl_hot_days`) starts warm.
-    ttl_warm_days: float = _number(1)
+    ttl_warm_days: float = _number(1, high=_MOST_DAYS)
 
     #: How many memories of one scope may be pinned.
     max_pinned: int = _number(5)
@@ -71,11 +73,11 @@ class Settings:
     boost_normal: float = _number(0.0, low=-10, high=10)
     boost_low: float = _number(-0.1, low=-10, high=10)
 
-    #: The share of meaning and of words in the fused score; they are normalised to sum 1.
+    #: The share of meaning and of words where `fusion` is weighted or rrf; they are normalised to sum 1.
     vector_weight: float = _number(0.7)
     text_weight: float = _number(0.3)
     #: How the two legs are fused.
-    fusion: str = _word("weighted", "weighted", "rrf")
+    fusion: str = _word("evidence", "evidence", "weighted", "rrf")
     #: Candidates each leg brings; independent of a query's limit.
     pool_size: int = _number(200, low=1, high=10_000)
     #: The relevance below which nothing is returned, unless a call says otherwise.
@@ -83,7 +85,7 @@ class Settings:
     #: How much recent use may add to a score.
     use_weight: float = _number(0.02, high=1)
     #: Days after which the effect of the last use has halved.
-    use_half_life_days: float = _number(30, low=0.001)
+    use_half_life_days: float = _number(30, low=0.001, high=_MOST_DAYS)
     #: What a query that spans all tiers takes off a warm and a cold memory.
     warm_penalty: float = _number(0.02, high=1)
     cold_penalty: float = _number(0.1, high=1)
@@ -98,15 +100,15 @@ class Settings:
     #: Whether the end of a session runs compaction.
     compaction_on_session_end: bool = True
     #: A hot preference that was not used for this long goes warm.
-    inactive_preference_days: float = _number(7)
+    inactive_preference_days: float = _number(7, high=_MOST_DAYS)
     #: How long a decision or a task stays where it is before compaction takes it for done; 0 = not at all.
-    task_cold_after_days: float = _number(0)
+    task_cold_after_days: float = _number(0, high=_MOST_DAYS)
     #: Whether compaction leaves nothing but blockers in hot, as the source's text says literally.
     strict_hot_blockers_only: bool = False
     #: Whether compaction also runs at the end of every run of the agent, not only at the end of a session.
     compact_every_run: bool = False
 
-    #: Context: what recalled text may cost beside the pinned and the hot memories.
+    #: Context: what is kept free for recalled text, and the most that it may cost in a turn's block.
     recall_max_tokens: int = _number(800)
     #: Context: whether what is recalled for a turn may come from cold as well.
     auto_recall_include_cold: bool = False
@@ -114,6 +116,15 @@ class Settings:
     on_pinned_overflow: str = _word("cut", "cut", "error")
     #: Context: whether a memory that is put into a context counts as used.
     count_injected: bool = True
+    #: Context: how many hits of the search ask for a place, and the relevance below which none does.
+    context_hits: int = _number(100, high=10_000)
+    context_min_score: float = _number(0.0, high=1)
+    #: Context: the most that one memory may cost, unless it is pinned; a longer one is shortened.
+    context_entry_tokens: int = _number(500, low=1)
+    #: Context: who speaks in the format `messages`.
+    context_role: str = _word("user", "user", "system", "developer", "tool")
+    #: What counts tokens: a vocabulary, a model's name, or the path of a tokenizer.json.
+    tokenizer: str = "o200k_base"
 
     #: Sessions: how many tokens of hot memories one session may have.
     hot_token_limit: int = _number(4000)
@@ -126,28 +137,28 @@ class Settings:
     #: A recalled memory is promoted at this relevance, or after this many uses in the window of use.
     promote_threshold: float = _number(0.85, high=1)
     promote_access_count: int = _number(3, low=1)
-    use_window_days: float = _number(7)
+    use_window_days: float = _number(7, high=_MOST_DAYS)
     #: Sessions: when the status suggests to spill (share of the limit) and to prune (cold memories).
     spill_suggested_at: float = _number(0.9, high=1)
     max_cold_items: int = _number(1000)
 
     #: Maintenance: days without use after which hot goes warm, and warm goes cold.
-    cool_hot_days: float = _number(30)
-    cool_warm_days: float = _number(180)
+    cool_hot_days: float = _number(30, high=_MOST_DAYS)
+    cool_warm_days: float = _number(180, high=_MOST_DAYS)
     #: Maintenance: heat (use, halved every `heat_half_life_days`) that keeps a memory hot all the same.
     keep_hot_heat: float = _number(1.0)
-    heat_half_life_days: float = _number(30, low=0.001)
+    heat_half_life_days: float = _number(30, low=0.001, high=_MOST_DAYS)
     #: Maintenance: uses after which a cold memory comes back to warm.
     warm_again_uses: int = _number(1, low=1)
     #: Maintenance: the least time in a tier before use or disuse moves a memory again.
-    min_stay_days: float = _number(1)
+    min_stay_days: float = _number(1, high=_MOST_DAYS)
     #: Retention: days after which an unused memory is archived, an archived one deleted; 0 = never.
-    archive_after_days: float = _number(0)
-    delete_after_days: float = _number(0)
+    archive_after_days: float = _number(0, high=_MOST_DAYS)
+    delete_after_days: float = _number(0, high=_MOST_DAYS)
     #: Retention: days in which a deleted memory can be restored before maintenance purges it.
-    grace_days: float = _number(7)
+    grace_days: float = _number(7, high=_MOST_DAYS)
     #: How long the log of recalls is kept.
-    recall_log_days: float = _number(30)
+    recall_log_days: float = _number(30, high=_MOST_DAYS)
     #: Background maintenance: the time between two runs, and how much it varies.
     maintain_every_minutes: float = _number(60, low=0.0001)
     maintain_jitter: float = _number(0.2, high=1)
@@ -162,6 +173,48 @@ class Settings:
     synchronous: str = _word("full", "full", "normal")
     #: SQLite: how long a writer waits for other writers.
     busy_timeout_ms: int = _number(30_000)
+
+    #: Notes: the size of a chunk, and how much of it the next one repeats, in tokens.
+    chunk_tokens: int = _number(400, low=16)
+    chunk_overlap: int = _number(80)
+    #: Notes: files and folders inside the root that are indexed beside MEMORY.md and memory/.
+    note_paths: tuple[str, ...] = ()
+    #: Notes: the largest file that is indexed, in bytes.
+    note_max_bytes: int = _number(32_000_000, low=1)
+    #: Notes: whether known folders are brought up to date when a session begins, and before every search.
+    sync_on_session_start: bool = True
+    sync_on_search: bool = True
+    #: Notes: whether a long-lived door watches the files, and how long they must rest before it looks.
+    watch_notes: bool = True
+    watch_debounce_ms: int = _number(1500)
+    #: Notes: how many tokens of the curated file are kept hot; the rest of it is warm.
+    note_hot_tokens: int = _number(1000)
+    #: Notes: a dated note goes cold when it is this old.
+    note_cold_days: float = _number(30, high=_MOST_DAYS)
+    #: Notes: whether results show their citation: in direct chats (auto), always, or never.
+    citations: str = _word("auto", "auto", "on", "off")
+    #: Notes: whether older dated notes count less, and after how many days they count half.
+    note_decay: bool = False
+    note_half_life_days: float = _number(30, low=0.001, high=_MOST_DAYS)
+    #: Notes: whether results that repeat each other make room, and how much relevance outweighs that.
+    note_diversity: bool = False
+    note_diversity_lambda: float = _number(0.7, high=1)
+    #: The user's time zone, such as Europe/Berlin, for the day of a note; empty = the system's.
+    timezone: str = ""
+    #: Flush: what an agent answers when there is nothing to save.
+    silent_token: str = "NO_REPLY"  # noqa: S105
+    #: Flush: how many tokens before the end of the context window it is due: the host's reserve, and ours.
+    flush_reserve_tokens: int = _number(20_000)
+    flush_soft_tokens: int = _number(4000)
+    #: Flush: other prompts than ours; {file} stands for the file to append to, {token} for the silent token.
+    flush_prompt: str = ""
+    flush_system_prompt: str = ""
+    #: Whether transcripts of sessions (JSONL) are indexed with the notes, and where they are.
+    experimental_session_memory: bool = False
+    transcript_paths: tuple[str, ...] = ()
+    #: Transcripts are indexed again when they have grown by so many bytes or messages.
+    transcript_bytes: int = _number(100_000)
+    transcript_messages: int = _number(50)
 
     #: The API key for an OpenAI-compatible embedder (also read from OPENAI_API_KEY).
     openai_api_key: str = field(default="", repr=False)

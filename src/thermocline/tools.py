@@ -16,7 +16,7 @@ from thermocline.errors import InvalidInput
 from thermocline.facade import Thermocline
 from thermocline.model import Hit, Memory, Move, Priority, Recall, SessionStatus, Status, Tier, TierCount
 
-__all__ = ["TOOLS", "Parameter", "Tool", "call", "query"]
+__all__ = ["TOOLS", "Parameter", "Tool", "call", "hit_json", "memory_json", "move_json", "query"]
 
 Json = dict[str, Any]
 
@@ -98,7 +98,7 @@ def call(mem: Thermocline, name: str, arguments: Mapping[str, Any]) -> Json:
 
 def memory_add(mem: Thermocline, sessionId: str, content: str, type: str, metadata: Json | None = None) -> Json:  # noqa: A002, N803
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
-    return _memory(mem.session(sessionId).add(content, type, metadata))
+    return memory_json(mem.session(sessionId).add(content, type, metadata))
 
 
 def memory_recall(
@@ -135,7 +135,7 @@ def memory_spill(mem: Thermocline, sessionId: str, count: int = 4, ids: Sequence
         "spilledCount": spill.spilled_count,
         "spilledIds": list(spill.spilled_ids),
         "targetTier": spill.target_tier,
-        "moved": [_move(move) for move in spill.moved],
+        "moved": [move_json(move) for move in spill.moved],
     }
 
 
@@ -176,35 +176,35 @@ def store_memory(
         metadata=metadata,
         supersedes=supersedes,
     )
-    return _memory(memory)
+    return memory_json(memory)
 
 
 def set_memory_tier(mem: Thermocline, memory_id: str, tier: str | int) -> Json:
     """Move a memory to hot, warm or cold, or give it a priority: pinned, critical, important, normal, low."""
     place, priority = _placement(tier)
-    return _memory(
+    return memory_json(
         mem.prioritize(memory_id, priority) if place is None and priority else mem.move(memory_id, str(place))
     )
 
 
 def pin_memory(mem: Thermocline, memory_id: str) -> Json:
     """Include a memory always, whatever is asked, until it is unpinned."""
-    return _memory(mem.pin(memory_id))
+    return memory_json(mem.pin(memory_id))
 
 
 def unpin_memory(mem: Thermocline, memory_id: str) -> Json:
     """Give a pinned memory normal priority again."""
-    return _memory(mem.unpin(memory_id))
+    return memory_json(mem.unpin(memory_id))
 
 
 def memory_forget(mem: Thermocline, memory_id: str) -> Json:
     """Delete a memory; it can be restored for some days."""
-    return _memory(mem.forget(memory_id))
+    return memory_json(mem.forget(memory_id))
 
 
 def memory_get(mem: Thermocline, id: str) -> Json:  # noqa: A002
     """Return one memory by its id, with all it says about itself."""
-    return _memory(mem.get(id))
+    return memory_json(mem.get(id))
 
 
 _TABLE = (
@@ -242,7 +242,7 @@ def query(mem: Thermocline, body: Mapping[str, Any]) -> Json:
     tiers = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
     recall = mem.recall(body.get("query"), most, tiers, kinds=kinds, tags=filters.get("tags"))  # type: ignore[arg-type]
     return {
-        "results": [_hit(hit) for hit in recall],
+        "results": [hit_json(hit) for hit in recall],
         "tiers": [str(each) for each in recall.tiers],
         "limit": most,
         "degraded": list(recall.degraded),
@@ -289,7 +289,7 @@ def _session_recall(
 
 def _recall(recall: Recall) -> Json:
     return {
-        "items": [_hit(hit) for hit in recall],
+        "items": [hit_json(hit) for hit in recall],
         "pinned": [hit.memory.id for hit in recall.pinned],
         "promoted": list(recall.promoted),
         "relevanceScores": {hit.memory.id: round(hit.why.relevance, 4) for hit in recall},
@@ -298,11 +298,13 @@ def _recall(recall: Recall) -> Json:
     }
 
 
-def _hit(hit: Hit) -> Json:
-    return {**_memory(hit.memory), "score": round(hit.score, 4), "why": str(hit.why)}
+def hit_json(hit: Hit) -> Json:
+    """Return a hit: its memory, its score and the reasons."""
+    return {**memory_json(hit.memory), "score": round(hit.score, 4), "why": str(hit.why)}
 
 
-def _memory(memory: Memory) -> Json:
+def memory_json(memory: Memory) -> Json:
+    """Return a memory as plain values."""
     return {
         "id": memory.id,
         "content": memory.content,
@@ -328,7 +330,8 @@ def _moment(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-def _move(move: Move) -> Json:
+def move_json(move: Move) -> Json:
+    """Return a move: which memory, from where to where, by which rule and why."""
     return {"id": move.id, "from": str(move.from_tier), "to": str(move.to), "rule": move.rule, "why": move.why}
 
 

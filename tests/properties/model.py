@@ -110,14 +110,16 @@ class Model:
         known = self._duplicate(scope, wish, now)
         if known is not None:
             known.uses += 1
+            # A time to live decides where a memory starts, not where one goes; the longer life wins.
+            ends = None if known.expires_at is None or expires_at is None else max(known.expires_at, expires_at)
             self._change(
                 known,
                 now,
                 tags=tuple(dict.fromkeys((*known.tags, *wish.tags))),
                 priority=known.priority if wish.priority is Priority.NORMAL else wish.priority,
-                tier=known.tier if rule == "default" else tier,
-                tier_rule=known.tier_rule if rule == "default" else rule,
-                expires_at=expires_at or known.expires_at,
+                tier=tier if rule == "explicit" else known.tier,
+                tier_rule=rule if rule == "explicit" else known.tier_rule,
+                expires_at=ends,
             )
             return known
         item = Item(

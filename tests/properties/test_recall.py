@@ -26,7 +26,7 @@ memories = st.fixed_dictionaries(
 configs = st.builds(
     Settings,
     exact_band_limit=st.sampled_from([0, 5, 20_000]),
-    fusion=st.sampled_from(["weighted", "rrf"]),
+    fusion=st.sampled_from(["evidence", "weighted", "rrf"]),
     deduplicate=st.booleans(),
     max_pinned=st.just(1000),
     max_critical=st.just(1000),
@@ -82,7 +82,7 @@ def test_scores_are_in_range_in_order_and_explained(
 
 
 @settings(max_examples=25)
-@given(some=st.lists(memories, max_size=25), query=texts, fusion=st.sampled_from(["weighted", "rrf"]))
+@given(some=st.lists(memories, max_size=25), query=texts, fusion=st.sampled_from(["evidence", "weighted", "rrf"]))
 def test_exact_and_coded_vectors_give_the_same_answer(some: list[dict[str, object]], query: str, fusion: str) -> None:
     """Rescoring with the exact vectors leaves no trace of the codes."""
     base = Settings(max_pinned=1000, max_critical=1000, deduplicate=False, fusion=fusion)

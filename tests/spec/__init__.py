@@ -1,0 +1,1 @@
+"""The specification of tiers, priorities, sessions and retention, line by line."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.spec.ids import spec
 from tests.spec.told import added, moves_of, tiers_of
-from thermocline import Settings, Thermocline, Tier, tools
+from thermocline import Memory, Settings, Thermocline, Tier, tools
 from thermocline.errors import InvalidInput
 from thermocline.policy.compaction import Situation, compaction
 from thermocline.testing import FakeClock
@@ -312,7 +313,7 @@ def test_the_literal_fourth_rule_can_be_chosen(open_mem: Open) -> None:
     """With the strict setting only blockers and pinned memories stay hot."""
     mem = open_mem(settings={"default_tier": "hot", "strict_hot_blockers_only": True})
     for fields in ({"tier": "hot"}, {"kind": "preference"}, {"tags": ["blocker"]}, {"priority": "pinned"}):
-        mem.remember(f"a memory with {fields}", **fields)  # type: ignore[arg-type]
+        mem.remember(f"a memory with {fields}", **fields)
 
     assert mem.compact().warm == 2
     assert [memory.content for memory in mem.find(tier="hot")] == [
@@ -405,12 +406,12 @@ def test_a_dry_run_tells_the_moves_and_makes_none(mem: Thermocline) -> None:
     assert mem.compact().moves == planned.moves
 
 
-def test_the_rules_are_a_pure_function_of_memories_and_a_moment(a_memory: Callable[..., object]) -> None:
+def test_the_rules_are_a_pure_function_of_memories_and_a_moment(a_memory: Callable[..., Memory]) -> None:
     """No store is needed to ask what compaction would do."""
     memory = a_memory("we use SQLite", kind="decision")
-    situation = Situation(now=memory.created_at, settings=Settings())  # type: ignore[attr-defined]
+    situation = Situation(now=memory.created_at, settings=Settings())
 
-    (move,) = compaction([memory], situation)  # type: ignore[list-item]
+    (move,) = compaction([memory], situation)
 
     assert str(move) == "mem_1 warm -> cold: a decision that does not say it is still open [compact.done]"
 
@@ -435,29 +436,51 @@ def test_the_documents_about_tiers_are_there_and_linked() -> None:
 
 
 @spec("H14", "W12")
-def test_the_command_line_searches_in_the_tiers_it_is_told(tmp_path: Path, run_cli: Callable[..., str]) -> None:
+def test_the_command_line_searches_in_the_tiers_it_is_told(
+    tmp_path: Path, open_mem: Open, run_cli: Callable[..., str]
+) -> None:
     """The filter takes the three tiers and no fourth word."""
-    store = tmp_path / "agent.db"
+    path = tmp_path / "agent.db"
+    mem = open_mem(path)
     for tier in Tier:
-        run_cli("remember", f"an otter that is {tier}", "--tier", tier, store=store)
+        mem.remember(f"an otter that is {tier}", tier=tier)
 
     def found(*options: str) -> set[str]:
-        return {each["tier"] for each in json.loads(run_cli("search", "otter", "--json", *options, store=store))["hits"]}
+        told = json.loads(run_cli("search", "otter", "--store", path, "--json", *options))
+        return {each["tier"] for each in told["hits"]}
 
     assert found() == {"hot", "warm"}
     assert found("--tier", "cold") == {"cold"}
     assert found("--tier", "hot", "--tier", "cold") == {"hot", "cold"}
-    assert "lukewarm" in run_cli("search", "otter", "--tier", "lukewarm", store=store, fails=True)
+    assert "an otter that is warm" in run_cli("search", "otter", "--store", path)
+    assert "lukewarm" in run_cli("search", "otter", "--store", path, "--tier", "lukewarm", exit_code=2)
 
 
 @spec("H17")
-def test_the_command_line_compacts_and_prints_the_counts(tmp_path: Path, run_cli: Callable[..., str]) -> None:
+def test_the_command_line_compacts_and_prints_the_counts(
+    tmp_path: Path, open_mem: Open, run_cli: Callable[..., str]
+) -> None:
     """A dry run says the same and moves nothing."""
-    store = tmp_path / "agent.db"
-    run_cli("remember", "we use SQLite", "--kind", "decision", store=store)
-    run_cli("remember", "no network", "--tag", "blocker", store=store)
+    path = tmp_path / "agent.db"
+    mem = open_mem(path)
+    mem.remember("we use SQLite", kind="decision")
+    mem.remember("no network", tags=["blocker"])
 
-    assert "hot=1 warm=0 cold=1" in run_cli("compact", "--dry-run", store=store)
-    counts = json.loads(run_cli("compact", "--json", store=store))
-    assert (counts["hot"], counts["warm"], counts["cold"]) == (1, 0, 1)
-    assert "hot=0 warm=0 cold=0" in run_cli("compact", store=store)
+    assert "hot=1 warm=0 cold=1" in run_cli("compact", "--store", path, "--dry-run")
+    assert mem.status().tiers[Tier.COLD].memories == 0
+    told = json.loads(run_cli("compact", "--store", path, "--json"))
+    assert (told["hot"], told["warm"], told["cold"]) == (1, 0, 1)
+    assert {move["rule"] for move in told["moves"]} == {"compact.blocker", "compact.done"}
+    assert "hot=0 warm=0 cold=0" in run_cli("compact", "--store", path)
+
+
+def test_the_command_line_maintains(tmp_path: Path, open_mem: Open, run_cli: Callable[..., str]) -> None:
+    """By the real clock, so what was made long ago has cooled."""
+    path = tmp_path / "agent.db"
+    open_mem(path, clock=FakeClock(datetime(2020, 1, 1, tzinfo=UTC))).remember("made long ago")
+
+    told = json.loads(run_cli("maintain", "--store", path, "--json"))
+
+    assert [(move["from"], move["to"], move["rule"]) for move in told["moves"]] == [("warm", "cold", "maintain.cool")]
+    assert told["expired"] == 0
+    assert "moved 0" in run_cli("maintain", "--store", path)

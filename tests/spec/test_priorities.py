@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,8 +66,14 @@ def test_the_store_tool_takes_a_priority_as_tier(mem: Thermocline, name: str) ->
 @spec("E04", "E42")
 @pytest.mark.parametrize(
     ("value", "tier", "priority"),
-    [("hot", "hot", "normal"), ("cold", "cold", "normal"), ("low", "warm", "low"), (0, "warm", "pinned"), ("1", "warm", "critical")],
-)  # fmt: skip
+    [
+        ("hot", "hot", "normal"),
+        ("cold", "cold", "normal"),
+        ("low", "warm", "low"),
+        (0, "warm", "pinned"),
+        ("1", "warm", "critical"),
+    ],
+)
 def test_the_tier_tool_sets_tier_or_priority_by_the_value(
     mem: Thermocline, value: str | int, tier: str, priority: str
 ) -> None:
@@ -147,10 +154,10 @@ def test_a_critical_memory_is_rarely_dropped(mem: Thermocline) -> None:
 @spec("E10")
 def test_low_priority_comes_only_if_space_is_left(mem: Thermocline) -> None:
     """In a recall it ranks last; in a context it is packed after everything else."""
-    low = mem.remember("the otter pond is deep", priority="low")
-    normal = mem.remember("the otter pond is deep, and it was measured in May by Ann and in June by Bob")
+    low = mem.remember("the otter pond is deep, said Ann", priority="low")
+    normal = mem.remember("the otter pond is deep, said Bob")
 
-    assert [hit.memory.id for hit in mem.recall("the otter pond is deep")][-1] in {low.id, normal.id}
+    assert [hit.memory.id for hit in mem.recall("the otter pond is deep")] == [normal.id, low.id]
     included = [memory.id for memory in mem.context("the otter pond is deep").included]
     assert included == [normal.id, low.id]
     tight = mem.context("the otter pond is deep", budget=mem.context("otter pond deep").tokens - 2)
@@ -198,7 +205,7 @@ def test_the_pool_is_the_same_for_every_limit(mem: Thermocline) -> None:
     answers = [said(mem.recall("otter fact of the pond 3", limit=limit, track=False)) for limit in range(1, 30)]
 
     assert Settings().pool_size >= 3 * 10
-    assert all(longer[: len(shorter)] == shorter for shorter, longer in zip(answers, answers[1:], strict=False))
+    assert all(longer[: len(shorter)] == shorter for shorter, longer in itertools.pairwise(answers))
 
 
 @spec("E15", "E35", "E40", "E32")

@@ -141,7 +141,8 @@ def test_the_table_keeps_everything_of_a_session_memory(tmp_path: Path, open_mem
     memory = mem.session("s").add("hello there")
 
     assert _columns(path, "memories") >= {
-        "id", "space", "content", "kind", "tier", "access_count", "accessed_at", "created_at", "relevance", "tokens", "metadata",
+        "id", "space", "content", "kind", "tier", "access_count", "accessed_at", "created_at",
+        "relevance", "tokens", "metadata",
     }  # fmt: skip
     assert (memory.tier, memory.access_count, memory.relevance) == (Tier.HOT, 0, 1.0)
     assert mem.remember("not in a session").relevance == 0.5
@@ -466,9 +467,9 @@ def test_every_setting_of_sessions_is_read(open_mem: Open) -> None:
 
     full = open_mem(settings={"auto_spill": False, "hot_token_limit": 12}).session("s")
     full.add("a turn of the talk")
+    full.add("a second turn")
     with pytest.raises(LimitReached, match="auto_spill"):
-        for n in range(5):
-            full.add(f"turn {n} of the talk")
+        full.add("a third turn of the talk")
     assert full.status().hot.tokens <= 12
 
 
@@ -621,12 +622,13 @@ def test_no_session_touches_the_memories_of_another(mem: Thermocline) -> None:
     before = yours.memory.history(theirs.id)
 
     for memory_id in (theirs.id, around.id):
-        for refused in (
+        refusals: list[Callable[[str], object]] = [
             lambda each: mine.spill(ids=[each]),
-            lambda each: mine.demote(each),
-            lambda each: mine.forget(each),
-            lambda each: mine.keep(each),
-        ):
+            mine.demote,
+            mine.forget,
+            mine.keep,
+        ]
+        for refused in refusals:
             with pytest.raises(NotFound):
                 refused(memory_id)
         assert not mine.promote(memory_id)
@@ -654,11 +656,12 @@ def test_hot_never_exceeds_its_limit_whatever_the_size(open_mem: Open) -> None:
     oversized = session.add("far too large " * 60)
     assert (oversized.tier, fits()) == (Tier.WARM, True)
     assert not session.promote(oversized.id)
-    for refused in (
+    refusals: list[Callable[[], object]] = [
         lambda: session.memory.move(oversized.id, "hot"),
         lambda: session.add("also far too large " * 60, tier="hot"),
         lambda: session.memory.update(large.id, content="grown " * 80),
-    ):
+    ]
+    for refused in refusals:
         with pytest.raises(LimitReached, match="50"):
             refused()
         assert fits()

@@ -30,6 +30,11 @@ class Entry(NamedTuple):
 #: Every command: a module of this package whose `command` is the click command of that name.
 COMMANDS = {
     "demo": Entry("demo", "Watch an agent's week of memories, told in the terminal."),
+    "search": Entry("search", "Find memories, in the tiers you name."),
+    "compact": Entry("compact", "Run the tier rules once, and print what moved."),
+    "notes": Entry("notes", "Markdown memory: index, search and read the notes of a folder."),
+    "import": Entry("importing", "Remember what another program keeps."),
+    "maintain": Entry("maintain", "Let expiry, cooling and retention windows do their work."),
 }
 
 
@@ -82,8 +87,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        result = app.main(args=list(arguments), prog_name="thermocline", standalone_mode=False)
+        # Not `app.main`: it would turn a closed pipe into a failure.
+        with app.make_context("thermocline", list(arguments)) as context:
+            result = app.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as exc:
+        return exc.exit_code
     except click.exceptions.NoArgsIsHelpError as exc:
         click.echo(exc.format_message(), err=True)
         return exits.USAGE

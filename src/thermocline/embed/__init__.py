@@ -60,6 +60,7 @@ _NUMBERS: Mapping[str, Callable[[str], int | float]] = {
     "max_chars": int,
     "max_texts": int,
     "overlap_tokens": int,
+    "part_tokens": int,
     "retries": int,
     "threads": int,
     "timeout": float,

@@ -52,9 +52,12 @@ class LocalEmbedder:
         threads: int | None = None,
         window_tokens: int = windows.WINDOW_TOKENS,
         overlap_tokens: int = windows.OVERLAP_TOKENS,
+        part_tokens: int = windows.PART_TOKENS,
     ) -> None:
         self._folder = BUNDLED if folder is None else Path(folder)
-        self.name = name or (BUNDLED_NAME if folder is None else f"local:{self._folder.resolve().name}")
+        own_name = BUNDLED_NAME if folder is None else f"local:{self._folder.resolve().name}"
+        self.name = name or (own_name if part_tokens == windows.PART_TOKENS else f"{own_name}:parts={part_tokens}")
+        self._part_tokens = part_tokens
         self._dimensions = BUNDLED_DIMENSIONS if folder is None else 0
         self._prefix = prefix
         if calibration is not None or folder is None:
@@ -74,17 +77,35 @@ class LocalEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed stored texts, several at a time."""
+        """Embed stored texts, several at a time.
+
+        A text of more than one part gets the mean of two views: the whole, which knows what it is about,
+        and the centre of its parts, which knows what it says.
+        """
         import numpy as np
 
-        words = self._tokenizer()
-        inputs = [words.encode(text, MAX_TOKENS) for text in texts]
-        vectors = np.empty((len(inputs), self.dimensions), dtype=np.float32)
+        views = [self._views(text) for text in texts]
+        flat = [(row, ids) for row, own in enumerate(views) for ids in own]
         # The longest first: threads that run out of work early have only short texts to wait for.
-        order = sorted(range(len(inputs)), key=lambda index: -len(inputs[index]))
-        for index, vector in zip(order, self._run_all([inputs[i] for i in order]), strict=True):
-            vectors[index] = vector
+        order = sorted(range(len(flat)), key=lambda index: -len(flat[index][1]))
+        made: list[Any] = [None] * len(flat)
+        for index, vector in zip(order, self._run_all([flat[i][1] for i in order]), strict=True):
+            made[index] = vector
+        vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
+        start = 0
+        for row, own in enumerate(views):
+            vectors[row] = _joined(made[start : start + len(own)])
+            start += len(own)
         return vectors
+
+    def _views(self, text: str) -> list[list[int]]:
+        """Return the inputs for one text: the whole, and its parts where there is more than one."""
+        words = self._tokenizer()
+        whole = words.encode(text, MAX_TOKENS)
+        if not self._part_tokens or len(whole) - 2 <= self._part_tokens:
+            return [whole]
+        parts = windows.by_sentences(text, words.count, atoms, size=self._part_tokens)
+        return [whole, *(words.encode(part, MAX_TOKENS) for part in parts)]
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question, with the prefix the model was trained on."""
@@ -136,6 +157,17 @@ class LocalEmbedder:
             if self._model is None:
                 self._model = _load(self._folder / "model.onnx")
             return self._model
+
+
+def _joined(views: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the mean direction of a whole and of the centre of its parts."""
+    import numpy as np
+
+    if len(views) == 1:
+        return views[0]
+    centre = np.sum(views[1:], axis=0)
+    both = views[0] + centre / np.linalg.norm(centre)
+    return np.asarray(both / np.linalg.norm(both), dtype=np.float32)
 
 
 def _cores() -> int:

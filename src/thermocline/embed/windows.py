@@ -13,15 +13,28 @@ from typing import NamedTuple
 
 from thermocline.errors import InvalidInput
 
-__all__ = ["MAX_CHARS", "OVERLAP_TOKENS", "WINDOW_TOKENS", "Unit", "by_chars", "by_tokens", "spans", "units"]
+__all__ = [
+    "MAX_CHARS",
+    "OVERLAP_TOKENS",
+    "PART_TOKENS",
+    "WINDOW_TOKENS",
+    "Unit",
+    "by_chars",
+    "by_sentences",
+    "by_tokens",
+    "spans",
+    "units",
+]
 
 #: Tokens of one window for the bundled model, and how many of them the next window repeats.
-WINDOW_TOKENS = 256
-OVERLAP_TOKENS = 32
+WINDOW_TOKENS = 510
+OVERLAP_TOKENS = 64
+#: Tokens of the parts whose vectors are averaged with that of the whole window.
+PART_TOKENS = 64
 #: Characters of one window for embedders whose tokens we cannot count: about 500 tokens of English,
 #: and still within 2,048 tokens where each character is one.
 MAX_CHARS = 2_000
-#: A window of characters repeats this share of the one before, as 32 of 256 tokens do.
+#: A window of characters repeats this share of the one before, as 64 of 510 tokens do.
 OVERLAP_SHARE = 8
 
 #: A run without spaces up to this length is one unit; a longer one is cut inside.
@@ -64,6 +77,45 @@ def by_tokens(
     `count` counts the tokens of a run without spaces; `atoms` cuts a run where tokens never join.
     """
     return [text[start:end] for start, end in spans(units(text, count, atoms), size=size, overlap=overlap)]
+
+
+def by_sentences(
+    text: str, count: Callable[[str], int], atoms: Callable[[str], Iterable[str]], *, size: int = PART_TOKENS
+) -> list[str]:
+    """Pack whole sentences into parts of at most `size` tokens; only a longer sentence is cut.
+
+    A short last sentence is repeated at the beginning of the next part, so that what refers to it stays with it.
+    """
+    sentences = list(_sentences(units(text, count, atoms), size))
+    found: list[str] = []
+    first = 0
+    while first < len(sentences):
+        last, total = first, 0
+        while last < len(sentences) and (last == first or total + sentences[last].cost <= size):
+            total += sentences[last].cost
+            last += 1
+        found.append(text[sentences[first - 1].end if first else 0 : sentences[last - 1].end])
+        if last == len(sentences):
+            break
+        tail = sentences[last - 1].cost
+        repeats = last - first > 1 and tail <= size // 4 and tail + sentences[last].cost <= size
+        first = last - 1 if repeats else last
+    return found or [text]
+
+
+def _sentences(pieces: Iterable[Unit], size: int) -> Iterator[Unit]:
+    """Join units into sentences, cutting those that cost more than `size`."""
+    end, cost = 0, 0
+    for piece in pieces:
+        if cost and cost + piece.cost > size:
+            yield Unit(end, cost, SENTENCE)
+            cost = 0
+        end, cost = piece.end, cost + piece.cost
+        if piece.strength >= SENTENCE:
+            yield Unit(end, cost, SENTENCE)
+            cost = 0
+    if cost or not end:
+        yield Unit(end, cost, SENTENCE)
 
 
 def by_chars(text: str, size: int = MAX_CHARS) -> list[str]:

@@ -78,7 +78,7 @@ def _weighted(text: Scores, vector: Scores) -> Scores:
 def _spread(scores: Scores) -> Scores:
     if not scores.size or scores.max() <= scores.min():
         return np.zeros_like(scores)
-    return (scores - scores.min()) / (scores.max() - scores.min())
+    return np.asarray((scores - scores.min()) / (scores.max() - scores.min()), np.float64)
 
 
 def _reciprocal(text: Scores, vector: Scores) -> Scores:

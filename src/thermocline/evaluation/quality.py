@@ -101,7 +101,9 @@ def run(
             recall = _ask(memory, clock, data, question)
             result.measures[OURS].append(measured(_ranked(recall, names), question.gold))
             progress("ask", 1, len(data.questions))
-    result.measures.update(_controls(data, model, progress))
+    result.measures.update(
+        _controls(data, embed.resolve("local?part_tokens=0") if embedder is None else model, progress)
+    )
     return result
 
 

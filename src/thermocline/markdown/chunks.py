@@ -95,7 +95,8 @@ def _packed(lines: Sequence[str], known: Shape, span: tuple[int, int], count: Co
             start = after = start + 1
             continue
         end = packer.end(start, after)
-        yield _chunk(lines, known, start, end)
+        if not _only_headings(lines, known, start, end):
+            yield _chunk(lines, known, start, end)
         start, after = packer.next_start(start, end), end
 
 
@@ -116,7 +117,9 @@ class _Packer:
         if known is None:
             line = self._lines[number]
             long = len(line) > _LONG * self._cut.size
-            known = self._costs[number] = self._cut.size + 1 if long else self._count(f"{line}\n")
+            # A blank line joins the line end before it and costs nothing by itself.
+            cost = self._count(f"{line}\n") if line and not long else 0
+            known = self._costs[number] = self._cut.size + 1 if long else cost
         return known
 
     def oversized(self, number: int) -> bool:
@@ -173,6 +176,14 @@ class _Packer:
             if self._known.places[number] >= min(Place.LINE, self._known.places[end]):
                 chosen = number
         return chosen
+
+
+def _only_headings(lines: Sequence[str], known: Shape, start: int, end: int) -> bool:
+    """Tell whether lines are headings that travel with what follows them anyway."""
+    following = next((number for number in range(end, len(lines)) if lines[number].strip()), None)
+    if following is None or len(known.above[following]) <= len(known.above[start]):
+        return False
+    return all(number in known.headings or not lines[number].strip() for number in range(start, end))
 
 
 def _chunk(lines: Sequence[str], known: Shape, start: int, end: int) -> Chunk:

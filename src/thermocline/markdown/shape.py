@@ -45,6 +45,8 @@ class Shape:
     places: list[Place]
     #: The headings above each line, the line itself not among them.
     above: list[tuple[str, ...]]
+    #: The lines that are headings.
+    headings: frozenset[int]
     #: Where the block that begins at a line ends, for lines that begin one.
     ends: dict[int, int]
 
@@ -53,7 +55,7 @@ def shape(lines: Sequence[str]) -> Shape:
     """Scan the lines once."""
     scanner = _Scanner(lines)
     scanner.scan()
-    return Shape(scanner.places, scanner.above, _ends(lines, scanner.places))
+    return Shape(scanner.places, scanner.above, frozenset(scanner.headings), _ends(lines, scanner.places))
 
 
 class _Scanner:
@@ -67,6 +69,7 @@ class _Scanner:
         self.places: list[Place] = []
         self.above: list[tuple[str, ...]] = []
         self._above: tuple[str, ...] = ()
+        self.headings: set[int] = set()
 
     def scan(self) -> None:
         start = self._front_matter()
@@ -107,8 +110,11 @@ class _Scanner:
         short = line if len(line) <= _LONGEST_LINE else ""
         heading = self._heading(short, number)
         if heading is not None:
+            level, title = heading
+            self._rise(level)
             self._add(Place.BELOW_HEADING if self._previous == "heading" else Place.HEADING)
-            self._push(*heading)
+            self._sink(level, title)
+            self.headings.add(number)
             self._previous = "heading"
         elif (fence := _FENCE.match(short)) is not None:
             self._add(self._fresh(Place.BLOCK))
@@ -136,9 +142,14 @@ class _Scanner:
             return None
         return (1 if under[1][0] == "=" else 2), line.strip()
 
-    def _push(self, level: int, title: str) -> None:
+    def _rise(self, level: int) -> None:
+        """Leave the sections that a heading of this level ends."""
         while self._stack and self._stack[-1][0] >= level:
             self._stack.pop()
+        self._above = tuple(title for _, title in self._stack)
+
+    def _sink(self, level: int, title: str) -> None:
+        """Enter the section that a heading begins."""
         if title:
             self._stack.append((level, title[:_LONGEST_TITLE]))
         self._above = tuple(title for _, title in self._stack)
@@ -152,7 +163,7 @@ def _ends(lines: Sequence[str], places: Sequence[Place]) -> dict[int, int]:
     """Return where each block ends: before the next line that begins another one, without blank lines."""
     starts = [number for number, place in enumerate(places) if place >= Place.ITEM]
     ends = {}
-    for start, following in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, following in zip(starts, [*starts[1:], len(lines)], strict=False):
         end = following
         while end > start + 1 and not lines[end - 1].strip():
             end -= 1

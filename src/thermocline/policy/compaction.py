@@ -23,9 +23,6 @@ from thermocline.settings import Settings
 
 __all__ = ["Situation", "compaction"]
 
-#: Rules that move a memory closer because somebody used it.
-_BY_USE = ("maintain.warm", "promote.relevance", "promote.use", "session.promote")
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Situation:
@@ -38,7 +35,7 @@ class Situation:
 
     @property
     def stay(self) -> timedelta:
-        """How long a memory that use brought back stays there at least."""
+        """How long a memory that use brought back to warm stays there at least."""
         return timedelta(days=self.settings.min_stay_days)
 
 
@@ -74,7 +71,7 @@ def _done(memory: Memory, situation: Situation) -> Move | None:
         return None
     if situation.now - memory.updated_at < timedelta(days=situation.settings.task_cold_after_days):
         return None
-    if memory.tier_rule in _BY_USE and situation.now - memory.tier_since < situation.stay:
+    if memory.tier_rule == "maintain.warm" and situation.now - memory.tier_since < situation.stay:
         return None
     what = "a decision" if memory.kind == "decision" else "a task"
     return _move(memory, Tier.COLD, "compact.done", f"{what} that does not say it is still open")
@@ -98,7 +95,7 @@ def _focus(memory: Memory, situation: Situation) -> Move | None:
 def _may_stay(memory: Memory, situation: Situation) -> bool:
     """Tell whether a hot memory that blocks nothing has another reason to be there."""
     return (
-        memory.tier_rule == "explicit"
+        memory.tier_rule in ("explicit", "note.curated")
         or (memory.kind == "preference" and not _idle(memory, situation))
         or memory.scope.session in situation.open_sessions
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from thermocline.model import Memory, Priority
 
-__all__ = ["is_blocker", "is_done_work", "is_open", "protected"]
+__all__ = ["in_file", "is_blocker", "is_done_work", "is_open", "protected"]
 
 _OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
 _CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled"}
@@ -17,6 +17,11 @@ _DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
 def is_blocker(memory: Memory) -> bool:
     """Tell whether it blocks work: tagged so, and not said to be over."""
     return "blocker" in memory.tags and _state(memory) not in _CLOSED
+
+
+def in_file(memory: Memory) -> bool:
+    """Tell whether its truth is a note: only the file changes what it says, and only age cools it."""
+    return memory.source.startswith("file:")
 
 
 def is_open(memory: Memory) -> bool:
@@ -33,6 +38,8 @@ def protected(memory: Memory, now: datetime) -> str | None:
     """Return why disuse must not move a memory: pinned, blocking, permanent, or dated; None when it may."""
     if memory.priority is Priority.PINNED:
         return "pinned"
+    if in_file(memory):
+        return "it lives in a file"
     if is_blocker(memory):
         return "an active blocker"
     if "permanent" in memory.tags or memory.metadata.get("permanent") is True:

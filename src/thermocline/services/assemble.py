@@ -1,137 +1,285 @@
-"""Which memories an agent reads before it works, in which order, within a budget of tokens."""
+"""Which memories an agent reads before it works: gathered here, packed and written by pure functions.
+
+Pinned memories come from a list, hot ones from a tier lookup, and only the rest from a search. What
+was given to a session before is left out again unless it has changed since.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import functools
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
-from thermocline.errors import InvalidInput, LimitReached
-from thermocline.model import Context, LeftOut, Memory, Priority, Recall, Tier
+from thermocline.budget import Limits, Offer, Packed, pack
+from thermocline.clock import to_micros
+from thermocline.context import Context, Entry, Receipt
+from thermocline.errors import InvalidInput
+from thermocline.model import Memory, Priority, Tier
 from thermocline.policy.marks import is_blocker
-from thermocline.services.recall import Recaller
-from thermocline.services.search import Question
+from thermocline.rank import Ranked
+from thermocline.render import format_of
+from thermocline.services.search import Question, Ranking, Search
 from thermocline.settings import Settings
 from thermocline.storage.store import Find, RecallEntry, Record, Store
-from thermocline.text.tokens import count_tokens
+from thermocline.text.marker import without_blocks
+from thermocline.text.tokens import counter
 
-__all__ = ["Assembler"]
+__all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
 
-#: Hot memories that are looked at; a block of 2000 tokens holds far fewer.
-_HOT_LOOKED_AT = 1000
-#: Hits that are tried, best first; 800 tokens hold far fewer.
-_HITS = 50
+#: Hot memories that are looked at, newest first, beside blockers and critical ones.
+_MOST_HOT = 200
+_CANDIDATES_LOGGED = 50
+#: What is searched for of a very long prompt: its beginning and its end.
+_QUERY_CHARS = 2000
+_NOT_HASHED = {"store", "openai_api_key", "gemini_api_key"}
 
 
-@dataclass
-class _Page:
-    """The text so far. Tokens are counted on the whole of it, never added up."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """A context that is wanted."""
 
-    budget: int
-    lines: list[str] = field(default_factory=list)
-    included: list[Memory] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-    #: What the text costs.
-    tokens: int = 0
+    spaces: tuple[int, ...]
+    now: datetime
+    question: Question | None = None
+    budget: int = 2000
+    format: str = "markdown"
+    #: Whether it counts as use of what is in it, and is logged.
+    track: bool = True
+    #: The most that recalled memories may cost; None = what is left.
+    recalled_tokens: int | None = None
+    #: What need not come again: memory number -> when it had last changed.
+    given: Mapping[int, int] = field(default_factory=dict)
 
-    @property
-    def text(self) -> str:
-        """The text itself."""
-        return "\n".join(self.lines)
 
-    def add(self, memory: Memory, limit: int, reason: str) -> bool:
-        """Add a memory if the text stays within the budget and the limit; else note why not."""
-        self.lines.append(_line(memory))
-        # A line costs at least its content, so most of what cannot fit needs no counting.
-        tokens = self.tokens + memory.tokens
-        if tokens <= min(limit, self.budget) and (tokens := count_tokens(self.text)) <= min(limit, self.budget):
-            self.included.append(memory)
-            self.tokens = tokens
-            return True
-        self.lines.pop()
-        self.left_out.append(LeftOut(memory=memory, reason=reason))
-        return False
+@dataclass(slots=True)
+class _Found:
+    """What was gathered for one request."""
+
+    offers: list[Offer] = field(default_factory=list)
+    numbers: dict[str, Record] = field(default_factory=dict)
+    #: What is not offered, with its reason.
+    passed_over: list[Entry] = field(default_factory=list)
+    ranking: Ranking = field(default_factory=Ranking)
+    notes: list[str] = field(default_factory=list)
 
 
 class Assembler:
     """Puts contexts together: pinned memories, then the hot block, then what a query finds."""
 
-    def __init__(self, store: Store, recaller: Recaller, settings: Settings) -> None:
+    def __init__(self, store: Store, search: Search, settings: Settings) -> None:
         self._store = store
-        self._recaller = recaller
+        self._search = search
         self._settings = settings
 
-    def context(self, spaces: tuple[int, ...], question: Question | None, budget: int, now: datetime) -> Context:
-        """Return the context for a query, or for the start of a session when there is none."""
-        if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
-            raise InvalidInput(f"budget must be a whole number of tokens from 0, not {budget!r}")
-        page = _Page(budget)
-        pinned = self._store.pinned(spaces, now)
-        cut = self._add_pinned(page, [record.memory for record in pinned])
-        hot = self._hot(spaces, now)
-        self._add_hot(page, hot)
-        recall = None if question is None else self._recaller.recall(question, _HITS, track=False)
-        if recall is not None:
-            self._add_recalled(page, recall, {record.memory.id for record in (*pinned, *hot)})
-        self._count(spaces, page.included, now)
-        return Context(
-            text=page.text,
-            tokens=page.tokens,
+    def context(self, request: Request) -> Context:
+        """Return a context and leave, unless told otherwise, a line in the log of recalls."""
+        return self.assemble(request)[0]
+
+    def assemble(self, request: Request) -> tuple[Context, list[Record]]:
+        """Return a context and the memories in it as they are stored."""
+        started = time.perf_counter_ns()
+        budget = _whole_budget(request.budget)
+        form = format_of(request.format, self._settings.context_role)
+        count = counter(self._settings.tokenizer)
+        found = self._gathered(request)
+        packed = pack(found.offers, form, count, self._limits(request, budget))
+        receipt = self._receipt(request, found, packed)
+        included = [found.numbers[entry.id] for entry in packed.included]
+        if request.track:
+            self._log(request, found, included, (time.perf_counter_ns() - started) // 1000)
+        context = Context(
+            text=packed.text,
+            tokens=packed.tokens,
             budget=budget,
-            included=tuple(page.included),
-            left_out=tuple(page.left_out),
-            tiers=recall.tiers if recall else (),
-            pinned_cut=cut,
-            degraded=recall.degraded if recall else (),
+            included=receipt.included,
+            left_out=receipt.left_out,
+            receipt=receipt,
+        )
+        return context, included
+
+    def _limits(self, request: Request, budget: int) -> Limits:
+        settings = self._settings
+        return Limits(
+            budget=budget,
+            hot_tokens=settings.hot_max_tokens,
+            hot_memories=settings.hot_max_facts,
+            reserve=0 if request.question is None else settings.recall_max_tokens,
+            recalled_tokens=request.recalled_tokens,
+            entry_tokens=settings.context_entry_tokens,
+            on_pinned_overflow=settings.on_pinned_overflow,
         )
 
-    def _add_pinned(self, page: _Page, pinned: Sequence[Memory]) -> bool:
-        """Add the pinned memories, oldest first; when they do not all fit, the oldest are cut first."""
-        kept = list(pinned)
-        while kept and count_tokens("\n".join(map(_line, kept))) > page.budget:
-            if self._settings.on_pinned_overflow == "error":
-                raise LimitReached(
-                    f"the pinned memories do not fit into {page.budget} tokens: unpin some, raise the budget, "
-                    "or set on_pinned_overflow = 'cut'"
-                )
-            page.left_out.append(LeftOut(memory=kept.pop(0), reason="pinned, but older than what fills the budget"))
-        for memory in kept:
-            page.add(memory, page.budget, "the budget is full")
-        return len(kept) < len(pinned)
+    def _gathered(self, request: Request) -> _Found:
+        """Collect the offers, most important first; the same words are offered once."""
+        found = _Found()
+        said: dict[str, str] = {}
+        for record, offer in self._offers(request, found):
+            memory = record.memory
+            if memory.id in found.numbers:
+                continue
+            found.numbers[memory.id] = record
+            if request.given.get(record.no) == to_micros(memory.updated_at):
+                found.passed_over.append(_passed(offer, "given", "this session was given it before"))
+            elif memory.digest in said:
+                found.passed_over.append(_passed(offer, "duplicate", f"{said[memory.digest]} says the same"))
+            else:
+                said[memory.digest] = memory.id
+                found.offers.append(offer)
+        return found
 
-    def _hot(self, spaces: tuple[int, ...], now: datetime) -> list[Record]:
-        """Return the hot memories: a lookup, not a search; blockers first, then the latest used."""
-        blocking = self._store.find(spaces, Find(now=now, tier=Tier.HOT, tags=("blocker",), limit=_HOT_LOOKED_AT))
-        others = self._store.find(spaces, Find(now=now, tier=Tier.HOT, limit=_HOT_LOOKED_AT))
-        found = {record.no: record for record in (*blocking, *others)}
-        unpinned = [record for record in found.values() if record.memory.priority is not Priority.PINNED]
-        return sorted(unpinned, key=lambda record: _urgency(record.memory))
+    def _offers(self, request: Request, found: _Found) -> Iterator[tuple[Record, Offer]]:
+        for record in self._store.pinned(request.spaces, request.now):
+            yield record, _listed(record, "pinned", (record.no,))
+        for record in self._hot(request, found):
+            place = (_urgency(record.memory), record.no)
+            yield record, _listed(record, "hot", place)
+        if request.question is not None:
+            found.ranking = self._search.rank(request.question)
+            yield from self._recalled(found.ranking)
 
-    def _add_hot(self, page: _Page, hot: Iterable[Record]) -> None:
-        most = page.tokens + self._settings.hot_max_tokens
-        for record in hot:
-            page.add(record.memory, most, "the hot block is full")
+    def _hot(self, request: Request, found: _Found) -> list[Record]:
+        """Return the hot memories, most urgent first, newest first among equals: a lookup, not a search."""
 
-    def _add_recalled(self, page: _Page, recall: Recall, known: set[str]) -> None:
-        """Add what the query found; low priority comes last, if there is space."""
-        most = page.tokens + self._settings.recall_max_tokens
-        found = [hit.memory for hit in recall if hit.memory.id not in known]
-        for memory in sorted(found, key=lambda each: each.priority is Priority.LOW):
-            page.add(memory, most, "no space left for recalled memories")
+        def look(priority: Priority | None = None, tags: tuple[str, ...] | None = None) -> list[Record]:
+            find = Find(now=request.now, tier=Tier.HOT, priority=priority, tags=tags, limit=_MOST_HOT + 1)
+            return self._store.find(request.spaces, find)
 
-    def _count(self, spaces: tuple[int, ...], included: Sequence[Memory], now: datetime) -> None:
-        if not included or not self._settings.count_injected:
+        records = {record.no: record for record in look()}
+        if len(records) > _MOST_HOT:
+            urgent = (*look(priority=Priority.CRITICAL), *look(tags=("blocker",)))
+            records |= {record.no: record for record in urgent}
+            found.notes.append(
+                f"more than {_MOST_HOT} memories are hot: the newest and the most urgent were considered"
+            )
+        unpinned = (record for record in records.values() if record.memory.priority is not Priority.PINNED)
+        return sorted(unpinned, key=lambda record: (_urgency(record.memory), -record.no))
+
+    def _recalled(self, ranking: Ranking) -> Iterator[tuple[Record, Offer]]:
+        best = ranking.ranked[: self._settings.context_hits]
+        records = self._store.records([each.no for each in best])
+        for place, each in enumerate(best):
+            record = records.get(each.no)
+            if record is not None:
+                yield record, _hit(record, each, place)
+
+    def _receipt(self, request: Request, found: _Found, packed: Packed) -> Receipt:
+        count = counter(self._settings.tokenizer)
+        question = request.question
+        return Receipt(
+            at=request.now,
+            query=None if question is None else question.text,
+            budget=request.budget,
+            tokens=packed.tokens,
+            shares=packed.shares,
+            tokenizer=count.name,
+            exact=count.exact,
+            format=request.format,
+            tiers=() if question is None else question.tiers,
+            settings=settings_hash(self._settings),
+            included=packed.included,
+            left_out=(*packed.left_out, *found.passed_over),
+            pinned_cut=packed.pinned_cut,
+            notes=(*packed.notes, *found.notes),
+            degraded=found.ranking.degraded,
+        )
+
+    def _log(self, request: Request, found: _Found, included: Sequence[Record], micros: int) -> None:
+        """Count the use of what was injected; a context with a query is a recall and logged as one."""
+        question = request.question
+        keep = question is not None and self._settings.log_recalls != "off"
+        touched = [record.no for record in included] if self._settings.count_injected else []
+        if not keep and not touched:
             return
-        records = [self._store.get(spaces, memory.id) for memory in included]
-        nos = [record.no for record in records if record is not None]
-        entry = RecallEntry(at=now, space=None, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos)
-        self._store.log_recall(entry, keep=False)
+        ranked = found.ranking.ranked
+        best = max((each.why.relevance for each in ranked), default=0.0)
+        entry = RecallEntry(
+            at=request.now,
+            space=request.spaces[-1] if request.spaces else None,
+            query="" if question is None else self._logged(question.text),
+            tiers=() if question is None else question.tiers,
+            micros=micros,
+            candidates=[(each.no, each.score) for each in ranked[:_CANDIDATES_LOGGED]],
+            returned=[record.no for record in included],
+            degraded=found.ranking.degraded,
+            best=best,
+            found=bool(ranked) and best >= self._settings.hit_threshold,
+            touched=touched,
+        )
+        self._store.log_recall(entry, keep=keep)
+
+    def _logged(self, query: str) -> str:
+        if self._settings.log_recalls == "text":
+            return query
+        return hashlib.sha256(query.encode()).hexdigest()
 
 
-def _urgency(memory: Memory) -> tuple[bool, int, float, str]:
-    return not is_blocker(memory), memory.priority.rank, -memory.used_at.timestamp(), memory.id
+@functools.lru_cache(maxsize=16)
+def settings_hash(settings: Settings) -> str:
+    """Return the SHA-256 of every setting that can change an answer."""
+    values = {name: value for name, value in asdict(settings).items() if name not in _NOT_HASHED}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _line(memory: Memory) -> str:
-    label = "pinned" if memory.priority is Priority.PINNED else f"{memory.tier}/{memory.kind}"
-    return f"- [{label}] {' '.join(memory.content.split())}"
+def turn_query(prompt: str | None) -> str | None:
+    """Return what to search for at a prompt: without recalled blocks, and not all of a very long one."""
+    if prompt is None:
+        return None
+    own = without_blocks(prompt).replace("\x00", "").encode("utf-8", "ignore").decode().strip()
+    if len(own) > _QUERY_CHARS:
+        own = f"{own[: _QUERY_CHARS // 2]}\n{own[-_QUERY_CHARS // 2 :]}"
+    return own or None
+
+
+def _whole_budget(budget: object) -> int:
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+        raise InvalidInput(f"budget must be a whole number of tokens from 0, not {budget!r}")
+    return budget
+
+
+def _urgency(memory: Memory) -> int:
+    """Return how urgent a hot memory is, from 0: critical, blocking, then as its priority says."""
+    if memory.priority is Priority.CRITICAL:
+        return 0
+    if is_blocker(memory) and memory.priority is not Priority.LOW:
+        return 1
+    return memory.priority.rank
+
+
+def _listed(record: Record, section: str, place: tuple[int, ...]) -> Offer:
+    memory = record.memory
+    if section == "pinned":
+        reason = f"always included, kept in {memory.tier}"
+    elif is_blocker(memory):
+        reason = "an active blocker"
+    else:
+        reason = "current work" if memory.priority is Priority.NORMAL else f"current work, {memory.priority}"
+    return Offer(memory=memory, section=section, place=place, reason=reason)
+
+
+def _hit(record: Record, ranked: Ranked, place: int) -> Offer:
+    low = record.memory.priority is Priority.LOW
+    return Offer(
+        memory=record.memory,
+        section="recalled",
+        place=(low, place),
+        reason=f"hit {place + 1}, found in {record.memory.tier}",
+        score=ranked.score,
+        why=ranked.why,
+    )
+
+
+def _passed(offer: Offer, rule: str, reason: str) -> Entry:
+    return Entry(
+        memory=offer.memory,
+        section=offer.section,
+        form=None,
+        tokens=0,
+        rule=rule,
+        reason=f"{offer.reason}; {reason}",
+        score=offer.score,
+        why=offer.why,
+    )

@@ -8,7 +8,8 @@ from typing import Any
 
 from thermocline.errors import InvalidInput, LimitReached, NotFound, StaleWrite
 from thermocline.model import Event, Memory, Move, Retention, Scope
-from thermocline.policy.retention import changed_retention
+from thermocline.policy.marks import in_file
+from thermocline.policy.retention import changed_retention, require_active
 from thermocline.services.gate import admit
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
@@ -20,7 +21,7 @@ from thermocline.text.tokens import count_tokens
 __all__ = ["Changes", "visible", "with_content"]
 
 #: How many moves one transaction makes, so that other writers never wait long.
-_BATCH = 200
+_BATCH = 500
 
 
 def visible(writing: Writing, scope: Scope, memory_id: str) -> Record:
@@ -51,9 +52,10 @@ class Changes:
         """Like `change`, with a new content whose vectors are made before the store is held."""
         (vectors,), _ = self._vectorizer.for_contents([content])
 
-        with self._store.write() as writing:
+        with self._store.write(made_by=self._vectorizer.number) as writing:
             record = visible(writing, scope, memory_id)
-            after = with_content(alter(record.memory), content)
+            _require_own_words(record.memory)
+            after = with_content(alter(record.memory), content, self._settings.tokenizer)
             return self._apply(writing, record, after, cause, vectors).memory
 
     def retain(self, scope: Scope, memory_id: str, wanted: Retention, cause: Cause) -> Memory:
@@ -101,11 +103,20 @@ class Changes:
         before = _values_before(event, record.memory)
         content = before.get("content", record.memory.content)
         (vectors,), _ = self._vectorizer.for_contents([content]) if "content" in before else ((None,), None)
-        with self._store.write() as writing:
+        with self._store.write(made_by=self._vectorizer.number) as writing:
             current = visible(writing, scope, record.memory.id)
             _require_unchanged(event, current.memory)
-            after = apply_changes(current.memory, before)
-            return self._apply(writing, current, with_content(after, content), cause, vectors).memory
+            after = self._allowed(current.memory, apply_changes(current.memory, before), cause)
+            after = with_content(after, content, self._settings.tokenizer)
+            return self._apply(writing, current, after, cause, vectors).memory
+
+    def _allowed(self, now: Memory, after: Memory, cause: Cause) -> Memory:
+        """Return what an undo leads to, if the memory may go there: what is hidden changes only by coming back."""
+        if now.retention is not after.retention:
+            changed_retention(now, after.retention, cause.at, self._settings)
+        else:
+            require_active(now)
+        return after
 
     def _apply(
         self,
@@ -115,16 +126,20 @@ class Changes:
         cause: Cause,
         vectors: Any = None,  # noqa: ANN401
     ) -> Record:
-        space = writing.space(after.scope)
+        space = record.space if after.scope == record.memory.scope else writing.space(after.scope)
         admit(writing, space, after, self._settings, cause, record)
         return writing.change(record, after, cause, vectors)
 
 
-def with_content(memory: Memory, content: str) -> Memory:
+def with_content(memory: Memory, content: str, tokenizer: str) -> Memory:
     """Return the memory with another content and what follows from it."""
-    if content == memory.content and memory.digest:
-        return memory
-    return replace(memory, content=content, digest=digest(content), tokens=count_tokens(content))
+    return replace(memory, content=content, digest=digest(content), tokens=count_tokens(content, tokenizer))
+
+
+def _require_own_words(memory: Memory) -> None:
+    if in_file(memory):
+        where = memory.metadata.get("path", "a note")
+        raise InvalidInput(f"{memory.id} is part of {where}: edit the file, and the next sync follows")
 
 
 def _values_before(event: Event, memory: Memory) -> dict[str, Any]:

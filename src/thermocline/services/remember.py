@@ -32,7 +32,7 @@ class Remember:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
         vectors, _ = self._vectorizer.for_contents([memory.content for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor)
-        with self._store.write() as writing:
+        with self._store.write(made_by=self._vectorizer.number) as writing:
             space = writing.space(scope)
             return [
                 self.store_one(writing, space, memory, made, cause).memory
@@ -43,14 +43,13 @@ class Remember:
         """Store one memory inside a transaction, or count the use of one that says the same."""
         cause = replace(cause, rule=memory.tier_rule)
         known = self._known(writing, space, memory, cause)
+        if memory.supersedes is not None:
+            kept = known.memory.id if known is not None else memory.id
+            _retire(writing, visible(writing, memory.scope, memory.supersedes), kept, cause)
         if known is not None:
             return self._repeat(writing, space, known, memory, cause)
         admit(writing, space, memory, self._settings, cause)
-        replaced = visible(writing, memory.scope, memory.supersedes) if memory.supersedes else None
-        record = writing.insert(space, memory, vectors, cause)
-        if replaced is not None:
-            _retire(writing, replaced, memory, cause)
-        return record
+        return writing.insert(space, memory, vectors, cause)
 
     def _known(self, writing: Writing, space: int, memory: Memory, cause: Cause) -> Record | None:
         if not self._settings.deduplicate:
@@ -59,8 +58,6 @@ class Remember:
 
     def _repeat(self, writing: Writing, space: int, known: Record, memory: Memory, cause: Cause) -> Record:
         """Count the use of a memory that is there already, and add what the new words for it bring."""
-        if memory.supersedes == known.memory.id:
-            raise InvalidInput(f"{known.memory.id} already says this: a memory cannot supersede itself")
         writing.touch([known.no], cause.at)
         current = writing.get(known.memory.id) or known
         after = _merged(current.memory, memory)
@@ -82,14 +79,18 @@ def _merged(known: Memory, again: Memory) -> Memory:
         tags=tuple(dict.fromkeys((*known.tags, *again.tags))),
         metadata={**known.metadata, **again.metadata},
         priority=known.priority if again.priority is Priority.NORMAL else again.priority,
+        supersedes=again.supersedes or known.supersedes,
         tier=again.tier if explicit else known.tier,
         tier_rule=again.tier_rule if explicit else known.tier_rule,
         expires_at=None if None in ends else max(end for end in ends if end is not None),
     )
 
 
-def _retire(writing: Writing, replaced: Record, memory: Memory, cause: Cause) -> None:
+def _retire(writing: Writing, replaced: Record, kept: str, cause: Cause) -> None:
+    """Archive the memory that another one replaces."""
+    if replaced.memory.id == kept:
+        raise InvalidInput(f"{kept} already says this: a memory cannot supersede itself")
     if replaced.memory.retention is not Retention.ACTIVE:
         return
-    retired = replace(cause, action="archive", rule="superseded", why=f"replaced by {memory.id}")
+    retired = replace(cause, action="archive", rule="superseded", why=f"replaced by {kept}")
     writing.change(replaced, replace(replaced.memory, retention=Retention.ARCHIVED), retired)

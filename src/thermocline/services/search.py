@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from thermocline.clock import to_micros
+from thermocline.clock import from_micros, to_micros
 from thermocline.model import Priority, Tier
-from thermocline.rank import Evidence, Ranked, Weights, rank, text_scores
+from thermocline.rank import Evidence, Ranked, Weights, Worded, coverage, rank
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
-from thermocline.storage.store import Candidate, Filter, Found, Record, Store
-from thermocline.text.words import query_words
+from thermocline.storage.store import Candidate, Filter, Record, Saying, Store
+from thermocline.text.words import weighed_words, words
+from thermocline.when import nearness, spans
 
 __all__ = ["Question", "Ranking", "Search"]
+
+_FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
+#: How an assistant's log names the person it talks with.
+_USER = "user"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,68 +57,129 @@ class Search:
         """Return every candidate of both legs in order; the pool does not depend on any limit."""
         weights = Weights.of(self._settings, penalise=question.penalise)
         now = to_micros(question.where.now)
-        vector, degraded = self._vector_leg(question)
-        text = self._text_leg(question)
-        nos = list(dict.fromkeys([*vector, *text]))
-        shown = self._store.candidates(question.spaces, question.tiers, nos, question.where)
-        evidence = [_evidence(each, vector, text) for each in shown.values()]
-        pinned = self._pinned(question, vector, text)
+        weighed = weighed_words(question.text)
+        pinned = self._store.pinned(question.spaces, question.where.now)
+        strengths = self._text_leg(question, weighed)
+        candidates, cosines, degraded = self._gather(question, strengths, pinned)
+        evidence = self._evidence(question, candidates, cosines, strengths, weighed)
+        scale = self._vectorizer.scale()
+        records = {record.no: record for record in pinned}
         return Ranking(
             ranked=rank(
                 [each for each in evidence if each.priority is not Priority.PINNED],
                 weights,
+                scale,
                 now,
                 question.min_score,
             ),
-            pinned=[(record, rank([each], weights, now, 0.0)[0]) for record, each in pinned],
+            pinned=[
+                (records[each.no], each)
+                for each in rank([each for each in evidence if each.no in records], weights, scale, now, 0.0)
+            ],
             degraded=degraded,
         )
 
-    def _vector_leg(self, question: Question) -> tuple[dict[int, float], tuple[str, ...]]:
-        """Return calibrated relevance by memory, and what is missing from it."""
-        vector, reason = self._vectorizer.for_query(question.text)
-        if vector is None:
-            return {}, (reason,) if reason else ()
-        found = self._store.search_vector(
-            question.spaces, question.tiers, vector, self._settings.pool_size, question.where
-        )
-        waiting = self._store.pending(question.spaces)
-        degraded = (f"{waiting} memories wait for their vectors: run reembed",) if waiting else ()
-        return self._relevance(found), degraded
+    # Finding candidates
 
-    def _relevance(self, found: Sequence[Found]) -> dict[int, float]:
-        import numpy as np
-
-        cosines = np.array([each.strength for each in found], np.float64)
-        relevance = self._vectorizer.calibration().relevance(cosines)
-        return dict(zip((each.no for each in found), relevance.tolist(), strict=True))
-
-    def _text_leg(self, question: Question) -> dict[int, float]:
+    def _text_leg(self, question: Question, weighed: Mapping[str, float]) -> dict[int, float]:
         found = self._store.search_text(
-            question.spaces, question.tiers, query_words(question.text), self._settings.pool_size, question.where
+            question.spaces, question.tiers, list(weighed), self._settings.pool_size, question.where
         )
-        return text_scores({each.no: each.strength for each in found})
+        return {each.no: each.strength for each in found}
 
-    def _pinned(
-        self, question: Question, vector: dict[int, float], text: dict[int, float]
-    ) -> list[tuple[Record, Evidence]]:
-        """Return the pinned memories that the filter allows, from any tier, oldest first."""
-        records = self._store.pinned(question.spaces, question.where.now)
-        if not records:
-            return []
-        allowed = self._store.candidates(
-            question.spaces, tuple(Tier), [record.no for record in records], question.where
-        )
-        return [(record, _evidence(allowed[record.no], vector, text)) for record in records if record.no in allowed]
+    def _gather(
+        self, question: Question, strengths: Mapping[int, float], pinned: Sequence[Record]
+    ) -> tuple[dict[int, Candidate], dict[int, float], tuple[str, ...]]:
+        """Return what either leg found and may be shown, with cosines for all, and what is missing."""
+        vector, reason = self._vectorizer.for_query(question.text)
+        cosines: dict[int, float] = {}
+        degraded = [reason] if reason else []
+        if vector is not None:
+            found = self._store.search_vector(
+                question.spaces, question.tiers, vector, self._settings.pool_size, question.where
+            )
+            cosines = {each.no: each.strength for each in found}
+        if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
+            degraded.append(f"{waiting} memories wait for their vectors: run reembed")
+        nos = list(dict.fromkeys([*cosines, *strengths]))
+        shown = self._store.candidates(question.spaces, question.tiers, nos, question.where)
+        if pinned:
+            shown |= self._store.candidates(
+                question.spaces, tuple(Tier), [record.no for record in pinned], question.where
+            )
+        if vector is not None:
+            unseen = [no for no in shown if no not in cosines]
+            cosines |= self._store.similarities(unseen, vector) if unseen else {}
+        return shown, cosines, tuple(degraded)
+
+    # Weighing them
+
+    def _evidence(
+        self,
+        question: Question,
+        candidates: Mapping[int, Candidate],
+        cosines: Mapping[int, float],
+        strengths: Mapping[int, float],
+        weighed: Mapping[str, float],
+    ) -> list[Evidence]:
+        sayings = self._store.sayings(list(candidates))
+        covered = self._coverage(question, sayings, weighed)
+        asked = frozenset(weighed)
+        personal = _FIRST_PERSON.search(question.text) is not None
+        wanted = spans(question.text, question.where.now.date())
+        return [
+            Evidence(
+                no=no,
+                cosine=cosines.get(no),
+                text=strengths.get(no),
+                priority=each.priority,
+                tier=each.tier,
+                access_count=each.access_count,
+                accessed_at=each.accessed_at,
+                coverage=covered.get(no, 0.0),
+                author=no in sayings and _is_meant(sayings[no].author, asked, personal=personal),
+                nearness=nearness(from_micros(each.created_at).date(), wanted) if wanted else 0.0,
+            )
+            for no, each in candidates.items()
+        ]
+
+    def _coverage(
+        self, question: Question, sayings: Mapping[int, Saying], weighed: Mapping[str, float]
+    ) -> dict[int, float]:
+        if not weighed or not sayings:
+            return {}
+        total, frequencies = self._store.frequencies(question.spaces, question.tiers, list(weighed))
+        earlier = self._earlier(sayings)
+        worded = {no: _worded(saying, {**earlier, **sayings}, weighed) for no, saying in sayings.items()}
+        return coverage(worded, weighed, total, frequencies)
+
+    def _earlier(self, sayings: Mapping[int, Saying]) -> dict[int, Saying]:
+        """Return what was said one and two turns before, where that is not known already."""
+        found: dict[int, Saying] = {}
+        asked = sayings
+        for _ in range(2):
+            missing = {each.previous for each in asked.values() if each.previous} - set(sayings) - set(found)
+            if not missing:
+                break
+            asked = self._store.sayings(sorted(missing))
+            found |= asked
+        return found
 
 
-def _evidence(each: Candidate, vector: dict[int, float], text: dict[int, float]) -> Evidence:
-    return Evidence(
-        no=each.no,
-        vector=vector.get(each.no),
-        text=text.get(each.no),
-        priority=each.priority,
-        tier=each.tier,
-        access_count=each.access_count,
-        accessed_at=each.accessed_at,
-    )
+def _worded(saying: Saying, known: Mapping[int, Saying], weighed: Mapping[str, float]) -> Worded:
+    before = []
+    link = saying
+    for _ in range(2):
+        if link.previous is None or link.previous not in known:
+            break
+        link = known[link.previous]
+        before.append((frozenset(link.words) & weighed.keys(), len(link.words)))
+    counts = Counter(word for word in saying.words if word in weighed)
+    return Worded(counts, len(saying.words), before)
+
+
+def _is_meant(author: str, asked: frozenset[str], *, personal: bool) -> bool:
+    """Tell whether the question is about what this author said."""
+    if not author:
+        return False
+    return (personal and author.casefold() == _USER) or bool(asked & set(words(author)))

@@ -18,8 +18,8 @@ from thermocline.storage.store import Cause, Store, Watch, Writing
 
 __all__ = ["Tiering"]
 
-_PAGE = 1000
-_BATCH = 200
+_PAGE = 5000
+_BATCH = 500
 _LONG_AGO = datetime(1971, 1, 1, tzinfo=UTC)
 
 
@@ -82,11 +82,13 @@ class Tiering:
             for memory in self._watched(self._retention_watch(spaces, cause.at))
             if (transition := overdue(memory, cause.at, self._settings)) is not None
         ]
+        # Purges come last: the one that ends them cleans the free space of the file for all of them.
+        due.sort(key=lambda transition: transition.to is Retention.PURGED)
         counts: dict[str, int] = {}
         for start in range(0, len(due), _BATCH):
             with self._store.write() as writing:
                 for transition in due[start : start + _BATCH]:
-                    if self._retired(writing, transition, cause):
+                    if self._retired(writing, transition, cause, clean=transition is due[-1]):
                         counts[transition.rule] = counts.get(transition.rule, 0) + 1
         return counts
 
@@ -101,14 +103,14 @@ class Tiering:
         }
         return Watch(name="retention", spaces=spaces, now=now, moments=moments)
 
-    def _retired(self, writing: Writing, transition: Transition, cause: Cause) -> bool:
+    def _retired(self, writing: Writing, transition: Transition, cause: Cause, *, clean: bool) -> bool:
         record = writing.get(transition.id)
         if record is None or overdue(record.memory, cause.at, self._settings) is None:
             return False
         action = {Retention.ARCHIVED: "archive", Retention.DELETED: "forget", Retention.PURGED: "purge"}[transition.to]
         told = replace(cause, action=action, rule=transition.rule, why=transition.why)
         if transition.to is Retention.PURGED:
-            writing.purge(record, told)
+            (writing.purge if clean else writing.discard)(record, told)
         else:
             writing.change(record, replace(record.memory, retention=transition.to), told)
         return True

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from thermocline import embed
 from thermocline.embed import Embedder
 from thermocline.embed.calibration import DEFAULT, Calibration, estimate
-from thermocline.errors import EmbedderError, StoreError
+from thermocline.errors import EmbedderError, EmbedderRefused, StoreError
+from thermocline.rank import Scale
 from thermocline.storage.store import Cause, Identity, Store
 from thermocline.text.clean import digest
 
@@ -33,6 +34,7 @@ Progress = Callable[[int, int], None]
 _QUERIES_KEPT = 256
 _BATCH = 64
 _SAMPLE = 2000
+_ENOUGH = 64
 
 
 class Vectorizer:
@@ -41,6 +43,9 @@ class Vectorizer:
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store = store
         self.embedder = embedder
+        #: The store's number for the embedder, once it has made vectors here.
+        self.number: int | None = None
+        self._calibration: Calibration | None = None
         self._query = functools.lru_cache(maxsize=_QUERIES_KEPT)(self._query_vector)
 
     @property
@@ -66,39 +71,51 @@ class Vectorizer:
         serving = self._store.identity()
         if serving is not None and serving.name != self.embedder.name:
             return waiting, _foreign(serving, self.embedder)
-        known = [self._store.cached(digest(content)) for content in contents] if serving else waiting
-        fresh = [content for content, vectors in zip(contents, known, strict=True) if vectors is None]
+        known = {content: self._store.cached(digest(content)) if serving else None for content in contents}
+        fresh = [content for content, vectors in known.items() if vectors is None]
         try:
-            made = iter(self._embedded(fresh))
+            known.update(zip(fresh, self._embedded(fresh), strict=True))
         except EmbedderError as exc:
-            return known, f"new memories wait for their vectors: {exc}"
+            return [known[content] for content in contents], f"new memories wait for their vectors: {exc}"
         if serving is None:
-            self._store.adopt(self.embedder.name, self.embedder.dimensions)
-        return [next(made) if vectors is None else vectors for vectors in known], None
+            serving = self._store.adopt(self.embedder.name, self.embedder.dimensions)
+        self.number = serving.number
+        return [known[content] for content in contents], None
+
+    def obstacle(self) -> str | None:
+        """Return why queries cannot be compared by meaning, as far as that is known without trying."""
+        if not self.enabled:
+            return "text only: the embedder is 'none'"
+        serving = self._store.identity()
+        if serving is not None and serving.name != self.embedder.name:
+            return f"text only: {_foreign(serving, self.embedder)}"
+        return None
 
     def for_query(self, query: str) -> tuple[Array | None, str | None]:
         """Return the vector of a query, or the reason why there is none."""
-        if not self.enabled:
-            return None, "text only: the embedder is 'none'"
-        serving = self._store.identity()
-        if serving is None:
-            return None, None
-        if serving.name != self.embedder.name:
-            return None, f"text only: {_foreign(serving, self.embedder)}"
+        reason = self.obstacle()
+        if reason is not None or self._store.identity() is None:
+            return None, reason
         try:
             return self._query(query), None
         except EmbedderError as exc:
             return None, f"text only: {exc}"
 
-    def calibration(self) -> Calibration:
+    def scale(self) -> Scale:
         """Return what the embedder's cosines mean."""
         own: Calibration | None = getattr(self.embedder, "calibration", None)
-        return own if own is not None else self._estimated
+        calibration = own if own is not None else self._estimated
+        return Scale(calibration.of, calibration.spread)
 
-    @functools.cached_property
+    @property
     def _estimated(self) -> Calibration:
-        sample = self._store.sample_vectors(_SAMPLE)
-        return DEFAULT if sample is None else estimate(sample)
+        """Estimate what cosines mean from the stored vectors, once there are enough of them."""
+        if self._calibration is None:
+            sample = self._store.sample_vectors(_SAMPLE)
+            if sample is None or len(sample) < _ENOUGH:
+                return DEFAULT
+            self._calibration = estimate(sample)
+        return self._calibration
 
     def reembed(self, now: datetime, progress: Progress | None = None) -> int:
         """Make every vector that the embedder has not made yet; then let them serve.
@@ -110,20 +127,29 @@ class Vectorizer:
         if not self.embedder.dimensions:
             self._embedded(["dimensions"])
         identity = self._store.adopt(self.embedder.name, self.embedder.dimensions)
-        total, done = self._store.count_without_vectors(identity.number), 0
+        total, done, refused, after = self._store.count_without_vectors(identity.number), 0, 0, 0
         cause = Cause(action="embed", at=now, rule="reembed", why=f"vectors made by {self.embedder.name}")
         while True:
-            batch = self._store.without_vectors(identity.number, 0, _BATCH)
-            if not batch:
-                if self._switch(identity):
-                    return done
-                continue
-            done += self._store_batch(identity, batch, cause)
-            if progress is not None:
+            batch = self._store.without_vectors(identity.number, after, _BATCH)
+            if not batch and (refused or self._switch(identity)):
+                break
+            made = self._store_batch(identity, batch, cause)
+            done, refused = done + made, refused + len(batch) - made
+            after = batch[-1][0] if batch else 0
+            if progress is not None and batch:
                 progress(done, max(total, done))
+        if refused:
+            raise EmbedderRefused(f"{self.embedder.name} refused {refused} contents; the other {done} are done")
+        return done
 
     def _store_batch(self, identity: Identity, batch: list[tuple[int, str]], cause: Cause) -> int:
-        made = self._embedded([content for _, content in batch])
+        """Store the vectors of a batch; where the embedder refuses it, of each content that it takes."""
+        try:
+            made = self._embedded([content for _, content in batch])
+        except EmbedderRefused:
+            if len(batch) == 1:
+                return 0
+            return sum(self._store_batch(identity, [each], cause) for each in batch)
         with self._store.write() as writing:
             for (no, content), vectors in zip(batch, made, strict=True):
                 writing.add_vectors(identity.number, no, content, vectors, cause)

@@ -75,7 +75,7 @@ class WorkingMemory:
         if not asked_hot:
             memory = replace(memory, tier_rule="session.add")
         (vectors,), _ = self._vectorizer.for_contents([memory.content])
-        with self._store.write() as writing:
+        with self._store.write(made_by=self._vectorizer.number) as writing:
             space = writing.space(scope)
             self._go_on(writing, space, cause.at)
             if not asked_hot:
@@ -240,6 +240,14 @@ class WorkingMemory:
                 room -= memory.tokens
                 chosen.append(memory.id)
         return tuple(chosen)
+
+    def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
+        """Tell whether a flush is due that nobody was told of in this cycle; a cycle ends when it is not due."""
+        state = self._store.flush_state(space)
+        if not due and (cycle is not None or state is None or state[1]):
+            return False
+        with self._store.write() as writing:
+            return writing.claim_flush(space, cycle, due=due)
 
     def require_own(self, space: int, memory_id: str) -> None:
         """Refuse a memory that is not this session's own."""

@@ -36,6 +36,7 @@ __all__ = [
     "RecallEntry",
     "Record",
     "RootRow",
+    "Saying",
     "Store",
     "Tally",
     "Watch",
@@ -100,6 +101,16 @@ class Found(NamedTuple):
     no: int
     #: Cosine for the vector leg, BM25 for the text leg; higher is better.
     strength: float
+
+
+class Saying(NamedTuple):
+    """What a memory says, as the text index has it, and where it stands in a conversation."""
+
+    words: tuple[str, ...]
+    #: Who said it; empty when that is not known.
+    author: str = ""
+    #: The memory that was said just before it.
+    previous: int | None = None
 
 
 class Candidate(NamedTuple):
@@ -180,26 +191,27 @@ class RootRow(NamedTuple):
     path: str
     #: Further files and folders inside it.
     extra: tuple[str, ...]
+    scope: Scope
+    shelf: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NoteRow:
+class NoteRow(NamedTuple):
     """A file as it was when it was last read."""
 
     #: Its number; 0 before it is stored.
-    note: int = 0
+    note: int
     space: int
     #: Relative to the root, with forward slashes.
     path: str
     #: SHA-256 of its bytes.
     hash: str
-    #: What the file system said of it: times and number.
+    #: What the file system said of it: times, number and size.
     stamp: str
     size: int
     #: Messages of a transcript; 0 for Markdown.
-    messages: int = 0
+    messages: int
     #: Whether the same stamp will mean the same bytes.
-    settled: bool = False
+    settled: bool
     #: The rule that cut it into chunks.
     cut: str
     #: Where the rules have put it.
@@ -213,8 +225,10 @@ class ChunkRow(NamedTuple):
     first: int
     last: int
     heading: str
-    #: The digest that file and memory last agreed on, for a bullet that is linked to a memory; else empty.
-    link: str
+    #: The digest of the content that the file last had for it.
+    digest: str
+    #: Whether it is a list item that is a memory of its own, which others may change too.
+    linked: bool
 
 
 class ChunkPlace(NamedTuple):
@@ -224,7 +238,7 @@ class ChunkPlace(NamedTuple):
     first: int
     last: int
     heading: str
-    link: str
+    linked: bool
 
 
 class Writing(Protocol):
@@ -274,6 +288,9 @@ class Writing(Protocol):
 
     def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
         """Say anew which chunks a file has."""
+
+    def is_linked_elsewhere(self, no: int, note: int) -> bool:
+        """Tell whether a memory is a list item of another file."""
 
     def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
         """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told."""
@@ -351,6 +368,17 @@ class Store(Protocol):
     ) -> list[Found]:
         """Return the memories with the nearest vectors, nearest first."""
 
+    def similarities(self, nos: Sequence[int], vector: Vectors) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+
+    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
+        """Return what active memories say, by number."""
+
+    def frequencies(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+
     def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
         """Return a batch of what a policy wants to look at, in order of number."""
 
@@ -374,6 +402,15 @@ class Store(Protocol):
 
     def trim_recalls(self, before: datetime) -> None:
         """Drop the log of what was asked before a moment."""
+
+    def given(self, space: int) -> dict[int, int]:
+        """Return what a session has in its prompt: memory number -> when it had last changed, in microseconds."""
+
+    def give(self, space: int, updated: Mapping[int, int]) -> None:
+        """Remember that a session was given memories, and when each had last changed."""
+
+    def clear_given(self, space: int) -> None:
+        """Forget what a session was given: its prompt was cut, or it has ended."""
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or renew a lease; False when somebody else holds it."""
@@ -399,8 +436,13 @@ class Store(Protocol):
     def size(self) -> int:
         """Return the bytes the store takes."""
 
-    def write(self) -> AbstractContextManager[Writing]:
-        """Begin a transaction."""
+    def write(self, *, made_by: int | None = None) -> AbstractContextManager[Writing]:
+        """Begin a transaction.
+
+        Args:
+            made_by: The embedder of the vectors that will be stored; if another one serves by now, they
+                are left out and the memories wait for theirs.
+        """
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
         """Count the uses of a recall and, if `keep`, log it; never waits for other writers."""
@@ -429,8 +471,14 @@ class Store(Protocol):
     def roots(self, spaces: Sequence[int]) -> list[RootRow]:
         """Return the folders whose notes are in some spaces."""
 
+    def flush_state(self, space: int) -> tuple[int, bool] | None:
+        """Return the cycle that a session was last told to flush in, and whether it may be told again."""
+
     def notes(self, space: int) -> list[NoteRow]:
         """Return the files of a space."""
+
+    def links(self, space: int) -> list[tuple[str, ChunkRow]]:
+        """Return the list items of a space's files that are memories of their own, each with its path."""
 
     def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
         """Return where memories stand in files."""

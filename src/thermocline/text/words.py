@@ -15,12 +15,13 @@ from collections.abc import Iterator
 
 import snowballstemmer
 
-__all__ = ["WORDS_VERSION", "is_fragment", "query_words", "words"]
+__all__ = ["WORDS_VERSION", "is_fragment", "query_words", "weighed_words", "words"]
 
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
 WORDS_VERSION = 1
 
 _LONGEST_WORD = 64
+_FRAME_WEIGHT = 0.25
 _ACCENTS = re.compile("[\u0300-\u036f]")
 #: Letters and digits, and the marks that some scripts write their vowels with.
 _WORD = re.compile(
@@ -35,13 +36,23 @@ _UNSPACED = re.compile(
 _stemmer = snowballstemmer.stemmer("english")
 _stemming = threading.Lock()  # the stemmer keeps the word it works on in itself
 
-#: Words that say nothing about what is asked. Short on purpose: rare words carry the query.
+#: Words that say nothing about what is asked.
 _STOP = frozenset(
-    """a about am an and any are as at be been but by can could did do does doing for from had has have
-    having he her here hers him his how i if in into is it its just me my no nor not of on or our ours
-    she should so some such than that the their theirs them then there these they this those to too
-    us very was we were what when where which while who whom why will with would you your yours
-    s t d ll m re ve don didn doesn isn wasn weren won aren""".split()  # noqa: SIM905 - a list of words reads best as words
+    """a about above after again against all am an and any are aren as at be because been before being below
+    between both but by can cannot could couldn d did didn do does doesn doing don down during each few for from
+    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn
+    it its itself just ll m me more most my myself no nor not now o of off on once only or other our ours
+    ourselves out over own re s same she should shouldn so some such t than that the their theirs them themselves
+    then there these they this those through to too under until up ve very was wasn we were weren what when where
+    which while who whom why will with won would wouldn y you your yours yourself yourselves""".split()  # noqa: SIM905
+)
+#: Words that questions are framed with; they are searched for, and count little.
+_FRAME = frozenset(
+    """many much long often far kind type sort kinds types happen happened happens day days week weeks month
+    months year years hour hours minute minutes ago time times today recently currently lately actually really
+    maybe probably basically exactly please someone anyone something anything everything thing things stuff get
+    gets got getting go goes going went like want wants wanted know knew known think thought tell told say said
+    says mention mentioned us let also ever even still already""".split()  # noqa: SIM905
 )
 
 
@@ -52,9 +63,18 @@ def words(text: str) -> list[str]:
 
 def query_words(query: str) -> list[str]:
     """Return the distinct words to search for; stop words only when there is nothing else."""
+    return list(weighed_words(query))
+
+
+def weighed_words(query: str) -> dict[str, float]:
+    """Return the words to search for, each with how much it says: those that frame a question say little."""
     raw = list(dict.fromkeys(_raw(query, ends=False)))
-    telling = [word for word in raw if word not in _STOP]
-    return list(dict.fromkeys(_folded(word) for word in telling or raw))
+    telling = [word for word in raw if word not in _STOP] or raw
+    weighed: dict[str, float] = {}
+    for word in telling:
+        weight = _FRAME_WEIGHT if word in _FRAME else 1.0
+        weighed[_folded(word)] = max(weight, weighed.get(_folded(word), 0.0))
+    return weighed
 
 
 def is_fragment(word: str) -> bool:

@@ -63,6 +63,11 @@ INSERT INTO memories ({columns}) VALUES ({values})
 -- memory_set: A changed memory, all of it.
 UPDATE memories SET {assignments} WHERE no = :no
 
+-- memory_place: A memory that only moves to another tier.
+UPDATE memories SET tier = :tier, tier_rule = :tier_rule, tier_since = :tier_since, relevance = :relevance,
+    version = :version
+WHERE no = :no
+
 -- memory_touch: Count a use.
 UPDATE memories SET access_count = access_count + 1, accessed_at = :now,
     recent_uses = CASE WHEN accessed_at > :window THEN recent_uses + 1 ELSE 1 END

@@ -1,8 +1,9 @@
 -- Statements that only SQLite understands: full text, keys made of bits, JSON lists as parameters.
 
--- candidates: What ranking needs to know of some memories.
-SELECT no, space, tier, priority, retention, kind, created_at, accessed_at, expires_at, access_count
-FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
+-- candidates: What ranking needs to know of some memories, as far as they are visible.
+SELECT no, space, tier, priority, kind, created_at, accessed_at, access_count FROM memories
+WHERE no IN (SELECT value FROM json_each(:nos))
+  AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
 -- memories_of: Whole memories by number.
 SELECT {columns} FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
@@ -58,6 +59,15 @@ DELETE FROM text_live WHERE rowid = :rowid
 
 -- text_cold_drop: Take a cold memory out of the text index.
 DELETE FROM text_cold WHERE rowid = :rowid
+
+-- text_live_to_text_live: Copy the words of a memory that moves between hot and warm.
+INSERT INTO text_live (rowid, words) SELECT :rowid, words FROM text_live WHERE rowid = :old
+
+-- text_live_to_text_cold: Copy the words of a memory that goes cold.
+INSERT INTO text_cold (rowid, words) SELECT :rowid, words FROM text_live WHERE rowid = :old
+
+-- text_cold_to_text_live: Copy the words of a memory that comes back.
+INSERT INTO text_live (rowid, words) SELECT :rowid, words FROM text_cold WHERE rowid = :old
 
 -- text_live_optimize: Merge the index, so that nothing of a deleted row is left in it.
 INSERT INTO text_live (text_live) VALUES ('optimize')
@@ -189,12 +199,14 @@ SELECT {columns} FROM memories
 WHERE retention = 0 AND no > :after AND space IN (SELECT value FROM json_each(:spaces))
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
   AND (tier = 0 OR (tier = 1 AND kind = 'decision')
-       OR no IN (SELECT no FROM tags WHERE tag IN ('blocker', 'task')))
+       OR (tier = 1 AND no IN (SELECT no FROM tags WHERE tag = 'task'))
+       OR no IN (SELECT no FROM tags WHERE tag = 'blocker'))
 ORDER BY no LIMIT :limit
 
--- watch_cooling: What has been idle for long, and what is cold and was used again.
+-- watch_cooling: What has been idle for long, and what is cold and was used again. Maintenance looks at most
+-- spaces at once, so it reads the table in its own order: `+space` keeps the index of places out of it.
 SELECT {columns} FROM memories
-WHERE retention = 0 AND no > :after AND space IN (SELECT value FROM json_each(:spaces))
+WHERE retention = 0 AND no > :after AND +space IN (SELECT value FROM json_each(:spaces))
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
   AND ((tier = 0 AND coalesce(accessed_at, created_at) <= :idle_hot)
        OR (tier = 1 AND tier_since <= :idle_warm AND coalesce(accessed_at, created_at) <= :idle_warm)
@@ -203,7 +215,7 @@ ORDER BY no LIMIT :limit
 
 -- watch_retention: What is past its time, in each state of retention.
 SELECT {columns} FROM memories
-WHERE no > :after AND space IN (SELECT value FROM json_each(:spaces))
+WHERE no > :after AND +space IN (SELECT value FROM json_each(:spaces))
   AND ((retention = 0 AND expires_at <= :now AND priority > 0)
        OR (retention = 0 AND coalesce(accessed_at, created_at) <= :archive_before)
        OR (retention = 1 AND retention_since <= :delete_before)
@@ -271,7 +283,9 @@ RETURNING holder
 DELETE FROM leases WHERE name = :name AND holder = :holder
 
 -- roots_of: The folders whose notes are in some spaces.
-SELECT space, path, extra FROM roots WHERE space IN (SELECT value FROM json_each(:spaces)) ORDER BY space
+SELECT r.space, r.path, r.extra, s.shelf, s.tenant, s.project, s.environment, s.user_, s.agent, s.session
+FROM roots r JOIN spaces s ON s.space = r.space
+WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.space
 
 -- root_put: Remember a folder of notes.
 INSERT INTO roots (space, path, extra) VALUES (:space, :path, :extra)
@@ -296,18 +310,18 @@ RETURNING note
 DELETE FROM notes WHERE note = :note
 
 -- chunks_of: The chunks of a file with their memories, in order.
-SELECT {chunk_columns}, c.first, c.last, c.heading, c.link FROM chunks c JOIN memories m ON m.no = c.no
+SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked FROM chunks c JOIN memories m ON m.no = c.no
 WHERE c.note = :note ORDER BY c.place
 
 -- chunk_add: One chunk of a file.
-INSERT INTO chunks (note, place, no, first, last, heading, link)
-VALUES (:note, :place, :no, :first, :last, :heading, :link)
+INSERT INTO chunks (note, place, no, first, last, heading, digest, linked)
+VALUES (:note, :place, :no, :first, :last, :heading, :digest, :linked)
 
 -- chunks_drop: Forget which chunks a file has.
 DELETE FROM chunks WHERE note = :note
 
 -- chunk_places: Where some memories stand in files.
-SELECT c.no, n.path, c.first, c.last, c.heading, c.link FROM chunks c JOIN notes n ON n.note = c.note
+SELECT c.no, n.path, c.first, c.last, c.heading, c.linked FROM chunks c JOIN notes n ON n.note = c.note
 WHERE c.no IN (SELECT value FROM json_each(:nos))
 
 -- flush_get: Which session was told to flush.
@@ -324,3 +338,58 @@ WHERE m.space <> n.space
 -- check_unlisted: Memories of files that no file lists.
 SELECT m.id, m.source FROM roots r JOIN memories m ON m.space = r.space
 WHERE m.retention = 0 AND m.source LIKE 'file:%' AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.no = m.no)
+
+-- links_of: The list items of a space's files that are memories of their own.
+SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked, n.path
+FROM notes n JOIN chunks c ON c.note = n.note JOIN memories m ON m.no = c.no
+WHERE n.space = :space AND c.linked = 1 ORDER BY n.path, c.place
+
+-- link_elsewhere: Whether a memory is a list item of another file.
+SELECT count(*) FROM chunks WHERE no = :no AND note <> :note
+
+-- given_of: What a session has in its prompt already.
+SELECT no, updated_at FROM given WHERE space = :space
+
+-- given_put: A session was given a memory as it is now.
+INSERT INTO given (space, no, updated_at) VALUES (:space, :no, :updated_at)
+ON CONFLICT (space, no) DO UPDATE SET updated_at = excluded.updated_at
+
+-- given_clear: A session's prompt holds nothing of it any more.
+DELETE FROM given WHERE space = :space
+
+-- turn_last: The last message of a thread.
+SELECT max(no) FROM turns WHERE space = :space AND thread = :thread AND thread <> ''
+
+-- turn_add: Who said a message, in which thread, and after which one.
+INSERT INTO turns (no, space, thread, author, previous) VALUES (:no, :space, :thread, :author, :previous)
+
+-- turn_drop: Forget who said a message.
+DELETE FROM turns WHERE no = :no
+
+-- text_live_words: The words of some hot or warm memories, with who said them and after what.
+SELECT m.no, t.words, coalesce(u.author, ''), u.previous
+FROM json_each(:nos) j
+JOIN memories m ON m.no = j.value AND m.retention = 0 AND m.tier < 2
+JOIN text_live t ON t.rowid = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN turns u ON u.no = m.no
+
+-- text_cold_words: The words of some cold memories, with who said them and after what.
+SELECT m.no, t.words, coalesce(u.author, ''), u.previous
+FROM json_each(:nos) j
+JOIN memories m ON m.no = j.value AND m.retention = 0 AND m.tier = 2
+JOIN text_cold t ON t.rowid = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN turns u ON u.no = m.no
+
+-- text_live_frequency: How many hot and warm memories in a range of the index have a word.
+SELECT count(*) FROM text_live WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
+
+-- text_cold_frequency: How many cold memories in a range of the index have a word.
+SELECT count(*) FROM text_cold WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
+
+-- vectors_of_memories: The vectors of some memories.
+SELECT v.key, v.vector FROM json_each(:nos) j
+JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 20) + 1048575
+
+-- count_in: How many active memories some spaces have in some tiers.
+SELECT coalesce(sum(memories), 0) FROM counters
+WHERE retention = 0 AND space IN (SELECT value FROM json_each(:spaces)) AND tier IN (SELECT value FROM json_each(:tiers))

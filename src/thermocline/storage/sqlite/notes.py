@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from thermocline.model import Scope, Tier
-from thermocline.storage.rows import COLUMNS, record_of, scope_row
+from thermocline.storage.rows import COLUMNS, record_of, scope_of, scope_row
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.store import ChunkPlace, ChunkRow, NoteRow, RootRow
 
@@ -16,6 +17,8 @@ __all__ = [
     "chunks_of",
     "claim_flush",
     "drop_note",
+    "is_linked_elsewhere",
+    "links_of",
     "note_of",
     "notes_of",
     "put_note",
@@ -37,7 +40,7 @@ def shelf_of(connection: sqlite3.Connection, scope: Scope, shelf: str) -> int | 
 def roots_of(connection: sqlite3.Connection, spaces: Sequence[int]) -> list[RootRow]:
     """Return the folders whose chunks are in some spaces."""
     rows = connection.execute(SQL["roots_of"], {"spaces": json.dumps(spaces)}).fetchall()
-    return [RootRow(space, path, tuple(json.loads(extra))) for space, path, extra in rows]
+    return [RootRow(row[0], row[1], tuple(json.loads(row[2])), scope_of(row[4:]), row[3]) for row in rows]
 
 
 def put_root(connection: sqlite3.Connection, root: RootRow) -> None:
@@ -74,11 +77,24 @@ def drop_note(connection: sqlite3.Connection, note: int) -> None:
     connection.execute(SQL["note_drop"], {"note": note})
 
 
-def chunks_of(connection: sqlite3.Connection, note: int, scope_of: Callable[[int], Scope]) -> list[ChunkRow]:
+def chunks_of(connection: sqlite3.Connection, note: int, scope_named: Callable[[int], Scope]) -> list[ChunkRow]:
     """Return the chunks of a file in their order."""
     rows = connection.execute(SQL["chunks_of"], {"note": note}).fetchall()
     width = len(COLUMNS)
-    return [ChunkRow(record_of(row[:width], scope_of(row[2])), *row[width:]) for row in rows]
+    return [_chunk(row, width, scope_named) for row in rows]
+
+
+def links_of(
+    connection: sqlite3.Connection, space: int, scope_named: Callable[[int], Scope]
+) -> list[tuple[str, ChunkRow]]:
+    """Return the linked list items of a space, each with the path of its file."""
+    rows = connection.execute(SQL["links_of"], {"space": space}).fetchall()
+    return [(row[-1], _chunk(row, len(COLUMNS), scope_named)) for row in rows]
+
+
+def is_linked_elsewhere(connection: sqlite3.Connection, no: int, note: int) -> bool:
+    """Tell whether a memory is a list item of another file."""
+    return bool(connection.execute(SQL["link_elsewhere"], {"no": no, "note": note}).fetchone()[0])
 
 
 def set_chunks(connection: sqlite3.Connection, note: int, chunks: Sequence[ChunkRow]) -> None:
@@ -86,7 +102,7 @@ def set_chunks(connection: sqlite3.Connection, note: int, chunks: Sequence[Chunk
     connection.execute(SQL["chunks_drop"], {"note": note})
     rows = [
         {"note": note, "place": place, "no": each.record.no, "first": each.first, "last": each.last,
-         "heading": each.heading, "link": each.link}
+         "heading": each.heading, "digest": each.digest, "linked": int(each.linked)}
         for place, each in enumerate(chunks)
     ]  # fmt: skip
     connection.executemany(SQL["chunk_add"], rows)
@@ -95,7 +111,7 @@ def set_chunks(connection: sqlite3.Connection, note: int, chunks: Sequence[Chunk
 def chunk_places(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[int, ChunkPlace]:
     """Return where memories stand in files."""
     rows = connection.execute(SQL["chunk_places"], {"nos": json.dumps(nos)}).fetchall()
-    return {row[0]: ChunkPlace(*row[1:]) for row in rows}
+    return {row[0]: ChunkPlace(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
 
 
 def claim_flush(connection: sqlite3.Connection, space: int, cycle: int | None, *, due: bool) -> bool:
@@ -116,17 +132,11 @@ def claim_flush(connection: sqlite3.Connection, space: int, cycle: int | None, *
     return claimed
 
 
-def _note(row: Sequence[object]) -> NoteRow:
+def _chunk(row: Sequence[Any], width: int, scope_named: Callable[[int], Scope]) -> ChunkRow:
+    first, last, heading, digest, linked = row[width : width + 5]
+    return ChunkRow(record_of(row[:width], scope_named(row[2])), first, last, heading, digest, bool(linked))
+
+
+def _note(row: Sequence[Any]) -> NoteRow:
     note, space, path, hash_, stamp, size, messages, settled, cut, tier = row
-    return NoteRow(
-        note=int(str(note)),
-        space=int(str(space)),
-        path=str(path),
-        hash=str(hash_),
-        stamp=str(stamp),
-        size=int(str(size)),
-        messages=int(str(messages)),
-        settled=bool(settled),
-        cut=str(cut),
-        tier=_TIERS[int(str(tier))],
-    )
+    return NoteRow(note, space, path, hash_, stamp, size, messages, bool(settled), cut, _TIERS[tier])

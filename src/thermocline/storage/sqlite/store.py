@@ -6,7 +6,7 @@ import json
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -22,10 +22,11 @@ from thermocline.settings import Settings
 from thermocline.storage.rows import event_of, record_of, scope_of, scope_row
 from thermocline.storage.sqlite import notes
 from thermocline.storage.sqlite.backup import copy
+from thermocline.storage.sqlite.band import products
 from thermocline.storage.sqlite.bands import Bands, Place, decoded
 from thermocline.storage.sqlite.check import check, check_text_structure
 from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
-from thermocline.storage.sqlite.keys import MEMORY_MASK, text_ranges, vector_base, vector_range
+from thermocline.storage.sqlite.keys import MEMORY_MASK, PART_BITS, text_ranges, vector_base, vector_range
 from thermocline.storage.sqlite.migrate import migrate, require_ours
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.sqlite.textindex import match_expression, rebuild_if_outdated
@@ -33,6 +34,7 @@ from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.store import (
     Candidate,
     ChunkPlace,
+    ChunkRow,
     Counts,
     Filter,
     Find,
@@ -42,6 +44,7 @@ from thermocline.storage.store import (
     RecallEntry,
     Record,
     RootRow,
+    Saying,
     Tally,
     Watch,
 )
@@ -167,6 +170,45 @@ class SqliteStore:
             found = self._bands.search(connection, identity, places, vector, limit + len(expired), where)
         return [each for each in found if each.no not in expired][:limit]
 
+    def similarities(self, nos: Sequence[int], vector: Vectors) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+        with self._connections.reading() as connection:
+            identity = _identity(connection)
+            if identity is None:
+                return {}
+            values = {"nos": json.dumps(nos), "base": vector_base(identity.number)}
+            rows = connection.execute(SQL["vectors_of_memories"], values).fetchall()
+        found: dict[int, float] = {}
+        strengths = products(decoded([blob for _, blob in rows], identity.dimensions), vector).tolist()
+        for (key, _), strength in zip(rows, strengths, strict=True):
+            no = (key >> PART_BITS) & MEMORY_MASK
+            found[no] = max(strength, found.get(no, -1.0))
+        return found
+
+    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
+        """Return what active memories say, by number."""
+        wanted = json.dumps(nos)
+        with self._connections.reading() as connection:
+            rows = [
+                *connection.execute(SQL["text_live_words"], {"nos": wanted}),
+                *connection.execute(SQL["text_cold_words"], {"nos": wanted}),
+            ]
+        return {no: Saying(tuple(words.split(" ")), author, previous) for no, words, author, previous in rows}
+
+    def frequencies(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+        counted = dict.fromkeys(words, 0)
+        values = {"spaces": json.dumps(spaces), "tiers": json.dumps([tier.rank for tier in tiers])}
+        with self._connections.reading() as connection:
+            (total,) = connection.execute(SQL["count_in"], values).fetchone()
+            for table, span in text_ranges(spaces, tiers):
+                for word in words:
+                    bounds = {"match": match_expression([word]), **span._asdict()}
+                    counted[word] += connection.execute(SQL[f"{table}_frequency"], bounds).fetchone()[0]
+        return int(total), counted
+
     def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
         """Return a batch of what a policy wants to look at, in order of number."""
         moments = {name: to_micros(moment) for name, moment in watch.moments.items()}
@@ -206,6 +248,21 @@ class SqliteStore:
         """Drop the log of what was asked before a moment."""
         with self._connections.writing() as connection:
             connection.execute(SQL["recalls_trim"], {"before": to_micros(before)})
+
+    def given(self, space: int) -> dict[int, int]:
+        """Return what a session has in its prompt: memory number -> when it had last changed, in microseconds."""
+        return dict(self._rows("given_of", space=space))
+
+    def give(self, space: int, updated: Mapping[int, int]) -> None:
+        """Remember that a session was given memories, and when each had last changed."""
+        rows = [{"space": space, "no": no, "updated_at": moment} for no, moment in updated.items()]
+        with self._connections.writing() as connection:
+            connection.executemany(SQL["given_put"], rows)
+
+    def clear_given(self, space: int) -> None:
+        """Forget what a session was given: its prompt was cut, or it has ended."""
+        with self._connections.writing() as connection:
+            connection.execute(SQL["given_clear"], {"space": space})
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or renew a lease; False when somebody else holds it."""
@@ -260,13 +317,13 @@ class SqliteStore:
     # Writing
 
     @contextmanager
-    def write(self) -> Iterator[SqliteWriting]:
+    def write(self, *, made_by: int | None = None) -> Iterator[SqliteWriting]:
         """Begin a transaction."""
         with self._connections.writing() as connection:
             # Kept apart: if the transaction is taken back, its new numbers may go to other scopes.
             scopes: dict[int, Scope] = {}
             writing = SqliteWriting(
-                connection, lambda space: self._scope(connection, space, scopes), self._window_micros
+                connection, lambda space: self._scope(connection, space, scopes), self._window_micros, made_by
             )
             yield writing
         if writing.purged:
@@ -360,10 +417,20 @@ class SqliteStore:
         with self._connections.reading() as connection:
             return notes.roots_of(connection, spaces)
 
+    def flush_state(self, space: int) -> tuple[int, bool] | None:
+        """Return the cycle that a session was last told to flush in, and whether it may be told again."""
+        rows = self._rows("flush_get", space=space)
+        return (int(rows[0][0]), bool(rows[0][1])) if rows else None
+
     def notes(self, space: int) -> list[NoteRow]:
         """Return the files of a space."""
         with self._connections.reading() as connection:
             return notes.notes_of(connection, space)
+
+    def links(self, space: int) -> list[tuple[str, ChunkRow]]:
+        """Return the list items of a space's files that are memories of their own, each with its path."""
+        with self._connections.reading() as connection:
+            return notes.links_of(connection, space, lambda each: self._scope(connection, each, self._scopes))
 
     def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
         """Return where memories stand in files."""
@@ -432,18 +499,13 @@ def _shown(
     connection: sqlite3.Connection, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
 ) -> dict[int, Candidate]:
     """Return those of the memories that scope, tier, retention, expiry and the filter let through."""
-    now = to_micros(where.now)
-    found: dict[int, Candidate] = {}
-    for row in connection.execute(SQL["candidates"], {"nos": json.dumps(nos)}):
-        no, space, tier, priority, retention, kind, created_at, accessed_at, expires_at, access_count = row
-        over = expires_at is not None and expires_at <= now and _PRIORITIES[priority] is not Priority.PINNED
-        if retention or over or space not in spaces:
-            continue
-        if _TIERS[tier] not in tiers or (where.kinds is not None and kind not in where.kinds):
-            continue
-        found[no] = Candidate(
-            no, space, _TIERS[tier], _PRIORITIES[priority], kind, created_at, accessed_at, access_count
-        )
+    ranks = {tier.rank for tier in tiers}
+    rows = connection.execute(SQL["candidates"], {"nos": json.dumps(nos), "now": to_micros(where.now)})
+    found = {
+        no: Candidate(no, space, _TIERS[tier], _PRIORITIES[priority], *rest)
+        for no, space, tier, priority, *rest in rows
+        if tier in ranks and space in spaces and (where.kinds is None or rest[0] in where.kinds)
+    }
     if where.tags is not None and found:
         tagged = connection.execute(
             SQL["tagged"], {"tags": json.dumps(where.tags), "nos": json.dumps(list(found))}

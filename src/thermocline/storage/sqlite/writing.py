@@ -35,7 +35,12 @@ from thermocline.text.words import words
 
 __all__ = ["SqliteWriting", "indexed_words"]
 
+#: What changes when a memory only moves.
+_PLACE = {"tier", "tier_rule"}
+
 Vectors = NDArray[np.float32]
+#: The metadata that says who a message is from.
+_AUTHOR_KEYS = ("speaker", "author", "role")
 
 
 def indexed_words(content: str, tags: Iterable[str]) -> str:
@@ -46,13 +51,21 @@ def indexed_words(content: str, tags: Iterable[str]) -> str:
 class SqliteWriting:
     """The verbs of one transaction; `scope_of` names the scope behind a space."""
 
-    def __init__(self, connection: sqlite3.Connection, scope_of: Callable[[int], Scope], window_micros: int) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        scope_of: Callable[[int], Scope],
+        window_micros: int,
+        made_by: int | None = None,
+    ) -> None:
         self._connection = connection
         self._scope_of = scope_of
         self._window_micros = window_micros
         self._seq = int(self._one("event_last"))
         self._last_no = int(self._one("memory_last_no"))
         self._serving = int(self._value("meta_get", key="embedder") or 0)
+        #: Whether vectors that callers bring belong to the embedder that serves.
+        self._welcome = bool(self._serving) and made_by in (None, self._serving)
         #: Whether something was purged, so that the store cleans up behind the transaction.
         self.purged = False
 
@@ -88,10 +101,11 @@ class SqliteWriting:
         """Store a new memory with its vectors (None = to be made later) and its event."""
         self._last_no += 1
         self._seq += 1
-        parts = 0 if vectors is None or not self._serving else len(vectors)
+        parts = 0 if vectors is None or not self._welcome else len(vectors)
         record = Record(self._last_no, space, replace(memory, version=self._seq), parts)
         self._run("memory_add", **row_of(record))
         self._add_tags(record)
+        self._add_turn(record)
         self._index(record)
         if parts and vectors is not None:
             self._store_vectors(self._serving, record.no, vectors)
@@ -109,13 +123,16 @@ class SqliteWriting:
         changed = Record(record.no, space, _dated(before, after, self._seq, cause.at), record.parts)
         if "content" in changes:
             changed = self._replace_vectors(changed, vectors)
-        self._run("memory_set", **row_of(changed))
-        if "tags" in changes:
-            self._run("tags_drop", no=record.no)
-            self._add_tags(changed)
-        if _text_row(record) != _text_row(changed) or "content" in changes or "tags" in changes:
-            self._unindex(record)
-            self._index(changed)
+        if changes.keys() <= _PLACE:
+            self._place(record, changed)
+        else:
+            self._run("memory_set", **row_of(changed))
+            if "tags" in changes:
+                self._run("tags_drop", no=record.no)
+                self._add_tags(changed)
+            if _text_row(record) != _text_row(changed) or "content" in changes or "tags" in changes:
+                self._unindex(record)
+                self._index(changed)
         self._append(record.no, cause, changes)
         if "tier" in changes:
             self.tally(changed.space, f"move:{cause.rule}")
@@ -135,6 +152,7 @@ class SqliteWriting:
             event = event_of(row)
             self._run("events_rewrite", seq=event.seq, changes=_json(redacted(event.changes)))
         self._drop_vectors(record.no)
+        self._run("turn_drop", no=record.no)
         self._run("memory_parts", no=record.no, parts=0)
         return purged
 
@@ -181,6 +199,10 @@ class SqliteWriting:
     def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
         """Say anew which chunks a file has."""
         notes.set_chunks(self._connection, note, chunks)
+
+    def is_linked_elsewhere(self, no: int, note: int) -> bool:
+        """Tell whether a memory is a list item of another file."""
+        return notes.is_linked_elsewhere(self._connection, no, note)
 
     def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
         """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told."""
@@ -242,9 +264,26 @@ class SqliteWriting:
 
     # Small steps
 
+    def _place(self, record: Record, changed: Record) -> None:
+        """Move a memory without writing what stays the same; its words are copied, not made again."""
+        memory = changed.memory
+        self._run(
+            "memory_place",
+            no=changed.no,
+            tier=memory.tier.rank,
+            tier_rule=memory.tier_rule,
+            tier_since=to_micros(memory.tier_since),
+            relevance=memory.relevance,
+            version=memory.version,
+        )
+        there, here = _text_row(record), _text_row(changed)
+        if there is not None and here is not None and there != here:
+            self._run(f"{there[0]}_to_{here[0]}", old=there[1], rowid=here[1])
+            self._unindex(record)
+
     def _replace_vectors(self, record: Record, vectors: Vectors | None) -> Record:
         self._drop_vectors(record.no)
-        if vectors is None or not self._serving:
+        if vectors is None or not self._welcome:
             return replace(record, parts=0)
         self._store_vectors(self._serving, record.no, vectors)
         return replace(record, parts=len(vectors))
@@ -263,6 +302,15 @@ class SqliteWriting:
         if record.memory.tags:
             rows = [{"tag": tag, "no": record.no} for tag in record.memory.tags]
             self._connection.executemany(SQL["tag_add"], rows)
+
+    def _add_turn(self, record: Record) -> None:
+        """Remember who said something and after what, where the memory's metadata or scope tell."""
+        memory = record.memory
+        author = next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
+        thread = str(memory.metadata.get("thread") or memory.scope.session or "") if memory.kind == "message" else ""
+        if author or thread:
+            previous = self._value("turn_last", space=record.space, thread=thread) if thread else None
+            self._run("turn_add", no=record.no, space=record.space, thread=thread, author=author, previous=previous)
 
     def _index(self, record: Record) -> None:
         place = _text_row(record)

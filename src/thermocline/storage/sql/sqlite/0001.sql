@@ -63,6 +63,16 @@ CREATE TABLE tags (
 ) WITHOUT ROWID;
 CREATE INDEX tags_by_memory ON tags (no);
 
+-- Who said a message, in which thread, and what was said before it.
+CREATE TABLE turns (
+    no       INTEGER PRIMARY KEY REFERENCES memories (no),
+    space    INTEGER NOT NULL,
+    thread   TEXT    NOT NULL,
+    author   TEXT    NOT NULL,
+    previous INTEGER
+);
+CREATE INDEX turns_by_thread ON turns (space, thread, no) WHERE thread <> '';
+
 -- Which embedders have made vectors here; `number` is part of every vector's key.
 CREATE TABLE embedders (
     number     INTEGER PRIMARY KEY,
@@ -154,7 +164,8 @@ CREATE TABLE notes (
     UNIQUE (space, path)
 );
 
--- The pieces of a file in their order; each is a memory.
+-- The pieces of a file in their order; each is a memory. `digest` is of the content that the file last had
+-- for it; `linked` marks a list item that is a memory of its own, which others may change too.
 CREATE TABLE chunks (
     note    INTEGER NOT NULL REFERENCES notes (note),
     place   INTEGER NOT NULL,
@@ -162,7 +173,8 @@ CREATE TABLE chunks (
     first   INTEGER NOT NULL,
     last    INTEGER NOT NULL,
     heading TEXT    NOT NULL,
-    link    TEXT    NOT NULL,
+    digest  TEXT    NOT NULL,
+    linked  INTEGER NOT NULL,
     PRIMARY KEY (note, place)
 ) WITHOUT ROWID;
 CREATE INDEX chunks_by_memory ON chunks (no);
@@ -173,6 +185,14 @@ CREATE TABLE flushes (
     cycle INTEGER NOT NULL,
     armed INTEGER NOT NULL
 );
+
+-- What a session has in its prompt already, and when that had last changed, so that no turn repeats it.
+CREATE TABLE given (
+    space      INTEGER NOT NULL REFERENCES spaces (space),
+    no         INTEGER NOT NULL REFERENCES memories (no),
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (space, no)
+) WITHOUT ROWID;
 
 -- Kept by the triggers below in the transaction of the change itself.
 CREATE TABLE counters (

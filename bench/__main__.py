@@ -1,0 +1,72 @@
+"""`python -m bench [suite] [--quick] [--cold N] [--only ROW] [--json] [--stores DIR]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from bench import report, speed
+from bench.report import Row
+from bench.stores import Lab, bars
+
+#: Suite -> the title of its table. A new suite is one line here and a module `bench.<suite>` with `measure`.
+SUITES = {
+    "speed": "Numbers to reach",
+    "notes": "Markdown notes",
+}
+
+
+def main() -> int:
+    """Measure, print, and write what was found."""
+    arguments = _parser().parse_args()
+    options = speed.Options(
+        quick=arguments.quick,
+        cold=arguments.cold or (50_000 if arguments.quick else 1_000_000),
+        only=arguments.only,
+    )
+    wanted = arguments.suite or ("speed" if arguments.only else None)
+    for name in [wanted] if wanted else SUITES:
+        _run(name, options, arguments.stores, as_json=arguments.json)
+    return 0
+
+
+def _run(name: str, options: speed.Options, stores: Path | None, *, as_json: bool) -> None:
+    measured: Callable[[Lab, speed.Options], list[Row]] = import_module(f"bench.{name}").measure
+    with tempfile.TemporaryDirectory(prefix="thermocline-bench-") as scratch, bars() as progress:
+        folder = stores or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        lab = Lab(folder, progress)
+        try:
+            rows = measured(lab, options)
+        finally:
+            lab.close()
+    found = report.record(name, rows, quick=options.quick, cold=options.cold, only=options.only)
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        report.print_rows(SUITES[name], rows)
+    if not options.quick and not options.only:
+        path = report.write(name, found)
+        print(
+            f"written to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}", file=sys.stderr
+        )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what Thermocline promises.")
+    parser.add_argument("suite", nargs="?", choices=list(SUITES), help="one suite; all of them otherwise")
+    parser.add_argument("--quick", action="store_true", help="small stores and few queries; nothing is written")
+    parser.add_argument("--cold", type=int, help="cold memories of the large archive (1,000,000)")
+    parser.add_argument("--only", choices=list(speed.ROWS), help="one row; nothing is written")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--stores", type=Path, help="keep the stores in this folder and use those that are there")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Markdown notes: what the first index, an edit and a search of many notes cost.
+
+Times are CPU times. The edit is compared with the bare work on one file (reading, cutting, embedding,
+storing) in a folder that has no other, so that the row says what the other notes cost.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import thermocline
+from bench.report import Row
+from bench.speed import Options
+from bench.stores import Lab
+from bench.synthetic import SyntheticEmbedder, texts
+from thermocline.notes import Notes
+
+__all__ = ["measure"]
+
+_PARAGRAPHS = 19
+_EDITS = 12
+#: An edit must be found this soon.
+_VISIBLE_SECONDS = 2.0
+#: CPU seconds that the first index of one note may take; the bundled model takes far longer to embed it.
+_NOTE_MS = 20.0
+
+
+def measure(lab: Lab, options: Options) -> list[Row]:
+    """Return the rows of this suite."""
+    count = 500 if options.quick else 10_000
+    with tempfile.TemporaryDirectory(prefix="thermocline-notes-") as scratch:
+        folder = Path(scratch)
+        many = _written(folder / "many", count)
+        single = _written(folder / "single", 1)
+        mem = thermocline.open(folder / "many.db", embedder=SyntheticEmbedder())
+        alone = thermocline.open(folder / "single.db", embedder=SyntheticEmbedder())
+        with mem, alone:
+            return _rows(lab, mem.notes(many), alone.notes(single), count)
+
+
+def _rows(lab: Lab, notes: Notes, alone: Notes, count: int) -> list[Row]:
+    task = lab.progress.add_task("first index", total=count)
+    started = time.process_time()
+    notes.sync(lambda done, total: lab.progress.update(task, completed=done, total=total))
+    first = (time.process_time() - started) / count * 1000
+    lab.progress.remove_task(task)
+    alone.sync()
+    time.sleep(2.1)  # until time stamps can be trusted again
+    notes.sync()
+    alone.sync()
+    notes.search("the first search of a process reads the vectors")
+    alone.search("the first search of a process reads the vectors")
+    scan = min(_cpu(notes.sync) for _ in range(5))
+    idle, idle_alone = (_searched(each) for each in (notes, alone))
+    edits = [_edit(notes, number) for number in range(_EDITS)]
+    bare = min(_edit(alone, number)[1] for number in range(_EDITS))
+    wall = max(seconds for seconds, _ in edits)
+    work = min(cpu for _, cpu in edits)
+    size = f"{count:,} notes of 2 kB"
+    return [
+        Row(key="first_index", what=f"first index, {size}, each", value=first, unit="ms CPU", target=_NOTE_MS),
+        Row(key="sync_nothing", what=f"sync of {size} when nothing changed", value=scan, unit="ms CPU", target=400),
+        Row(
+            key="edit_visible",
+            what=f"one edit among {size} until a search finds it, longest",
+            value=wall,
+            unit="s",
+            target=_VISIBLE_SECONDS,
+        ),
+        Row(
+            key="edit_work",
+            what="what that edit costs beyond a search without one, against the same with one note alone",
+            value=max(0.0, work - idle) / (bare - idle_alone),
+            unit="x",
+            target=3,
+            notes={"edit_ms": work, "search_ms": idle, "alone_edit_ms": bare, "alone_search_ms": idle_alone},
+        ),
+    ]
+
+
+def _written(root: Path, count: int) -> Path:
+    stream = texts(count * _PARAGRAPHS, seed=21)
+    for number in range(count):
+        file = root / "memory" / f"{number % 100:02d}" / f"note-{number:05d}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        body = "\n\n".join(next(stream) for _ in range(_PARAGRAPHS))
+        file.write_text(f"# Note {number}\n\n{body}\n", "utf-8")
+    return root
+
+
+def _edit(notes: Notes, number: int) -> tuple[float, float]:
+    """Change a line of one note and return the seconds, and the CPU milliseconds, until a search finds it."""
+    file = notes.root / "memory" / "00" / "note-00000.md"
+    lines = file.read_text("utf-8").split("\n")
+    word = f"zyzzyva{number}"
+    lines[4] = f"{word} {lines[4]}"
+    file.write_text("\n".join(lines), "utf-8")
+    started, began = time.process_time(), time.monotonic()
+    # The embedder of this bench knows no meaning: only a match of the word passes so high a floor.
+    found = notes.search(word, min_score=0.9)
+    taken = time.monotonic() - began, (time.process_time() - started) * 1000
+    if not found or word not in found[0].snippet:
+        raise RuntimeError(f"a search right after the edit did not find {word}")
+    return taken
+
+
+def _searched(notes: Notes) -> float:
+    """Return what a search costs when no note has changed."""
+    return min(_cpu(lambda: notes.search("zyzzyva", min_score=0.9)) for _ in range(5))
+
+
+def _cpu(call: Callable[[], object]) -> float:
+    started = time.process_time()
+    call()
+    return (time.process_time() - started) * 1000

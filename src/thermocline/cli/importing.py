@@ -1,0 +1,36 @@
+"""`thermocline import`: remember what another program keeps."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from thermocline.cli.opened import json_option, opened, store_option
+from thermocline.notes import KINDS
+
+__all__ = ["command"]
+
+
+@click.command("import")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("path", type=click.Path())
+@store_option
+@json_option
+def command(kind: str, path: str, store: str | None, as_json: bool) -> None:
+    """Remember what another program keeps in PATH; importing it twice brings nothing twice."""
+    with opened(store) as mem:
+        done = mem.import_(kind, path)
+    if as_json:
+        told = {
+            "kind": done.kind,
+            "files": done.files,
+            "stored": done.stored,
+            "duplicates": done.duplicates,
+            "skipped": [{"path": each.path, "why": each.why} for each in done.skipped],
+        }
+        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        return
+    for each in done.skipped:
+        click.echo(f"note: {each}", err=True)
+    click.echo(str(done))

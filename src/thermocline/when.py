@@ -1,0 +1,136 @@
+"""Time expressions in a question, as spans of days.
+
+Pure: what "last week" means is decided by the moment that is passed in.
+Only English is read; a question in another language simply has no spans.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+
+__all__ = ["Span", "nearness", "spans"]
+
+Span = tuple[date, date]
+
+_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
+_MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
+_WEEKDAYS = {name.lower(): number for number, name in enumerate(calendar.day_name)}
+_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
+_NUMBERS |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
+_UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
+
+_MONTH = "(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+_COUNT = r"(\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_UNIT = r"(day|week|month|year)s?"
+
+
+def spans(question: str, today: date) -> list[Span]:
+    """Return the spans of days that a question speaks of; what one pattern reads, no later one sees."""
+    found: list[Span] = []
+    rest = question
+    for pattern, read in _PATTERNS:
+
+        def taken(match: re.Match[str], read: Callable[[re.Match[str], date], Span | None] = read) -> str:
+            span = read(match, today)
+            if span is not None:
+                found.append(span)
+            return " "
+
+        rest = pattern.sub(taken, rest)
+    return found
+
+
+def nearness(day: date, wanted: Sequence[Span], half_days: float = 7.0) -> float:
+    """Return 1 inside a span, falling to one half at `half_days` outside of it."""
+    gaps = (max((first - day).days, (day - last).days, 0) for first, last in wanted)
+    return max((half_days / (half_days + gap) for gap in gaps), default=0.0)
+
+
+def _on(year: int, month: int, day: int) -> Span | None:
+    try:
+        found = date(year, month, day)
+    except ValueError:
+        return None
+    return found, found
+
+
+def _latest(month: int, today: date) -> int:
+    """Return the year of the last such month that has begun."""
+    return today.year if month <= today.month else today.year - 1
+
+
+def _whole_month(year: int, month: int) -> Span | None:
+    if not 1 <= year <= 9999:
+        return None
+    return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])
+
+
+def _named_day(month: str, day: str, year: str | None, today: date) -> Span | None:
+    number = _MONTHS[month.lower()]
+    return _on(int(year) if year else _latest(number, today), number, int(day))
+
+
+def _ago(match: re.Match[str], today: date) -> Span | None:
+    days = _UNITS[match[2].lower()]
+    return _around(today, _count(match[1]) * days, days // 2)
+
+
+def _past(match: re.Match[str], today: date) -> Span | None:
+    count = _count(match[1]) if match[1] else 2
+    return _around(today, count * _UNITS[match[2].lower()], None)
+
+
+def _around(today: date, days: int, slack: int | None) -> Span | None:
+    """Return the days around a moment in the past, or all days since it."""
+    try:
+        middle = today - timedelta(days=days)
+    except OverflowError:
+        return None
+    if slack is None:
+        return middle, today
+    return middle - timedelta(days=slack), middle + timedelta(days=slack)
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdigit() else _NUMBERS[text.lower()]
+
+
+def _weekday(match: re.Match[str], today: date) -> Span:
+    days = (today.weekday() - _WEEKDAYS[match[1].lower()]) % 7 or 7
+    found = today - timedelta(days=days)
+    return found, found
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
+_PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Span | None]], ...] = (
+    (_pattern(r"\b(\d{4})[-/](\d{1,2})[-/](\d{1,2})\b"), lambda m, _: _on(int(m[1]), int(m[2]), int(m[3]))),
+    (
+        _pattern(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+(\d{{4}}))?\b"),
+        lambda m, today: _named_day(m[2], m[1], m[3], today),
+    ),
+    (_pattern(rf"\b{_MONTH},?\s+(?:of\s+)?(\d{{4}})\b"), lambda m, _: _whole_month(int(m[2]), _MONTHS[m[1].lower()])),
+    (
+        _pattern(rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+(\d{{4}}))?"),
+        lambda m, today: _named_day(m[1], m[2], m[3], today),
+    ),
+    (
+        _pattern(r"\b(?:in|during|of|since)\s+((?:19|20)\d\d)\b"),
+        lambda m, _: (date(int(m[1]), 1, 1), date(int(m[1]), 12, 31)),
+    ),
+    (
+        _pattern(rf"\b(?:in|during|since|of|last|this|early|late|mid)[ -]{_MONTH}(?=\W|$)"),
+        lambda m, today: _whole_month(_latest(_MONTHS[m[1].lower()], today), _MONTHS[m[1].lower()]),
+    ),
+    (_pattern(rf"\b{_COUNT}\s+{_UNIT}\s+ago\b"), _ago),
+    (_pattern(rf"\b(?:last|past|previous)\s+(?:{_COUNT}\s+)?{_UNIT}\b"), _past),
+    (_pattern(r"\b(?:last|this past|on)\s+(" + "|".join(_WEEKDAYS) + r")\b"), _weekday),
+    (_pattern(r"\byesterday\b"), lambda _, today: _around(today, 1, 0)),
+    (_pattern(r"\b(?:today|this morning|tonight)\b"), lambda _, today: (today, today)),
+)

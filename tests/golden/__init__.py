@@ -1,0 +1,1 @@
+"""Files that tests compare byte by byte, and the code that writes them."""

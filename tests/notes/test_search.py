@@ -1,0 +1,294 @@
+"""Searching notes: hybrid, fresh, cited, honest about what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.notes.ids import spec
+from tests.notes.told import cited
+from thermocline import Settings, Thermocline, Tier
+from thermocline.errors import InvalidInput
+from thermocline.notes import Notes
+from thermocline.notes.searching import Scored, aged, diverse, shows_citations, snippet
+from thermocline.testing import FakeClock
+
+
+@spec("O18", "O20", "O21")
+def test_six_results_and_a_floor_of_035_by_default(notes: Notes, workspace: Path) -> None:
+    """Both can be given, and both are checked."""
+    for number in range(12):
+        (workspace / "memory" / f"n{number}.md").write_text(f"The cheetah number {number} runs.")
+
+    assert len(notes.search("cheetah")) == 6
+    assert len(notes.search("cheetah", 3)) == 3
+    assert len(notes.search("cheetah", max_results=12)) == 12
+    assert notes.search("cheetah", 0).hits == ()
+    assert all(max(hit.why.relevance, hit.why.text or 0) >= 0.35 for hit in notes.search("cheetah runs fast", 20))
+    for wrong in ({"max_results": -1}, {"max_results": True}, {"min_score": 1.5}, {"min_score": "x"}):
+        with pytest.raises(InvalidInput):
+            notes.search("cheetah", **wrong)  # type: ignore[arg-type]
+
+
+@spec("O19")
+def test_the_score_is_seven_parts_meaning_and_three_parts_words(notes: Notes, mem: Thermocline) -> None:
+    """Weights are normalised to sum 1; the hit explains its score."""
+    (hit,) = notes.search("database port", max_results=1)
+    settings = mem.settings
+
+    assert (settings.vector_weight, settings.text_weight) == (0.7, 0.3)
+    assert hit.why.vector is not None
+    assert hit.why.text is not None
+    assert 0 <= hit.score <= 1
+    assert notes.search("walrus exhibition harbour")[0].path == "memory/2025-11-01.md"
+
+
+@spec("O19")
+def test_weights_that_do_not_sum_to_one_are_normalised(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+    """Seven and three are as good as 0.7 and 0.3."""
+    scores = [
+        [hit.score for hit in open_mem(settings=given).notes(workspace).search("database port")]
+        for given in ({}, {"vector_weight": 7, "text_weight": 3})
+    ]
+
+    assert scores[0] == pytest.approx(scores[1])
+
+
+@spec("O22", "O25")
+def test_a_citation_leads_back_to_exactly_its_lines(notes: Notes, workspace: Path) -> None:
+    """`path#L10-L15`, or `#L10` for one line; `get` takes it as it is."""
+    lines = [f"Sentence number {number} tells of subject {number}." for number in range(1, 101)]
+    (workspace / "memory" / "long.md").write_text("\n".join(lines))
+    (workspace / "memory" / "one.md").write_text("Just an axolotl.")
+
+    assert cited(notes.search("axolotl", 1)) == ["memory/one.md#L1"]
+    (hit,) = notes.search("subject 77", 1)
+    found = notes.get(hit.citation)
+    assert hit.citation == f"memory/long.md#L{hit.start_line}-L{hit.end_line}"
+    assert found.text == "\n".join(lines[hit.start_line - 1 : hit.end_line])
+    assert notes.get(hit.path, hit.start_line, hit.end_line - hit.start_line + 1).text == found.text
+
+
+@spec("O23")
+def test_citations_are_shown_in_direct_chats_and_hidden_in_groups(notes: Notes) -> None:
+    """By `auto`; the structured data has them either way."""
+    direct, group = notes.search("glaciers", chat="direct"), notes.search("glaciers", chat="group")
+
+    assert "Source: memory/projects/atlas.md#L1-L3" in direct.text()
+    assert "Source" not in group.text()
+    assert cited(direct) == cited(group)
+    assert shows_citations("auto", None)
+    assert not shows_citations("auto", "Channel")
+    assert shows_citations("on", "group")
+    assert not shows_citations("off", "direct")
+
+
+@spec("O16", "W35")
+def test_a_search_sees_every_byte_written_before_it(notes: Notes, workspace: Path) -> None:
+    """Edits, new files, deletions, again and again, without a sync in between."""
+    file = workspace / "memory" / "live.md"
+    for number in range(15):
+        file.write_text(f"The current codeword is kiwi{number}.")
+        (hit,) = notes.search(f"kiwi{number}", 1)
+        assert hit.snippet == f"The current codeword is kiwi{number}."
+    file.unlink()
+
+    assert all(hit.path != "memory/live.md" for hit in notes.search("codeword kiwi14"))
+
+
+@spec("O44")
+def test_a_stale_index_is_flagged(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+    """With syncing on search turned off, the answer says how much it may miss."""
+    notes = open_mem(settings={"sync_on_search": False}).notes(workspace)
+    notes.sync()
+    assert not notes.search("glaciers").stale
+    (workspace / "memory" / "new.md").write_text("A newt.")
+    (workspace / "memory" / "2025-11-01.md").unlink()
+    found = notes.search("newt")
+
+    assert found.stale
+    assert found.degraded[0] == "2 notes have changed since the last sync: run sync"
+    assert notes.stale() == ["memory/2025-11-01.md", "memory/new.md"]
+
+
+@spec("O35", "W33")
+def test_a_better_match_of_words_has_a_higher_score(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+    """BM25 is negative in FTS5; mapped rightly, it is between 0 and 1 and tells matches apart."""
+    for number, text in enumerate(("lynx", "lynx forest", "forest of many other words")):
+        (workspace / "memory" / f"{number}.md").write_text(text)
+    found = open_mem(embedder="none").notes(workspace).search("lynx forest", min_score=0)
+    strengths = [hit.why.text for hit in found if hit.why.text is not None]
+
+    assert len(set(strengths)) == len(strengths) >= 3
+    assert all(0 < strength <= 1 for strength in strengths)
+
+
+@spec("O36", "W34")
+def test_a_match_of_words_alone_survives_the_floor(notes: Notes, workspace: Path) -> None:
+    """An exact identifier is found although its meaning is nothing, and fills a spare place."""
+    body = " ".join(f"filler{number}" for number in range(120))
+    (workspace / "memory" / "ticket.md").write_text(f"{body} ERR_QX_4711 {body}")
+    (hit,) = notes.search("ERR_QX_4711", 1)
+
+    assert hit.path == "memory/ticket.md"
+    assert "ERR_QX_4711" in hit.snippet
+    assert hit.why.relevance < 0.35 or hit.why.text == 1.0
+
+
+@spec("O50")
+def test_a_nonsense_query_returns_nothing(notes: Notes) -> None:
+    """And so does an empty one."""
+    notes.sync()
+
+    assert notes.search("qwzx vbnmp ghjkt").hits == ()
+    assert notes.search("").hits == ()
+    assert notes.search("   ").hits == ()
+
+
+@spec("O46", "W36")
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("会議は毎週金曜日に東京で開かれます。", "東京"),
+        ("サーバーのパスワードを変更した", "パスワード"),
+        ("회의는 금요일에 서울에서 열린다", "서울"),
+        ("Встреча состоится в пятницу в Москве", "Москве"),
+        ("Η συνάντηση είναι στην Αθήνα", "Αθήνα"),
+        ("ประชุมที่กรุงเทพ", "กรุงเทพ"),
+        ("اجتماع في القاهرة", "القاهرة"),
+        ("Das Café liegt in Köln", "cafe koln"),
+    ],
+)
+def test_every_script_is_searchable(open_mem: Callable[..., Thermocline], workspace: Path, text: str, query: str) -> None:
+    """By words alone, so that the text index has to know them; terms are not joined by AND."""
+    (workspace / "memory" / "foreign.md").write_text(text)
+    notes = open_mem(embedder="none").notes(workspace)
+
+    assert [hit.snippet for hit in notes.search(f"{query} zzz", 1)] == [text]
+
+
+def test_a_snippet_is_short_and_shows_what_was_asked(notes: Notes, workspace: Path) -> None:
+    """At most 700 characters, whole lines around the match, or the part of a line around it."""
+    lines = [f"Some filling line number {number} about nothing." for number in range(30)]
+    lines[20] = "The treasure lies under the old oak."
+    (workspace / "memory" / "map.md").write_text("\n".join(lines))
+    (workspace / "memory" / "line.md").write_text("padding " * 150 + "the gryphon sleeps " + "padding " * 80)
+
+    (hit,) = notes.search("treasure oak", 1)
+    assert "The treasure lies under the old oak." in hit.snippet
+    assert len(hit.snippet) <= 700
+    (hit,) = notes.search("gryphon", 1)
+    assert "gryphon" in hit.snippet
+    assert len(hit.snippet) <= 700
+
+
+def test_snippets_never_exceed_their_limit() -> None:
+    """For any shape of text."""
+    for text in ("a" * 5000, "\n".join(["b" * 80] * 100), "word " * 900, "\n" * 900 + "x"):
+        assert 0 < len(snippet(text, "word x")) <= 700
+    assert snippet("short", "x") == "short"
+
+
+def test_searching_honours_tiers(notes: Notes) -> None:
+    """Notes are searched on request, so by default in all tiers; a tier set narrows that."""
+    assert cited(notes.search("walrus")) == ["memory/2025-11-01.md#L1-L3"]
+    assert notes.search("walrus", tiers=("hot", "warm")).hits == ()
+    assert notes.search("walrus", tiers="cold")[0].tier is Tier.COLD
+    assert notes.search("walrus", tiers=["cold"]).tiers == (Tier.COLD,)
+    with pytest.raises(InvalidInput, match="unknown tier"):
+        notes.search("walrus", tiers="lukewarm")
+
+
+@spec("O41")
+def test_age_lowers_dated_notes_and_no_others(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+    """Half after thirty days; topics and the curated note are exempt, and so is what is yet to come."""
+    for name in ("2026-01-05", "2025-12-06", "topic"):
+        (workspace / "memory" / f"{name}.md").write_text("the otter protocol")
+    notes = open_mem().notes(workspace)
+    plain = {hit.path: hit.score for hit in notes.search("otter protocol", 9)}
+    weighed = {hit.path: hit.score for hit in notes.search("otter protocol", 9, decay=True)}
+
+    assert weighed["memory/topic.md"] == pytest.approx(plain["memory/topic.md"])
+    assert weighed["memory/2026-01-05.md"] == pytest.approx(plain["memory/2026-01-05.md"], abs=0.05)
+    assert weighed["memory/2025-12-06.md"] == pytest.approx(plain["memory/2025-12-06.md"] / 2, abs=0.05)
+    from datetime import date
+
+    assert aged("memory/2026-02-01.md", date(2026, 1, 1), 30) == 1.0
+    assert aged("MEMORY.md", date(2026, 1, 1), 30) == 1.0
+
+
+@spec("O41")
+def test_diversity_makes_room_for_something_else(notes: Notes, workspace: Path) -> None:
+    """With lambda 0.7, a near copy goes behind a result that says something new."""
+    for number in range(4):
+        (workspace / "memory" / f"copy{number}.md").write_text(f"The falcon launch slipped to March. Copy {number}.")
+    (workspace / "memory" / "other.md").write_text("The falcon crew eats breakfast at a launch site in Kourou.")
+    plain = [hit.path for hit in notes.search("falcon launch", 3, diversity=False)]
+    mixed = [hit.path for hit in notes.search("falcon launch", 3, diversity=True)]
+
+    assert "memory/other.md" not in plain[:2]
+    assert "memory/other.md" in mixed[:3]
+    scored = [Scored(0, 0.9, "a b c"), Scored(1, 0.89, "a b c"), Scored(2, 0.6, "x y z")]
+    assert diverse(scored, 2, 0.7) == [0, 2]
+    assert diverse(scored, 3, 1.0) == [0, 1, 2]
+
+
+def test_results_for_k_begin_the_results_for_more(notes: Notes, workspace: Path) -> None:
+    """The pool does not depend on how many are wanted."""
+    for number in range(10):
+        (workspace / "memory" / f"{number}.md").write_text(f"heron {number} stands in water of depth {number}")
+    longest = cited(notes.search("heron water", 10, 0.0))
+
+    assert all(cited(notes.search("heron water", count, 0.0)) == longest[:count] for count in range(10))
+
+
+def test_a_search_counts_as_use_unless_it_is_not_tracked(mem: Thermocline, notes: Notes) -> None:
+    """As with any recall."""
+    (hit,) = notes.search("glaciers", 1, track=False)
+    assert mem.get(hit.memory_id).access_count == 0
+    notes.search("glaciers", 1)
+    assert mem.get(hit.memory_id).access_count == 1
+    assert mem.metrics().recall_count >= 1
+
+
+@spec("O27")
+def test_settings_have_the_defaults_of_the_source() -> None:
+    """Chunks of 400 tokens, a watcher, weights 0.7 and 0.3, no transcripts."""
+    settings = Settings()
+
+    assert (settings.chunk_tokens, settings.chunk_overlap) == (400, 80)
+    assert settings.watch_notes
+    assert (settings.vector_weight, settings.text_weight) == (0.7, 0.3)
+    assert not settings.experimental_session_memory
+    assert (settings.sync_on_session_start, settings.sync_on_search) == (True, True)
+    assert settings.watch_debounce_ms == 1500
+    assert settings.silent_token == "NO_REPLY"
+
+
+@spec("O47")
+def test_what_was_saved_is_recalled_again_after_context_compaction(mem: Thermocline, notes: Notes) -> None:
+    """A host that has summarised its conversation is given the same memories once more."""
+    notes.append("The rollout is paused because of the kangaroo incident.")
+    notes.sync()
+    session = mem.session("s1")
+    first = session.turn("kangaroo incident") if hasattr(session, "turn") else mem.context("kangaroo incident")
+    session.context_compacted()
+    again = session.turn("kangaroo incident") if hasattr(session, "turn") else mem.context("kangaroo incident")
+
+    assert "kangaroo" in first.text
+    assert "kangaroo" in again.text
+
+
+@spec("O49")
+def test_the_same_notes_give_the_same_prefix(mem: Thermocline, notes: Notes, clock: FakeClock) -> None:
+    """The hot part of a context comes first and does not change with the question or the time of day."""
+    notes.sync()
+    texts = []
+    for query in ("metric units", "glaciers"):
+        texts.append(mem.context(query, budget=600).text)
+        clock.advance(hours=1)
+    shared = texts[0][: texts[0].index("Deploys happen on Tuesday")]
+
+    assert texts[1].startswith(shared)

@@ -1,0 +1,31 @@
+"""What tests of notes look at: the whole index as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thermocline import Thermocline
+from thermocline.notes import Notes
+
+
+def index(mem: Thermocline, notes: Notes) -> list[tuple[Any, ...]]:
+    """Return everything the index holds of a folder, without ids and times."""
+    rows = []
+    cursor = None
+    while True:
+        page = mem.find(limit=1000, cursor=cursor)
+        for memory in page:
+            place = memory.metadata
+            if "path" in place:
+                rows.append(
+                    (place["path"], place["start"], place["end"], place["heading"], memory.content,
+                     str(memory.tier), memory.tier_rule, memory.source)
+                )  # fmt: skip
+        cursor = page.cursor
+        if cursor is None:
+            return sorted(rows)
+
+
+def cited(results: Any) -> list[str]:
+    """Return the citations of results."""
+    return [hit.citation for hit in results]

@@ -1,0 +1,23 @@
+"""The command line, run in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from thermocline.cli.app import run
+
+
+@pytest.fixture
+def run_cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command line and return what it printed; its exit code must be the one expected."""
+    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
+
+    def ran(*arguments: object, exit_code: int = 0) -> str:
+        code = run([str(each) for each in arguments])
+        printed = capsys.readouterr()
+        assert code == exit_code, printed.err
+        return printed.err if exit_code else printed.out
+
+    return ran

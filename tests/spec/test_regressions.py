@@ -1,0 +1,452 @@
+"""What the systems behind the source documents got wrong, one test each (W01-W32)."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import thermocline
+from tests.spec.ids import spec
+from tests.spec.told import moves_of, said, tiers_of
+from thermocline import Settings, Thermocline, Tier, tools
+from thermocline.errors import InvalidInput
+from thermocline.testing import FakeClock
+from thermocline.text.tokens import count_tokens
+
+ROOT = Path(__file__).resolve().parents[2]
+Open = Callable[..., Thermocline]
+
+
+@spec("W01")
+@pytest.mark.parametrize("tier", ["hot", "warm", "cold"])
+def test_an_agent_reaches_every_tier_with_tools_alone(mem: Thermocline, tier: str) -> None:
+    """It creates, moves, pins, spills, recalls, promotes and observes a memory in every tier."""
+
+    def tool(name: str, **arguments: object) -> dict[str, object]:
+        return tools.call(mem, name, arguments)
+
+    made = tool("store_memory", content=f"an otter that begins {tier}", tier=tier, sessionId="s")
+    memory_id = str(made["id"])
+    view = mem.session("s").memory
+    assert made["tier"] == tier
+
+    for there in ("cold", "warm", "hot"):
+        assert tools.call(view, "set_memory_tier", {"memory_id": memory_id, "tier": there})["tier"] == there
+        assert tools.call(view, "memory_get", {"id": memory_id})["tier"] == there
+        status = tool("memory_status", sessionId="s")
+        assert status[there]["items"] == 1  # type: ignore[index]
+    assert tool("memory_spill", sessionId="s", ids=[memory_id])["targetTier"] in ("warm", "cold")
+    recalled = tool("memory_recall", query="an otter", sessionId="s", autoPromote=False)
+    assert [each["id"] for each in recalled["items"]] == [memory_id]  # type: ignore[attr-defined]
+    assert tool("memory_promote", sessionId="s", memory_id=memory_id)["promoted"] is True
+    assert tools.call(view, "pin_memory", {"memory_id": memory_id})["priority"] == "pinned"
+    assert tools.call(view, "unpin_memory", {"memory_id": memory_id})["priority"] == "normal"
+    assert tools.call(view, "memory_forget", {"memory_id": memory_id})["retention"] == "deleted"
+
+
+def test_a_tool_says_what_is_missing_unknown_or_wrong(mem: Thermocline) -> None:
+    """Before anything is written."""
+    for name, arguments in (
+        ("memory_teleport", {}),
+        ("memory_add", {"sessionId": "s", "content": "hello"}),
+        ("memory_add", {"sessionId": "s", "content": "hello", "type": "message", "colour": "red"}),
+        ("store_memory", {"content": "hello there", "tier": "pinned", "priority": "low"}),
+        ("memory_recall", {"query": "hello", "sessionId": "s", "tags": ["x"]}),
+    ):
+        with pytest.raises(InvalidInput):
+            tools.call(mem, name, arguments)
+    assert mem.status().seq == 0
+    assert all(tool.title and tool.description for tool in tools.TOOLS.values())
+
+
+@spec("W02")
+def test_zero_means_zero(open_mem: Open) -> None:
+    """For limits, caps, thresholds and counts."""
+    mem = open_mem(settings={"hot_max_tokens": 0, "hot_max_facts": 0, "max_pinned": 0, "recall_max_tokens": 0})
+    mem.remember("a hot otter", tier="hot", tags=["blocker"])
+    memory = mem.remember("a warm otter", tags=["blocker"])
+
+    assert mem.session("s").before_turn("otter").text == ""
+    assert mem.context("otter", budget=0).text == ""
+    assert mem.compact().hot == 0
+    assert len(mem.recall("otter", limit=0)) == 0
+    assert tools.memory_recall(mem, "otter", limit=0)["items"] == []
+    assert tools.query(mem, {"query": "otter", "limit": 0})["results"] == []
+    assert list(mem.find(limit=0)) == []
+    with pytest.raises(thermocline.ThermoclineError, match="max_pinned is 0"):
+        mem.pin(memory.id)
+    session = open_mem(settings={"hot_token_limit": 0}).session("s")
+    assert session.add("hello there").tier is Tier.WARM
+
+
+@spec("W03")
+def test_a_decision_stays_findable_until_the_session_really_ends(mem: Thermocline) -> None:
+    """Runs of the agent do not compact, and one that says it is open stays even then."""
+    session = mem.session("s")
+    session.add("we will use SQLite for the otters", "decision")
+    opened = session.add("whether to use Rust is open", "decision", {"status": "open"})
+    session.run_ended()
+    assert len(session.memory.recall("SQLite otters", limit=1)) == 1
+
+    session.end()
+
+    assert session.memory.get(opened.id).tier is not Tier.COLD
+    assert session.memory.recall("SQLite otters", tiers=("cold",))[0].memory.kind == "decision"
+
+
+@spec("W04")
+def test_hot_does_not_grow_past_its_caps_run_by_run(open_mem: Open) -> None:
+    """Each run adds blockers; the caps count those that are hot already."""
+    mem = open_mem(settings={"hot_max_facts": 4, "hot_max_tokens": 60})
+    for n in range(20):
+        mem.remember(f"blocker {n} of the day", tags=["blocker"])
+        mem.compact()
+        hot = mem.status().tiers[Tier.HOT]
+        assert hot.memories <= 4
+        assert hot.tokens <= 60
+
+
+@spec("W05")
+def test_the_fourth_rule_does_not_undo_the_second(open_mem: Open, clock: FakeClock) -> None:
+    """A used preference stays, an idle one goes, and the idle one is really idle here."""
+    mem = open_mem(settings={"default_tier": "hot"})
+    idle = mem.remember("prefers tea", kind="preference")
+    clock.advance(days=10)
+    used = mem.remember("prefers metric units", kind="preference")
+
+    assert moves_of(mem.compact()) == [(idle.id, "hot", "warm", "compact.preference")]
+    assert mem.get(used.id).tier is Tier.HOT
+
+
+@spec("W06")
+def test_a_blocker_that_is_a_task_moves_once_and_counts_once(mem: Thermocline) -> None:
+    """Cold first and hot then would be two moves in every run."""
+    memory = mem.remember("repair the database", tags=["task", "blocker"], kind="decision")
+
+    assert moves_of(mem.compact()) == [(memory.id, "warm", "hot", "compact.blocker")]
+    assert mem.compact().moves == ()
+    assert len(mem.history(memory.id)) == 2
+
+
+@spec("W07")
+def test_tokens_are_counted_on_the_text_that_is_given_out(mem: Thermocline) -> None:
+    """One counter, on the rendered block, and nothing is cut afterwards."""
+    content = "otter " * 120
+    mem.remember(content.strip(), tier="hot")
+    mem.remember("naïve 東京 🦦🦦🦦 otter")
+
+    context = mem.context("otter")
+
+    assert context.tokens == count_tokens(context.text)
+    assert content.strip() in context.text
+
+
+@spec("W08")
+@pytest.mark.parametrize("prompt", ["", " ", "a", "go", "ok?"])
+def test_a_short_prompt_gets_the_hot_block_too(mem: Thermocline, prompt: str) -> None:
+    """However short it is."""
+    mem.remember("deploys are frozen", tier="hot")
+
+    assert "deploys are frozen" in mem.context(prompt).text
+
+
+@spec("W09")
+def test_a_hot_memory_appears_once(mem: Thermocline) -> None:
+    """In the block, and not again among what was recalled, also when cold is included."""
+    mem.remember("deploys are frozen", tier="hot")
+    mem.remember("deploys are fun")
+
+    text = mem.context("are deploys frozen?", include_cold=True).text
+
+    assert text.count("deploys are frozen") == 1
+
+
+@spec("W10")
+def test_cold_memories_eat_no_places_of_an_answer(mem: Thermocline) -> None:
+    """Fifty better matches are cold; the answer still has as many warm ones as were asked for."""
+    for n in range(50):
+        mem.remember(f"otter pond {n}", tier="cold")
+    for n in range(5):
+        mem.remember(f"an otter was seen near some other pond on day {n}")
+
+    assert len(mem.recall("otter pond", limit=5)) == 5
+
+
+@spec("W11")
+def test_cold_does_not_leak_into_what_is_given_unasked(mem: Thermocline) -> None:
+    """Not through words, tags, kinds, an entity's name or what replaced what."""
+    old = mem.remember("Ann likes the otter pond", kind="entity", tags=["Ann"], tier="cold")
+    mem.remember("Ann likes the otter lake", kind="entity", tags=["Ann"], supersedes=old.id)
+    mem.remember("Ann is at the otter pond", kind="entity", tags=["Ann"], tier="cold")
+
+    for question in ("Ann", "Ann likes the otter pond", "otter"):
+        assert tiers_of(mem.recall(question, tags=["Ann"])) <= {"hot", "warm"}
+        assert {entry.memory.tier for entry in mem.context(question).included} <= {Tier.WARM}
+        assert "at the otter pond" not in mem.get_relevant_memories("ann", question)
+
+
+@spec("W13")
+def test_tier_and_decay_do_not_disagree_about_a_decision(mem: Thermocline, clock: FakeClock) -> None:
+    """Marked permanent, it may rest in cold, but no clock erases or hides it."""
+    memory = mem.remember("decided: SQLite for ever", kind="decision", tags=["permanent"])
+    mem.compact()
+    clock.advance(days=3650)
+    mem.maintain()
+
+    assert mem.get(memory.id).retention == "active"
+    assert said(mem.recall("SQLite", tiers=("cold",))) == ["decided: SQLite for ever"]
+
+
+@spec("W14")
+def test_what_the_last_turn_captured_is_compacted_with_its_session(mem: Thermocline) -> None:
+    """What is stored before the end takes part in the compaction of the end."""
+    session = mem.session("s")
+    memory = session.memory.capture("we decided to use SQLite", kind="decision").memory
+    assert memory is not None
+
+    ended = session.end()
+
+    assert ended is not None
+    assert (memory.id, "warm", "cold", "compact.done") in moves_of(ended)
+
+
+@spec("W15")
+def test_the_boosts_exist_in_one_place_only() -> None:
+    """The numbers stand in the settings and nowhere else in the package."""
+    sources = (ROOT / "src/thermocline").rglob("*.py")
+    found = [path.name for path in sources if re.search(r"CRITICAL[^\n]*0\.3\b", path.read_text("utf-8"))]
+
+    assert found == []
+    assert (Settings().boost_critical, Settings().boost_important) == (0.3, 0.15)
+
+
+@spec("W16")
+def test_critical_has_a_limit_on_every_way_in(open_mem: Open) -> None:
+    """As pinned has."""
+    mem = open_mem(settings={"max_critical": 1})
+    mem.remember("the one", priority="critical")
+    other = mem.remember("another")
+
+    ways: list[Callable[[], object]] = [
+        lambda: mem.remember("more", priority="critical"),
+        lambda: mem.remember_many([{"content": "more", "priority": "critical"}]),
+        lambda: mem.prioritize(other.id, 1),
+        lambda: tools.set_memory_tier(mem, other.id, "critical"),
+    ]
+    for way in ways:
+        with pytest.raises(thermocline.ThermoclineError, match="max_critical"):
+            way()
+
+
+@spec("W17")
+@pytest.mark.parametrize("embedder", ["none", None])
+def test_the_query_decides_and_not_the_date(open_mem: Open, clock: FakeClock, embedder: str | None) -> None:
+    """An older normal memory that answers comes before a newer low one that does not, with any embedder."""
+    mem = open_mem(embedder=embedder) if embedder else open_mem()
+    mem.remember("the otter pond is deep")
+    clock.advance(days=1)
+    mem.remember("lunch was good", priority="low")
+
+    assert said(mem.recall("otter pond", limit=1)) == ["the otter pond is deep"]
+
+
+@spec("W18")
+def test_trimming_keeps_pinned_memories(open_mem: Open) -> None:
+    """A session's limit pushes everything out but them."""
+    session = open_mem(settings={"hot_token_limit": 30}).session("s")
+    pinned = session.memory.remember("the pinned rule", tier="hot", priority="pinned")
+    for n in range(50):
+        session.add(f"history line number {n}")
+
+    assert pinned.id in [memory.id for memory in session.hot()]
+
+
+@spec("W19")
+def test_ids_are_names_and_not_positions(mem: Thermocline) -> None:
+    """Forgetting and purging others changes no id, and search returns the id that storing gave."""
+    memories = [mem.remember(f"otter number {n}") for n in range(5)]
+    mem.purge(memories[0].id)
+    mem.forget(memories[1].id)
+
+    for memory in memories[2:]:
+        assert mem.recall(memory.content, limit=1)[0].memory.id == memory.id
+        assert mem.get(memory.id).content == memory.content
+
+
+@spec("W20")
+def test_the_pinned_list_leaves_no_trace_of_a_search(mem: Thermocline) -> None:
+    """No recall is logged, and there may be more pinned memories than a search would return."""
+    for n in range(5):
+        mem.remember(f"rule {n}", priority="pinned")
+
+    assert len(mem.pinned()) == 5
+    assert mem.metrics().recall_count == 0
+
+
+@spec("W21")
+def test_as_many_pinned_as_the_limit_still_leave_room_for_results(mem: Thermocline) -> None:
+    """The default of five pinned, and five results beside them."""
+    for n in range(5):
+        mem.remember(f"rule {n}", priority="pinned")
+        mem.remember(f"otter {n}")
+
+    lines = mem.get_relevant_memories("planner", "otter").splitlines()
+
+    assert len(lines) == 10
+    assert sum(line.startswith("- [pinned]") for line in lines) == 5
+
+
+@spec("W22")
+def test_a_restored_checkpoint_has_the_same_pinned_memories_and_tiers(
+    mem: Thermocline, open_mem: Open, tmp_path: Path
+) -> None:
+    """The test that the source promised and never wrote."""
+    mem.remember("rule", priority="pinned", tier="cold")
+    mem.session("s").add("hello there")
+    thermocline.restore(mem.checkpoint(tmp_path / "c.db"), tmp_path / "r.db")
+
+    restored = open_mem(tmp_path / "r.db")
+
+    assert said(restored.recall("anything")) == ["rule"]
+    assert [memory.content for memory in restored.session("s").hot()] == ["hello there"]
+
+
+@spec("W27")
+def test_a_spill_tells_the_truth(mem: Thermocline) -> None:
+    """Its target and its count are what the memories say afterwards; warm and cold are counted apart."""
+    session = mem.session("s")
+    for n in range(3):
+        session.add(f"turn {n}")
+    session.hot()
+    session.hot()
+    session.add("turn 3")
+    session.hot()
+
+    spill = tools.memory_spill(mem, "s")
+
+    for move in spill["moved"]:
+        assert session.memory.get(move["id"]).tier == move["to"]
+    status = tools.memory_status(mem, "s")
+    assert (status["hot"]["items"], status["warm"]["items"], status["cold"]["items"]) == (0, 3, 1)
+
+
+@spec("W28")
+def test_a_promotion_by_recall_does_not_make_a_memory_immortal(mem: Thermocline) -> None:
+    """Its relevance stays the running average, so it can leave hot again before what is more relevant."""
+    session = mem.session("s")
+    memory = session.add("the pond in the park is deep and full of otters")
+    session.spill()
+    for _ in range(3):
+        session.recall("otters")
+    fresh = session.add("a fresh turn")
+
+    assert session.memory.get(memory.id).tier is Tier.HOT
+    assert session.memory.get(memory.id).relevance < 1.0
+    assert session.spill(count=1).spilled_ids == (memory.id,)
+    assert session.memory.get(fresh.id).tier is Tier.HOT
+
+
+@spec("W30")
+def test_all_three_suggestions_and_all_six_metrics_exist(open_mem: Open) -> None:
+    """Each suggestion comes up in a real case."""
+    mem = open_mem(settings={"hot_token_limit": 40, "max_cold_items": 1})
+    session = mem.session("s")
+    seen = set()
+    for n in range(12):
+        session.add(f"turn {n} of the talk")
+        seen |= {each.type for each in session.status().suggestions}
+    session.spill(count=20)
+    seen |= {each.type for each in session.status().suggestions}
+
+    assert seen == {"spill", "recall", "prune"}
+    assert set(mem.metrics().as_dict()) == {
+        "memory_hot_utilization",
+        "memory_spill_count",
+        "memory_recall_count",
+        "memory_promotion_count",
+        "memory_recall_latency_ms",
+        "memory_hit_rate",
+    }
+
+
+@spec("W31")
+def test_the_query_has_one_contract(mem: Thermocline) -> None:
+    """Cold is searchable, one word for each thing, a tier that is derived in one place."""
+    mem.remember("an otter in the archive", tier="cold")
+
+    assert tools.query(mem, {"query": "otter"})["results"][0]["tier"] == "cold"
+    one = tools.query(mem, {"query": "otter", "tier": "cold", "limit": 5})
+    other = tools.query(mem, {"query": "otter", "filters": {"tier": "cold"}, "k": 5})
+    assert [each["id"] for each in one.pop("results")] == [each["id"] for each in other.pop("results")]
+    assert one == other
+
+
+@spec("W32")
+def test_a_read_can_be_free_of_side_effects(mem: Thermocline) -> None:
+    """Queries count uses and say so; `track=False` counts none, and no memory's version changes by reading."""
+    memory = mem.remember("the otter pond")
+
+    mem.recall("otter", track=False)
+    assert mem.get(memory.id) == memory
+
+    mem.recall("otter")
+    assert mem.get(memory.id).access_count == 1
+    assert mem.get(memory.id).version == memory.version
+
+
+def test_background_maintenance_runs_in_one_process_at_a_time(mem: Thermocline) -> None:
+    """Whoever holds the lease works; the others do not, and a crash frees it after a while."""
+    first, second = mem.maintenance(), mem.maintenance()
+
+    assert first.run_once()
+    assert second.run_once()
+    started, go_on = threading.Event(), threading.Event()
+    held = mem.maintenance()
+
+    def job() -> None:
+        started.set()
+        go_on.wait(timeout=20)
+
+    held._job = job
+    thread = threading.Thread(target=held.run_once)
+    thread.start()
+    assert started.wait(timeout=20)
+    assert not second.run_once()
+    go_on.set()
+    thread.join()
+    assert second.run_once()
+
+
+def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Thermocline, clock: FakeClock) -> None:
+    """Nobody has to clean up behind it."""
+    store = mem._store
+    assert store.lease("maintain", "crashed", clock.now, clock.now + timedelta(minutes=10))
+    assert not mem.maintenance().run_once()
+
+    clock.advance(minutes=10)
+
+    assert mem.maintenance().run_once()
+
+
+def test_background_maintenance_really_runs_and_stops(mem: Thermocline) -> None:
+    """Entering begins, leaving waits for a run that is under way."""
+    done = threading.Event()
+    scheduler = mem.maintenance(every_minutes=0.0002)
+    job = scheduler._job
+
+    def counted() -> None:
+        job()
+        done.set()
+
+    scheduler._job = counted
+    with scheduler:
+        assert done.wait(timeout=20)
+
+    runs = scheduler.runs
+    assert runs >= 1
+    assert scheduler.runs == runs

@@ -1,0 +1,470 @@
+"""First tiers, retention, the query API, movement by use (part M)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.spec.ids import spec
+from tests.spec.told import moves_of, said, tiers_of
+from thermocline import Retention, Settings, Thermocline, Tier, tools
+from thermocline.errors import InvalidInput, NotFound
+from thermocline.policy.cooling import decay, heat
+from thermocline.testing import FakeClock
+
+Open = Callable[..., Thermocline]
+
+
+@spec("M01")
+@pytest.mark.parametrize("wrong", ["archive", "Warm", "hot ", 1])
+def test_another_tier_is_a_validation_error(mem: Thermocline, wrong: object) -> None:
+    """On insert, in a filter and in the query's body; nothing is written."""
+    with pytest.raises(InvalidInput):
+        mem.remember("a fact", tier=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput):
+        tools.query(mem, {"query": "a fact", "tier": [wrong]})
+    assert mem.status().seq == 0
+
+
+@spec("M02", "M20")
+def test_new_memories_are_hot_where_the_setting_says_so(open_mem: Open) -> None:
+    """The tier for what was just made, or comes back into use."""
+    mem = open_mem(settings={"default_tier": "hot"})
+    memory = mem.remember("just made")
+    assert memory.tier is Tier.HOT
+
+    mem.move(memory.id, "cold")
+    recall = mem.recall("just made", tiers=("cold",), promote=True)
+    assert recall.promoted == (memory.id,)
+    assert mem.get(memory.id).tier is Tier.HOT
+
+
+@spec("M05")
+@pytest.mark.parametrize(
+    ("ttl", "tier"),
+    [("7d", "hot"), ("30d", "hot"), ("6d", "warm"), ("1d", "warm"), ("23h", "cold"), ("5m", "cold")],
+)
+def test_the_first_tier_follows_from_the_time_to_live(mem: Thermocline, ttl: str, tier: str) -> None:
+    """A memory that will soon be gone is not worth a place in front; an explicit tier wins."""
+    assert mem.remember(f"lives {ttl}", ttl=ttl).tier == tier
+    assert mem.remember(f"lives {ttl} in hot", ttl=ttl, tier="hot").tier is Tier.HOT
+
+
+def test_the_bounds_of_the_time_to_live_are_settings(open_mem: Open) -> None:
+    """Both are read."""
+    mem = open_mem(settings={"ttl_hot_days": 2, "ttl_warm_days": 0.5})
+
+    assert [mem.remember(ttl, ttl=ttl).tier for ttl in ("48h", "12h", "11h")] == ["hot", "warm", "cold"]
+
+
+@spec("M06")
+def test_without_a_time_to_live_the_door_decides_and_writing_moves_nothing(mem: Thermocline) -> None:
+    """Store is warm, a session is hot; remembering more leaves what is there where it is."""
+    first = mem.remember("first", tier="hot")
+    assert mem.remember("second").tier is Tier.WARM
+    assert mem.session("s").add("third").tier is Tier.HOT
+
+    again = mem.remember("first", ttl="1h")
+
+    assert again.id == first.id
+    assert (again.tier, again.expires_at) == (Tier.HOT, None)
+
+
+@spec("M07")
+@pytest.mark.parametrize("tier", list(Tier))
+@pytest.mark.parametrize("retention", ["active", "archived", "deleted"])
+def test_tier_and_retention_are_independent(mem: Thermocline, tier: Tier, retention: str) -> None:
+    """Every pair exists; what is active is found in its tier, cold included."""
+    memory = mem.remember("the otter pond", tier=tier)
+    change: dict[str, Callable[[str], object]] = {"active": mem.get, "archived": mem.archive, "deleted": mem.forget}
+    change[retention](memory.id)
+
+    now = mem.get(memory.id)
+    found = mem.recall("otter pond", tiers=tuple(Tier))
+
+    assert (now.tier, now.retention) == (tier, retention)
+    assert len(found) == (retention == "active")
+
+
+@spec("M08")
+@pytest.mark.parametrize("tier", list(Tier))
+def test_an_archived_memory_is_never_recalled(mem: Thermocline, tier: Tier) -> None:
+    """In no tier, by no door, not even when it is pinned; by its id it can be read."""
+    memory = mem.remember("the otter pond", tier=tier, priority="pinned")
+    mem.archive(memory.id)
+
+    assert len(mem.recall("otter pond", tiers=tuple(Tier))) == 0
+    assert tools.query(mem, {"query": "otter pond"})["results"] == []
+    assert mem.context("otter pond").included == ()
+    assert mem.get(memory.id).retention is Retention.ARCHIVED
+
+
+@spec("M09", "M10", "M11")
+def test_the_query_takes_a_tier_and_a_limit_and_searches_all_tiers_without_one(mem: Thermocline) -> None:
+    """`tier: cold` sweeps the archive only."""
+    for tier in Tier:
+        for n in range(3):
+            mem.remember(f"last quarter goal {n} that is {tier}", tier=tier)
+
+    everywhere = tools.query(mem, {"query": "last quarter goal"})
+    cold = tools.query(mem, {"query": "last quarter goal", "tier": "cold", "limit": 2})
+
+    assert {each["tier"] for each in everywhere["results"]} == {"hot", "warm", "cold"}
+    assert (len(everywhere["results"]), everywhere["limit"]) == (9, 10)
+    assert [each["tier"] for each in cold["results"]] == ["cold", "cold"]
+    assert cold["tiers"] == ["cold"]
+
+
+@spec("M12")
+def test_closer_tiers_rank_first_in_a_query_over_all_of_them(mem: Thermocline) -> None:
+    """At the same relevance hot comes before warm and warm before cold."""
+    for tier in ("cold", "warm", "hot"):
+        mem.remember("the same goal", kind=f"kind-{tier}", tier=tier)
+
+    results = tools.query(mem, {"query": "the same goal"})["results"]
+
+    assert [each["tier"] for each in results] == ["hot", "warm", "cold"]
+    assert results[0]["score"] > results[1]["score"] > results[2]["score"]
+
+
+@spec("M03", "M16", "M18")
+@pytest.mark.parametrize("there", list(Tier))
+def test_a_move_keeps_id_vector_and_scope_and_takes_both_indexes_along(mem: Thermocline, there: Tier) -> None:
+    """After the move the memory is found in its new tier, by meaning and by words, and nowhere else."""
+    agent = mem.scoped(agent="a")
+    memory = agent.remember("the otter pond is deep", tags=["x"], metadata={"k": 1})
+
+    moved = agent.move(memory.id, there)
+
+    assert (moved.id, moved.content, moved.scope, moved.tags) == (memory.id, memory.content, memory.scope, memory.tags)
+    for tier in Tier:
+        hits = agent.recall("the otter pond is deep", tiers=(tier,), track=False)
+        assert len(hits) == (tier is there)
+        for hit in hits:
+            assert hit.why.vector == pytest.approx(1.0)
+            assert hit.why.text == pytest.approx(1.0)
+    assert mem.check() == []
+
+
+@spec("M04")
+def test_the_tier_filter_runs_inside_the_search(open_mem: Open) -> None:
+    """Better matches in another tier take no place in the pool, however small it is."""
+    mem = open_mem(settings={"pool_size": 3})
+    for n in range(30):
+        mem.remember(f"otter pond {n}", tier="cold")
+    mem.remember("there might be an otter somewhere near a pond, who knows")
+
+    hits = mem.recall("otter pond", limit=3)
+
+    assert tiers_of(hits) == {"warm"}
+    assert hits[0].why.vector is not None
+    assert hits[0].why.text is not None
+
+
+@spec("M13", "M15")
+def test_maintenance_cools_what_is_not_used(mem: Thermocline, clock: FakeClock) -> None:
+    """Hot goes warm after 30 days, warm goes cold after 180 days in warm."""
+    hot, warm = mem.remember("hot once", tier="hot"), mem.remember("warm once")
+    clock.advance(days=29)
+    assert mem.maintain().moves == ()
+
+    clock.advance(days=1)
+    assert moves_of(mem.maintain()) == [(hot.id, "hot", "warm", "maintain.cool")]
+    clock.advance(days=150)
+    assert moves_of(mem.maintain()) == [(warm.id, "warm", "cold", "maintain.cool")]
+    clock.advance(days=30)
+    assert moves_of(mem.maintain()) == [(hot.id, "warm", "cold", "maintain.cool")]
+
+
+def test_maintenance_brings_back_what_is_used_again(mem: Thermocline, clock: FakeClock) -> None:
+    """A cold memory that was recalled is warm after the next run, once, and stays a while."""
+    memory = mem.remember("the otter pond is deep", tier="cold")
+    clock.advance(days=2)
+    mem.recall("otter pond", tiers=("cold",))
+
+    assert moves_of(mem.maintain()) == [(memory.id, "cold", "warm", "maintain.warm")]
+    assert mem.maintain().moves == ()
+
+
+def test_a_minimum_stay_stops_flapping(mem: Thermocline, clock: FakeClock) -> None:
+    """What moved a moment ago is left alone, even if use asks for it."""
+    mem.remember("the otter pond is deep", tier="cold")
+    clock.advance(hours=23)
+    mem.recall("otter pond", tiers=("cold",))
+    assert mem.maintain().moves == ()
+
+    clock.advance(hours=1)
+    assert len(mem.maintain().moves) == 1
+
+
+def test_a_decision_that_use_brought_back_is_not_sent_away_at_once(mem: Thermocline, clock: FakeClock) -> None:
+    """Compaction lets it stay as long as the minimum stay; then rule 1 applies again."""
+    mem.remember("we use SQLite for otters", kind="decision", tier="cold")
+    clock.advance(days=2)
+    mem.recall("SQLite otters", tiers=("cold",))
+    assert len(mem.maintain().moves) == 1
+
+    assert mem.compact().moves == ()
+    clock.advance(days=1)
+    assert mem.compact().cold == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"priority": "pinned"},
+        {"tags": ["blocker"]},
+        {"tags": ["permanent"]},
+        {"metadata": {"permanent": True}},
+        {"metadata": {"due": "2030-01-01"}},
+        {"metadata": {"valid_until": "2030-01-01T12:00:00+02:00"}},
+        {"ttl": "3650d"},
+    ],
+    ids=str,
+)
+def test_what_is_pinned_blocking_permanent_or_dated_does_not_cool(
+    mem: Thermocline, clock: FakeClock, fields: dict[str, object]
+) -> None:
+    """Two years without use change nothing, neither in hot nor in warm."""
+    for tier in ("hot", "warm"):
+        mem.remember(f"kept in {tier}", tier=tier, **fields)  # type: ignore[arg-type]
+    clock.advance(days=730)
+
+    assert mem.maintain().moves == ()
+
+
+def test_maintenance_and_compaction_do_not_fight_over_a_blocker(mem: Thermocline, clock: FakeClock) -> None:
+    """An active blocker stays hot for months, and cools when it is over."""
+    blocker = mem.remember("the database is down", tags=["blocker"])
+    mem.compact()
+    for _ in range(12):
+        clock.advance(days=31)
+        assert mem.maintain().moves == ()
+        assert mem.compact().moves == ()
+
+    mem.update(blocker.id, metadata={"status": "resolved"})
+    assert moves_of(mem.maintain()) == [(blocker.id, "hot", "warm", "maintain.cool")]
+    assert mem.compact().moves == ()
+
+
+@spec("M14")
+def test_use_and_decay_are_the_signals(mem: Thermocline, clock: FakeClock) -> None:
+    """Both were idle for 31 days; the one that was used often stays hot."""
+    often, seldom = mem.remember("used often", tier="hot"), mem.remember("used once", tier="hot")
+    for _ in range(15):
+        mem.recall("used often", limit=1)
+    clock.advance(days=31)
+
+    assert moves_of(mem.maintain()) == [(seldom.id, "hot", "warm", "maintain.cool")]
+    settings = Settings()
+    memory = mem.get(often.id)
+    assert decay(memory, memory.used_at, settings) == 1.0
+    assert decay(memory, clock.now, settings) == pytest.approx(0.5 ** (31 / 30))
+    assert heat(memory, clock.now, settings) == pytest.approx(4 * 0.5 ** (31 / 30))
+    assert heat(memory, clock.now, settings) >= settings.keep_hot_heat
+
+
+@spec("M17")
+def test_no_tier_deletes(open_mem: Open, clock: FakeClock) -> None:
+    """Ten years of compaction and maintenance: everything is still there and can be recalled."""
+    mem = open_mem()
+    kinds = ("fact", "decision", "preference", "task")
+    memories = [mem.remember(f"otter {kind} {tier}", kind=kind, tier=tier) for kind in kinds for tier in Tier]
+    for _ in range(20):
+        clock.advance(days=180)
+        mem.compact()
+        mem.maintain()
+
+    assert mem.status().retention[Retention.ACTIVE] == len(memories)
+    assert mem.status().tiers[Tier.COLD].memories == len(memories)
+    assert len(mem.recall("otter", tiers=("cold",), limit=50)) == len(memories)
+
+
+@spec("M19")
+def test_what_is_stored_counts_in_every_tier(mem: Thermocline) -> None:
+    """Moving a memory changes neither the tokens nor the number of what is stored."""
+    memory = mem.remember("the otter pond is deep")
+
+    for tier in Tier:
+        mem.move(memory.id, tier)
+        count = mem.status().tiers[tier]
+        assert (count.memories, count.tokens) == (1, memory.tokens)
+        assert mem.status().bytes > 0
+
+
+@spec("M21")
+def test_the_windows_lead_from_active_to_purged(open_mem: Open, clock: FakeClock) -> None:
+    """90 days unused, 60 days archived, 7 days of grace; each step is an event of its own rule."""
+    mem = open_mem(settings={"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7})
+    memory = mem.remember("nobody asks for this")
+    states = []
+    for days in (89, 1, 59, 1, 6):
+        clock.advance(days=days)
+        mem.maintain()
+        states.append(str(mem.get(memory.id).retention))
+
+    clock.advance(days=1)
+    assert mem.maintain().purged == 1
+
+    assert states == ["active", "archived", "archived", "deleted", "deleted"]
+    assert [event.rule for event in mem.history(memory.id)] == [
+        "default",
+        "maintain.archive",
+        "maintain.delete",
+        "maintain.purge",
+    ]
+    with pytest.raises(NotFound):
+        mem.get(memory.id)
+
+
+def test_nothing_is_archived_or_deleted_by_default(mem: Thermocline, clock: FakeClock) -> None:
+    """The windows are an offer; only what is forgotten or expired is purged after its grace."""
+    mem.remember("nobody asks for this")
+    clock.advance(days=5000)
+
+    done = mem.maintain()
+
+    assert (done.expired, done.archived, done.deleted, done.purged) == (0, 0, 0, 0)
+
+
+@spec("M22")
+def test_an_expired_memory_is_invisible_at_once(mem: Thermocline, clock: FakeClock) -> None:
+    """No job has run: neither search, list, context nor duplicates see it any more."""
+    memory = mem.remember("the otter code is 1234", ttl="1h", tier="hot")
+    clock.advance(minutes=59)
+    assert len(mem.recall("otter code")) == 1
+
+    clock.advance(minutes=1)
+
+    assert len(mem.recall("otter code", tiers=tuple(Tier))) == 0
+    assert list(mem.find(tier="hot")) == []
+    assert mem.context().included == ()
+    assert mem.remember("the otter code is 1234").id != memory.id
+    assert mem.maintain().expired == 1
+
+
+@spec("M23")
+def test_every_transition_is_one_event(mem: Thermocline, clock: FakeClock) -> None:
+    """With its action, who asked, the rule, before and after, and the time."""
+    memory = mem.remember("a fact")
+    steps: list[Callable[[], object]] = [
+        lambda: mem.move(memory.id, "hot", why="needed"),
+        lambda: mem.prioritize(memory.id, "critical"),
+        lambda: mem.archive(memory.id),
+        lambda: mem.restore(memory.id),
+        lambda: mem.forget(memory.id),
+        lambda: mem.restore(memory.id),
+    ]
+    for step in steps:
+        clock.advance(minutes=1)
+        step()
+
+    events = mem.history(memory.id)
+
+    assert [event.action for event in events] == [
+        "remember", "move", "prioritize", "archive", "restore", "forget", "restore",
+    ]  # fmt: skip
+    assert events[1].changes["tier"] == ("warm", "hot")
+    assert (events[1].why, events[1].actor, events[1].rule) == ("needed", "agent", "explicit")
+    assert events[3].changes == {"retention": ("active", "archived")}
+    assert [event.at for event in events] == sorted({event.at for event in events})
+
+
+@spec("M24")
+def test_being_part_of_a_result_counts_as_a_use(mem: Thermocline) -> None:
+    """For every memory that came back, and only for those."""
+    found, other = mem.remember("the otter pond"), mem.remember("chromodynamics")
+
+    mem.recall("otter pond", limit=1)
+    tools.query(mem, {"query": "otter pond", "limit": 1})
+
+    assert (mem.get(found.id).access_count, mem.get(other.id).access_count) == (2, 0)
+
+
+@spec("M25")
+def test_the_query_takes_both_names_of_limit_and_tier(mem: Thermocline) -> None:
+    """Two names for one thing, equal if both are given; an unknown field is refused."""
+    for n in range(4):
+        mem.remember(f"otter {n}", tier="cold", tags=["x"] if n == 0 else [])
+
+    assert len(tools.query(mem, {"query": "otter", "k": 2})["results"]) == 2
+    assert len(tools.query(mem, {"query": "otter", "limit": 3, "k": 3})["results"]) == 3
+    assert len(tools.query(mem, {"query": "otter", "filters": {"tier": "cold"}})["results"]) == 4
+    assert len(tools.query(mem, {"query": "otter", "filters": {"tier": "hot"}})["results"]) == 0
+    assert len(tools.query(mem, {"query": "otter", "filters": {"tags": ["x"]}})["results"]) == 1
+    for wrong in (
+        {"query": "otter", "limit": 3, "k": 4},
+        {"query": "otter", "tier": "hot", "filters": {"tier": "cold"}},
+        {"query": "otter", "top": 3},
+        {"query": "otter", "filters": {"colour": "red"}},
+        {"query": "otter", "filters": "cold"},
+        {"limit": 3},
+        {"query": "otter", "k": "3"},
+    ):
+        with pytest.raises(InvalidInput):
+            tools.query(mem, wrong)
+
+
+@spec("M26")
+def test_a_deleted_memory_can_be_restored_within_its_grace(mem: Thermocline, clock: FakeClock) -> None:
+    """For seven days; then it waits to be purged and cannot come back."""
+    saved, lost = mem.remember("the otter pond"), mem.remember("the otter lake")
+    mem.forget(saved.id)
+    mem.forget(lost.id)
+    clock.advance(days=6.9)
+
+    assert mem.restore(saved.id).retention is Retention.ACTIVE
+    assert said(mem.recall("otter")) == ["the otter pond"]
+    clock.advance(days=0.1)
+    with pytest.raises(InvalidInput, match="grace_days"):
+        mem.restore(lost.id)
+
+
+@spec("M27")
+def test_a_purged_memory_does_not_come_back(mem: Thermocline, tmp_path: Path) -> None:
+    """Its id stays taken: neither restore nor undo nor a repeated purge finds a content there."""
+    memory = mem.remember("the otter secret")
+    changed = mem.move(memory.id, "cold")
+    event = mem.history(memory.id)[-1].seq
+    mem.purge(memory.id)
+
+    ways: list[Callable[[], object]] = [
+        lambda: mem.restore(memory.id),
+        lambda: mem.get(memory.id),
+        lambda: mem.move(memory.id, "hot"),
+    ]
+    for way in ways:
+        with pytest.raises(NotFound):
+            way()
+    with pytest.raises(InvalidInput, match="purged"):
+        mem.undo(event)
+    assert changed.id == memory.id
+    assert mem.history(memory.id)[-1].action == "purge"
+    assert mem.status().retention[Retention.PURGED] == 1
+    assert mem.remember("the otter secret").id != memory.id
+
+
+@spec("M28")
+def test_the_same_input_is_recognised_by_its_hash(open_mem: Open) -> None:
+    """SHA-256 of the normalised text, in the same scope, at any time; can be turned off."""
+    mem, twice = open_mem(), open_mem(settings={"deduplicate": False})
+
+    first, again = mem.remember("The otter pond"), mem.remember("  The otter pond\n")
+    assert first.id == again.id
+    assert len(first.digest) == 64
+    assert mem.scoped(agent="a").remember("The otter pond").id != first.id
+    assert mem.capture("The otter pond", kind="fact").status == "duplicate"
+    assert twice.remember("The otter pond").id != twice.remember("The otter pond").id
+
+
+@spec("M29")
+def test_filler_is_skipped_with_a_status(mem: Thermocline) -> None:
+    """Nine characters are too few for something nobody asked to remember; no error, no memory."""
+    skipped, stored = mem.capture("ok thanks"), mem.capture("ten chars!")
+
+    assert (skipped.status, skipped.memory) == ("skipped", None)
+    assert "10" in skipped.why
+    assert stored.status == "stored"
+    assert mem.status().tiers[Tier.WARM].memories == 1
