@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fix bench torture clean
+.PHONY: help setup demo test check fix docs bench torture budget golden clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -42,8 +42,17 @@ fix: setup ## Let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: setup ## Write the reference pages that follow from the code
+	$(BIN)/python docs/build.py
+
 bench: setup ## Measure speed, print the tables, write JSON under bench/results/
 	$(BIN)/python -m bench
+
+budget: setup ## Pack a million generated contexts and look for one that is too long
+	THERMOCLINE_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
+
+golden: setup ## Write the golden contexts and receipts anew; read the difference before you commit it
+	$(BIN)/python -m tests.golden.contexts
 
 torture: setup ## Kill a writer a thousand times and look for losses
 	THERMOCLINE_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py

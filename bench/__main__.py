@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from bench.stores import Lab, bars
 SUITES = {
     "speed": "Numbers to reach",
     "notes": "Markdown notes",
+    "tiers": "Tiers over a year",
+    "context": "Evidence in the context, against the better of two controls",
 }
 
 
@@ -29,6 +32,8 @@ def main() -> int:
         cold=arguments.cold or (50_000 if arguments.quick else 1_000_000),
         only=arguments.only,
     )
+    if arguments.data:
+        os.environ["THERMOCLINE_DATA"] = str(arguments.data.resolve())
     wanted = arguments.suite or ("speed" if arguments.only else None)
     for name in [wanted] if wanted else SUITES:
         _run(name, options, arguments.stores, as_json=arguments.json)
@@ -63,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="small stores and few queries; nothing is written")
     parser.add_argument("--cold", type=int, help="cold memories of the large archive (1,000,000)")
     parser.add_argument("--only", choices=list(speed.ROWS), help="one row; nothing is written")
+    parser.add_argument("--data", type=Path, help="the folder with evaluation sets (also THERMOCLINE_DATA)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--stores", type=Path, help="keep the stores in this folder and use those that are there")
     return parser

@@ -40,41 +40,42 @@ def measure(lab: Lab, options: Options) -> list[Row]:
         lab.progress.console.print("context: no evaluation data; pass --data DIR or set THERMOCLINE_DATA")
         return []
     sets = [each for each in load(Path(folder)) if each.name.startswith(_SETS)]
-    return [row for each in sets for row in _rows(each, lab, options)]
+    # Questions about the same documents share a store.
+    groups = [list(group) for _, group in groupby(sets, key=lambda each: each.documents)]
+    return [row for number, group in enumerate(groups) for row in _measured(group, lab, options, number)]
 
 
-def _rows(data: EvaluationSet, lab: Lab, options: Options) -> Iterable[Row]:
-    questions = data.questions[:20] if options.quick else data.questions
-    found = _shares(lab, data, questions)
+def _measured(sets: Sequence[EvaluationSet], lab: Lab, options: Options, number: int) -> Iterable[Row]:
+    clock = FakeClock()
+    path = lab.folder / f"context-{number}.db"
+    path.unlink(missing_ok=True)
+    with open_memory(path, clock=clock) as mem:
+        names, newest = _remembered(mem, clock, sets[0], lab)
+        for data in sets:
+            questions = data.questions[:20] if options.quick else data.questions
+            found: dict[int, Share] = {budget: defaultdict(list) for budget in BUDGETS}
+            task = lab.progress.add_task(f"asking {data.name}", total=len(questions))
+            for question in questions:
+                view = mem if question.scope is None else mem.scoped(project=question.scope)
+                clock.now = question.at or clock.now
+                _asked(view, question, names, newest[question.scope], found)
+                lab.progress.advance(task)
+            yield from _rows(data.name, len(questions), found)
+
+
+def _rows(name: str, asked: int, found: dict[int, Share]) -> Iterable[Row]:
     for budget in BUDGETS:
-        shares = {name: round(mean(values), 4) for name, values in found[budget].items()}
-        ours, controls = shares["context"], {name: shares[name] for name in ("hits", "newest")}
+        shares = {way: round(mean(values), 4) for way, values in found[budget].items()}
+        ours, controls = shares["context"], {way: shares[way] for way in ("hits", "newest")}
         yield Row(
-            key=f"{data.name}/{budget}",
-            what=f"gold in the context, {data.name}, {budget} tokens (N={len(questions)})",
+            key=f"{name}/{budget}",
+            what=f"gold in the context, {name}, {budget} tokens (N={asked})",
             value=ours,
             unit="",
             target=max(controls.values()),
             rising=True,
-            notes={**controls, "whole": shares["whole"], "tokens": round(mean(found[budget]["tokens"]), 1)},
+            notes={**controls, "whole": shares["whole"], "tokens": shares["tokens"]},
         )
-
-
-def _shares(lab: Lab, data: EvaluationSet, questions: Sequence[Question]) -> dict[int, Share]:
-    """Return the share of gold of every question, by budget and by how the text was made."""
-    clock = FakeClock()
-    found: dict[int, Share] = {budget: defaultdict(list) for budget in BUDGETS}
-    path = lab.folder / f"context-{data.name.replace('/', '-')}.db"
-    path.unlink(missing_ok=True)
-    with open_memory(path, clock=clock) as mem:
-        names, newest = _remembered(mem, clock, data, lab)
-        task = lab.progress.add_task(f"asking {data.name}", total=len(questions))
-        for question in questions:
-            view = mem if question.scope is None else mem.scoped(project=question.scope)
-            clock.now = question.at or clock.now
-            _asked(view, question, names, newest[question.scope], found)
-            lab.progress.advance(task)
-    return found
 
 
 def _remembered(

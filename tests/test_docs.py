@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import io
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -124,6 +125,14 @@ def anchors(page: Path) -> set[str]:
 
 def mentioned(name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", prose()) is not None
+
+
+def test_the_reference_pages_follow_the_code() -> None:
+    """What `make docs` would write is what is there."""
+    pages = runpy.run_path(str(ROOT / "docs" / "build.py"))["PAGES"]
+
+    for name, page in pages.items():
+        assert (ROOT / "docs" / "reference" / name).read_text("utf-8") == page(), f"run `make docs`: {name} is outdated"
 
 
 def test_every_setting_is_documented() -> None:

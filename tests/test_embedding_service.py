@@ -47,7 +47,7 @@ def test_memories_are_stored_while_the_embedder_is_down() -> None:
 
         recall = mem.recall("green boat")
         assert contents(recall)[0] == "the green boat"
-        assert len(recall.degraded) == 1
+        assert len(recall.degraded) == 2
         assert "text only" in recall.degraded[0]
         assert "is down" in recall.degraded[0]
         assert mem.status().pending_vectors == 1

@@ -46,6 +46,7 @@ from thermocline.relevant import relevant_lines
 from thermocline.services.assemble import Assembler, Request
 from thermocline.services.changes import Changes
 from thermocline.services.metrics import metrics
+from thermocline.services.past import stored
 from thermocline.services.recall import Recaller
 from thermocline.services.remember import Remember
 from thermocline.services.scheduler import Scheduler
@@ -56,6 +57,7 @@ from thermocline.services.vectors import Progress, Vectorizer
 from thermocline.services.working import WorkingMemory
 from thermocline.session import Session
 from thermocline.settings import Settings
+from thermocline.storage.open import open_store
 from thermocline.storage.store import Cause, Filter, Find, RecallEntry, Record, Store
 from thermocline.text.clean import require_text
 from thermocline.text.marker import without_blocks
@@ -202,6 +204,7 @@ class Thermocline:
         min_score: float | None = None,
         promote: bool = False,
         track: bool = True,
+        as_of: datetime | None = None,
     ) -> Recall:
         """Return what answers a query, best first.
 
@@ -216,7 +219,14 @@ class Thermocline:
             min_score: The least relevance, before boosts; None takes the setting.
             promote: Move hits that earned it to hot.
             track: Count this as a use of the hits; False leaves no trace but the log.
+            as_of: Answer as this memory would have at an earlier moment, rebuilt from the ledger.
         """
+        if as_of is not None:
+            past = self._past(as_of)
+            try:
+                return past.recall(query, limit, tiers, kinds, tags, min_score, track=False)
+            finally:
+                past._store.close()
         now = self.now()
         question = self.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
         require_limit(limit, self.settings.pool_size)
@@ -583,6 +593,18 @@ class Thermocline:
 
     def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
         return self._changes.retain(self.scope, memory_id, wanted, self._cause(action, self.now(), why))
+
+    def _past(self, moment: datetime) -> Thermocline:
+        """Return what was visible from here at an earlier moment, in a store in memory."""
+        then = reading(lambda: moment)
+        store = open_store(":memory:", self.settings)
+        stored(self._store, store, self._store.spaces(self.scope), then)
+        view = Thermocline(
+            store, self._vectorizer.embedder, scope=self.scope, settings=self.settings, clock=lambda: then
+        )
+        if self._vectorizer.enabled and store.identity() is not None:
+            view.reembed()
+        return view
 
     def question(
         self,

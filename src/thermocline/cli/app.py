@@ -34,6 +34,7 @@ COMMANDS = {
     "compact": Entry("compact", "Run the tier rules once, and print what moved."),
     "notes": Entry("notes", "Markdown memory: index, search and read the notes of a folder."),
     "import": Entry("importing", "Remember what another program keeps."),
+    "bench": Entry("bench", "Measure how well memories are found again, on your data."),
     "maintain": Entry("maintain", "Let expiry, cooling and retention windows do their work."),
 }
 

@@ -16,7 +16,7 @@ from thermocline import embed
 from thermocline.embed import Embedder
 from thermocline.text.words import query_words, words
 
-__all__ = ["CONTROLS", "Corpus"]
+__all__ = ["CONTROLS", "Corpus", "embedded"]
 
 Scores = NDArray[np.float64]
 

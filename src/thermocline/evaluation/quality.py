@@ -21,7 +21,7 @@ from thermocline.facade import Thermocline
 from thermocline.model import Recall
 from thermocline.opening import open as open_memory
 
-__all__ = ["OURS", "Result", "diagnose", "run"]
+__all__ = ["OURS", "Result", "diagnose", "quality_sets", "run"]
 
 #: How the product's own ranking is called in the tables.
 OURS = "thermocline"

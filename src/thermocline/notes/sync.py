@@ -254,7 +254,7 @@ class Syncer:
             if not group:
                 return
             vectors = self._vectors(run, group)
-            with self._store.write() as writing:
+            with self._store.write(made_by=self._vectorizer.number) as writing:
                 shelf = self._shelf(writing, run)
                 late = [each for each in group if not self._committed(run, shelf, each, vectors)]
             # Another process was faster with these: look again at file and index.

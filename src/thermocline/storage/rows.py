@@ -31,8 +31,8 @@ RETENTIONS = tuple(Retention)
 
 COLUMNS = (
     "no", "id", "space", "content", "kind", "tags", "tier", "priority", "retention", "metadata", "source",
-    "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "recent_uses", "relevance",
-    "supersedes", "tier_since", "tier_rule", "retention_since", "version", "parts",
+    "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "recent_uses",
+    "relevance", "supersedes", "tier_since", "tier_rule", "retention_since", "version", "parts",
 )  # fmt: skip
 
 #: The fields whose changes are events. What follows from them (tokens, digest, times) is not listed.

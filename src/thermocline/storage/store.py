@@ -418,6 +418,9 @@ class Store(Protocol):
     def release(self, name: str, holder: str) -> None:
         """Give a lease back."""
 
+    def written_before(self, spaces: Sequence[int], moment: datetime, after: int, limit: int) -> list[Record]:
+        """Return memories that existed at a moment and still have their content, in order of number."""
+
     def events(self, record: Record) -> list[Event]:
         """Return the history of one memory, oldest first."""
 

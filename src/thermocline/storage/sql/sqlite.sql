@@ -393,3 +393,8 @@ JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 
 -- count_in: How many active memories some spaces have in some tiers.
 SELECT coalesce(sum(memories), 0) FROM counters
 WHERE retention = 0 AND space IN (SELECT value FROM json_each(:spaces)) AND tier IN (SELECT value FROM json_each(:tiers))
+
+-- written_before: Memories of some spaces that existed at a moment and still have their content.
+SELECT {columns} FROM memories
+WHERE space IN (SELECT value FROM json_each(:spaces)) AND created_at <= :moment AND retention < 3 AND no > :after
+ORDER BY no LIMIT :limit

@@ -277,6 +277,11 @@ class SqliteStore:
 
     # The ledger
 
+    def written_before(self, spaces: Sequence[int], moment: datetime, after: int, limit: int) -> list[Record]:
+        """Return memories that existed at a moment and still have their content, in order of number."""
+        values = {"spaces": json.dumps(spaces), "moment": to_micros(moment)}
+        return self._records("written_before", after=after, limit=limit, **values)
+
     def events(self, record: Record) -> list[Event]:
         """Return the history of one memory, oldest first."""
         return [event_of(row) for row in self._rows("events_of", no=record.no)]

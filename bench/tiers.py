@@ -1,0 +1,404 @@
+"""Tiers at work: a simulated year, access traces of real caches, and the cost of keeping order.
+
+The question for the first two is the same: what share of later recalls is served from hot and warm,
+and how many memories does that keep live? Two controls answer the same recalls: everything live, and
+the newest N, where N is what the tiers kept live at that moment. Traces add an LRU cache of that size.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import thermocline
+from bench.report import Row
+from bench.speed import Options
+from bench.stores import Lab
+from bench.synthetic import SyntheticEmbedder, queries, texts
+from thermocline import Hit, Memory, Settings, Thermocline, Tier, Why
+from thermocline.policy.cooling import cooling
+from thermocline.policy.promotion import promotion
+from thermocline.testing import FakeClock, HashEmbedder
+
+__all__ = ["measure", "year"]
+
+#: Days until hot and warm cool: the defaults, and a store that is kept small.
+CLOCKS: dict[str, dict[str, Any]] = {"default": {}, "quick": {"cool_hot_days": 7, "cool_warm_days": 45}}
+_DAYS = 365
+_WORDS = (
+    "otter", "pond", "release", "budget", "schema", "invoice", "sensor", "garden", "lecture", "voyage", "recipe",
+    "museum", "harbour", "engine",
+)  # fmt: skip
+_EPOCH = FakeClock().now
+
+
+def measure(lab: Lab, options: Options) -> list[Row]:
+    """Return the rows of this suite."""
+    rows: list[Row] = []
+    for name, days in CLOCKS.items():
+        rows += _year_rows(name, days, quick=options.quick)
+    rows += _trace_rows(lab, quick=options.quick)
+    rows += _upkeep_rows(lab, 10_000 if options.quick else 100_000)
+    return rows
+
+
+# A simulated year
+
+
+@dataclass
+class Year:
+    """What happened in a year: recalls by who could have served them, and how much was live."""
+
+    recalls: int = 0
+    tiers: int = 0
+    everything: int = 0
+    newest: int = 0
+    live: list[int] = field(default_factory=list)
+    stored: list[int] = field(default_factory=list)
+    #: (week, hot, warm, cold) at the end of every fourth week.
+    chart: list[tuple[int, ...]] = field(default_factory=list)
+
+
+def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
+    """Live through a year with an agent that works on projects, and ask for what it once knew."""
+    random_ = random.Random(7)
+    clock = FakeClock()
+    found = Year()
+    with thermocline.open(":memory:", embedder=HashEmbedder(), settings=settings, clock=clock) as mem:
+        known: list[Memory] = []
+        projects: list[list[int]] = [[]]
+        for day in range(days):
+            if day % 30 == 29:
+                projects.append([])
+            for _ in range(per_day):
+                projects[-1].append(len(known))
+                known.append(_lived(mem, random_, len(known), len(projects)))
+                clock.advance(minutes=60)
+            for _ in range(per_day if day > 7 else 0):
+                _asked(mem, known, _wanted(random_, known, projects), found)
+            clock.advance(minutes=1440 - 60 * per_day)
+            mem.maintain()
+            if day % 7 == 6:
+                mem.compact()
+            if day % 28 == 27:
+                tiers = mem.status().tiers
+                found.chart.append((day // 7 + 1, *(tiers[tier].memories for tier in Tier)))
+    return found
+
+
+def _lived(mem: Thermocline, random_: random.Random, number: int, project: int) -> Memory:
+    """Store one of the day's memories; a code makes it tell-tale, a project makes it alike to others."""
+    words = " ".join(random_.sample(_WORDS, 4))
+    kind = random_.choices(["fact", "message", "decision", "preference", "entity"], [50, 25, 10, 5, 10])[0]
+    tags = random_.choices([[], ["task"], ["blocker"]], [90, 8, 2])[0]
+    content = f"project{project} {words} code{number} detail{number % 97}"
+    memory = mem.remember(content, kind=kind, tags=tags, tier="hot" if kind == "preference" else None)
+    if tags == ["blocker"] and random_.random() < 0.9:
+        return mem.update(memory.id, metadata={"status": "resolved"})
+    return memory
+
+
+def _wanted(random_: random.Random, known: Sequence[Memory], projects: Sequence[Sequence[int]]) -> int:
+    """Return which memory somebody asks for: mostly of the current project, some evergreens, some at random."""
+    kind = random_.random()
+    if kind < 0.6 and projects[-1]:
+        return random_.choice(projects[-1])
+    if kind < 0.85:
+        return min(len(known) - 1, int(random_.paretovariate(0.6)) * 7)
+    return random_.randrange(len(known))
+
+
+def _asked(mem: Thermocline, known: Sequence[Memory], wanted: int, found: Year) -> None:
+    memory = known[wanted]
+    words = memory.content.split()
+    query = " ".join(words[1:3] + words[5:6])
+    tiers = mem.status().tiers
+    live = tiers[Tier.HOT].memories + tiers[Tier.WARM].memories
+    everywhere = any(hit.memory.id == memory.id for hit in mem.recall(query, tiers=tuple(Tier), track=False))
+    served = any(hit.memory.id == memory.id for hit in mem.recall(query))
+    if not served:
+        mem.recall(query, tiers=("cold",))
+    found.recalls += 1
+    found.everything += everywhere
+    found.tiers += served
+    found.newest += everywhere and wanted >= len(known) - live
+    found.live.append(live)
+    found.stored.append(len(known))
+
+
+def _year_rows(name: str, days: dict[str, Any], *, quick: bool) -> Iterator[Row]:
+    found = year(Settings(**days), days=120 if quick else _DAYS)
+    share = {key: round(getattr(found, key) / found.recalls, 4) for key in ("tiers", "everything", "newest")}
+    live, stored = round(statistics.mean(found.live)), round(statistics.mean(found.stored))
+    yield Row(
+        key=f"year/{name}",
+        what=f"year, {name} clocks: recalls served from hot + warm ({live:,} of {stored:,} live)",
+        value=share["tiers"],
+        unit="",
+        target=share["newest"],
+        rising=True,
+        notes={
+            **share,
+            "recalls": found.recalls,
+            "mean_live": live,
+            "mean_stored": stored,
+            "last_live": found.live[-1],
+            "chart": found.chart,
+        },
+    )
+
+
+# Traces
+
+
+@dataclass
+class Replay:
+    """A trace of keys, replayed through the tier policies as if each key were a memory."""
+
+    settings: Settings
+    per_day: int
+    place: dict[int, Memory] = field(default_factory=dict)
+    #: The live keys, the longest unused first.
+    live: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    hits: int = 0
+    asked: int = 0
+    sizes: list[int] = field(default_factory=list)
+
+    def run(self, keys: Sequence[int]) -> None:
+        """Access every key in order; a day of maintenance passes every `per_day` accesses."""
+        for number, key in enumerate(keys):
+            now = _EPOCH + timedelta(days=number / self.per_day)
+            if number % self.per_day == 0:
+                self._maintain(now)
+                self.sizes.append(len(self.live))
+            self._access(key, now)
+
+    def _access(self, key: int, now: datetime) -> None:
+        memory = self.place.get(key)
+        if memory is None:
+            memory = Memory(
+                id=str(key), content="", created_at=now, updated_at=now, tier_since=now, retention_since=now
+            )
+        else:
+            self.asked += 1
+            self.hits += memory.tier is not Tier.COLD
+            if memory.tier is Tier.COLD:
+                hit = Hit(memory=memory, score=1.0, why=Why(relevance=1.0))
+                move = promotion(hit, now, self.settings)
+                if move is not None:
+                    memory = replace(memory, tier=move.to, tier_since=now)
+            memory = replace(memory, accessed_at=now, access_count=memory.access_count + 1)
+        self.place[key] = memory
+        if memory.tier is not Tier.COLD:
+            self.live[key] = None
+            self.live.move_to_end(key)
+
+    def _maintain(self, now: datetime) -> None:
+        """Let disuse cool, starting with the longest unused; one that stays ends the search only if none is older."""
+        soonest = min(self.settings.cool_hot_days, self.settings.cool_warm_days)
+        for key in list(self.live):
+            memory = self.place[key]
+            if now - memory.used_at < timedelta(days=soonest):
+                break
+            move = cooling(memory, now, self.settings)
+            if move is not None:
+                self.place[key] = replace(memory, tier=move.to, tier_since=now)
+                if move.to is Tier.COLD:
+                    del self.live[key]
+
+
+def _lru(keys: Sequence[int], size: int) -> float:
+    kept: OrderedDict[int, None] = OrderedDict()
+    seen: set[int] = set()
+    hits = asked = 0
+    for key in keys:
+        asked += key in seen
+        hits += key in kept
+        seen.add(key)
+        kept[key] = None
+        kept.move_to_end(key)
+        if len(kept) > size:
+            kept.popitem(last=False)
+    return hits / asked if asked else 0.0
+
+
+def _newest(keys: Sequence[int], size: int) -> float:
+    born: dict[int, int] = {}
+    hits = asked = 0
+    for key in keys:
+        if key in born:
+            asked += 1
+            hits += born[key] >= len(born) - size
+        else:
+            born[key] = len(born)
+    return hits / asked if asked else 0.0
+
+
+def _trace_rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
+    folder = os.environ.get("THERMOCLINE_DATA")
+    traces = sorted(Path(folder, "traces").glob("*.txt.gz")) if folder else []
+    if not traces:
+        lab.progress.console.print("tiers: no traces; pass --data DIR or set THERMOCLINE_DATA")
+    for path in traces:
+        with gzip.open(path, "rt") as lines:
+            keys = [int(line) for line in lines][: 20_000 if quick else None]
+        for name, days in CLOCKS.items():
+            replay = Replay(Settings(**days), per_day=max(1, len(keys) // _DAYS))
+            replay.run(keys)
+            size = round(statistics.mean(replay.sizes))
+            lru, newest = _lru(keys, size), _newest(keys, size)
+            trace = path.name.removesuffix(".txt.gz")
+            yield Row(
+                key=f"trace/{trace}/{name}",
+                what=f"trace {trace}, {name} clocks: accesses served live ({size:,} of {len(set(keys)):,} keys)",
+                value=round(replay.hits / replay.asked, 4),
+                unit="",
+                target=round(newest, 4),
+                rising=True,
+                notes={"lru": round(lru, 4), "newest": round(newest, 4), "mean_live": size, "accesses": len(keys)},
+            )
+
+
+# What keeping order costs
+
+
+def _upkeep_rows(lab: Lab, count: int) -> Iterator[Row]:
+    path = lab.folder / f"upkeep{count}.db"
+    now = _built(lab, path, count)
+    alone = _recalling(path, now, lambda: time.sleep(8))
+    for name, verb, days in (
+        ("compact", "compact", 0.0),
+        ("maintain, first time", "maintain", 0.0),
+        ("maintain, next day", "maintain", 1.0),
+    ):
+        done: dict[str, Any] = {}
+        meanwhile = _recalling(path, now, lambda: done.update(_worked(path, verb, now + timedelta(days=days))))  # noqa: B023
+        yield Row(
+            key=f"upkeep/{name.replace(', ', '-').replace(' ', '-')}",
+            what=f"{name}, {count:,} memories ({done['moves']:,} moves)",
+            value=round(done["cpu_s"], 2),
+            unit="s CPU",
+            target=10,
+            notes={
+                **done,
+                "recall_ms_alone": alone,
+                "recall_ms_meanwhile": meanwhile,
+                "recall_cpu_ratio": round(meanwhile["cpu_p50"] / alone["cpu_p50"], 2),
+                "recall_wall_ratio": round(meanwhile["wall_p50"] / alone["wall_p50"], 2),
+            },
+        )
+
+
+def _built(lab: Lab, path: Path, count: int) -> datetime:
+    """Build a store that grew for a year, and return the moment after it."""
+    clock = FakeClock()
+    now = clock.now + timedelta(days=_DAYS)
+    if path.exists():
+        return now
+    task = lab.progress.add_task(f"building {path.stem}", total=count)
+    kinds = ["fact"] * 6 + ["decision", "preference", "message", "entity"]
+    batch_size = 2500
+    with thermocline.open(path, embedder=SyntheticEmbedder(), settings=Settings(), clock=clock) as mem:
+        batch: list[dict[str, Any]] = []
+        for number, text in enumerate(texts(count, 1)):
+            tier = "hot" if number % 50 == 0 else "cold" if number % 3 == 0 else "warm"
+            tags = ["blocker"] if number % 500 == 1 else ["task"] if number % 25 == 2 else []
+            batch.append({"content": text, "kind": kinds[number % 10], "tier": tier, "tags": tags})
+            if len(batch) == batch_size or number == count - 1:
+                mem.remember_many(batch)
+                lab.progress.advance(task, len(batch))
+                clock.advance(days=_DAYS * len(batch) / count)
+                batch = []
+    lab.progress.remove_task(task)
+    return now
+
+
+def _worked(path: Path, verb: str, now: datetime) -> dict[str, Any]:
+    told = subprocess.run(_command("work", path, now, verb), capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def _recalling(path: Path, now: datetime, meanwhile: Callable[[], object]) -> dict[str, float]:
+    """Let another process recall without pause while something happens; return what its recalls took."""
+    process = subprocess.Popen(
+        _command("recall", path, now, ""), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    meanwhile()
+    out, _ = process.communicate("stop\n")
+    found: dict[str, float] = json.loads(out)
+    return found
+
+
+def _command(mode: str, path: Path, now: datetime, verb: str) -> list[str]:
+    return [sys.executable, "-m", "bench.tiers", mode, str(path), now.isoformat(), verb]
+
+
+def _as_worker(mode: str, path: str, now: str, verb: str) -> None:
+    clock = FakeClock(datetime.fromisoformat(now))
+    with thermocline.open(path, embedder=SyntheticEmbedder(), settings=Settings(), clock=clock) as mem:
+        told = _work(mem, verb) if mode == "work" else _recall_until_told(mem)
+    print(json.dumps(told))
+
+
+def _work(mem: Thermocline, verb: str) -> dict[str, Any]:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    wall, cpu = time.perf_counter(), time.process_time()
+    moves = mem.compact().moves if verb == "compact" else mem.maintain().moves
+    return {
+        "moves": len(moves),
+        "wall_s": round(time.perf_counter() - wall, 2),
+        "cpu_s": round(time.process_time() - cpu, 2),
+        "peak_mb_added": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, 1),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }
+
+
+def _recall_until_told(mem: Thermocline) -> dict[str, float]:
+    told = threading.Event()
+
+    def listen() -> None:
+        sys.stdin.readline()
+        told.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    asked = queries(200, seed=11)
+    for query in asked[:20]:
+        mem.recall(query, track=False)
+    print("ready", flush=True)
+    wall: list[float] = []
+    cpu: list[float] = []
+    number = 0
+    while not told.is_set():
+        started, used = time.perf_counter(), time.process_time()
+        mem.recall(asked[number % len(asked)])
+        wall.append((time.perf_counter() - started) * 1000)
+        cpu.append((time.process_time() - used) * 1000)
+        number += 1
+        time.sleep(0.01)
+    return {
+        "recalls": number,
+        "wall_p50": round(statistics.median(wall), 2),
+        "wall_p95": round(sorted(wall)[int(0.95 * (len(wall) - 1))], 2),
+        "cpu_p50": round(statistics.median(cpu), 2),
+    }
+
+
+if __name__ == "__main__":
+    _as_worker(*sys.argv[1:5])

@@ -1,0 +1,119 @@
+"""Importing what other programs keep: entries as memories, nothing twice, nothing silently dropped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from thermocline import Thermocline
+from thermocline.errors import InvalidInput, NoteUnavailable
+from thermocline.notes import KINDS
+
+
+def told(mem: Thermocline) -> dict[str, str]:
+    return {memory.content: memory.kind for memory in mem.find(limit=500)}
+
+
+def test_an_openclaw_workspace(mem: Thermocline, tmp_path: Path) -> None:
+    """Items and paragraphs of the curated file, the user's file and the days; old days are cold."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "MEMORY.md").write_text("# Memory\n\n- Uses uv\n  for everything\n- Ships on Tuesday\n\nA paragraph.\n")
+    (tmp_path / "USER.md").write_text("- Likes short answers\n")
+    (tmp_path / "memory" / "2025-06-01.md").write_text("## 10:00\n\n- Fixed the port\n")
+    (tmp_path / "memory" / "2026-01-04.md").write_text("```sh\n# a comment\nmake\n```\n")
+    done = mem.import_("openclaw", tmp_path)
+
+    assert told(mem) == {
+        "Uses uv\nfor everything": "fact",
+        "Ships on Tuesday": "fact",
+        "A paragraph.": "fact",
+        "Likes short answers": "preference",
+        "Fixed the port": "fact",
+        "```sh\n# a comment\nmake\n```": "fact",
+    }
+    assert (done.files, done.stored, done.duplicates) == (4, 6, 0)
+    old = next(memory for memory in mem.find(limit=9) if memory.content == "Fixed the port")
+    assert str(old.tier) == "cold"
+    assert old.metadata == {
+        "path": "memory/2025-06-01.md", "start": 3, "end": 3, "heading": "10:00", "date": "2025-06-01",
+    }  # fmt: skip
+    assert old.source == "import:openclaw"
+
+
+def test_importing_again_brings_nothing_twice(mem: Thermocline, tmp_path: Path) -> None:
+    """And tells so."""
+    (tmp_path / "MEMORY.md").write_text("- One\n- Two of them\n- Two of them\n")
+    first, second = mem.import_("openclaw", tmp_path), mem.import_("openclaw", tmp_path)
+
+    assert (first.stored, first.duplicates) == (2, 1)
+    assert (second.stored, second.duplicates) == (0, 3)
+    assert str(second) == "0 memories from 1 files (3 known already)"
+
+
+def test_a_claude_code_memory_folder(mem: Thermocline, tmp_path: Path) -> None:
+    """One memory for each file, with what its front matter says; the index only where it says more."""
+    folder = tmp_path / "projects" / "-home-me-app" / "memory"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Index\n\n- [Tests](feedback_tests.md) — run them\n- A loose remark\n")
+    (folder / "feedback_tests.md").write_text(
+        "---\nname: tests\ndescription: Run the tests before committing\ntype: feedback\n---\nAlways, not just in CI.\n"
+    )
+    (folder / "plain.md").write_text("Just text.\n")
+    done = mem.import_("claude-code", tmp_path)
+
+    assert told(mem) == {
+        "Run the tests before committing\n\nAlways, not just in CI.": "preference",
+        "A loose remark": "fact",
+        "Just text.": "fact",
+    }
+    assert done.files == 3
+    assert mem.import_("claude-code", folder).stored == 0
+
+
+def test_codex_memories(mem: Thermocline, tmp_path: Path) -> None:
+    """From the folder, or from the one around it."""
+    (tmp_path / "memories").mkdir()
+    (tmp_path / "memories" / "MEMORY.md").write_text("# Task Group: api\n\n- The API speaks gRPC\n")
+    (tmp_path / "memories" / "memory_summary.md").write_text("The user works on an API.\n")
+
+    assert mem.import_("codex", tmp_path).stored == 2
+    assert mem.import_("codex", tmp_path / "memories").duplicates == 2
+    assert set(told(mem)) == {"The API speaks gRPC", "The user works on an API."}
+
+
+def test_the_reference_memory_server(mem: Thermocline, tmp_path: Path) -> None:
+    """Observations and relations as sentences; a line that is neither is named."""
+    file = tmp_path / "memory.jsonl"
+    entries = [
+        {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Writes Rust", "Lives in Kyiv"]},
+        {"type": "entity", "name": "Acme", "entityType": "company", "observations": []},
+        {"type": "relation", "from": "Ada", "to": "Acme", "relationType": "works_at"},
+        {"type": "spell"},
+    ]
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in entries) + "{broken\n")
+    done = mem.import_("mcp-memory", file)
+
+    assert set(told(mem)) == {"Ada: Writes Rust", "Ada: Lives in Kyiv", "Acme is a company", "Ada works at Acme"}
+    assert [each.path for each in done.skipped] == ["memory.jsonl#L4", "memory.jsonl#L5"]
+    assert mem.import_("mcp-memory", tmp_path).duplicates == 4
+
+
+def test_injected_blocks_are_not_imported(mem: Thermocline, tmp_path: Path) -> None:
+    """What was recalled is not remembered again."""
+    block = "<thermocline-memory>\n- recalled\n</thermocline-memory>"
+    (tmp_path / "MEMORY.md").write_text(f"- kept\n\n{block}\n")
+    mem.import_("openclaw", tmp_path)
+
+    assert "kept" in told(mem)
+    assert all("thermocline-memory" not in content for content in told(mem))
+
+
+def test_what_cannot_be_imported_says_why(mem: Thermocline, tmp_path: Path) -> None:
+    """An unknown kind, a path that is not there."""
+    with pytest.raises(InvalidInput, match="import one of openclaw, claude-code, codex, mcp-memory"):
+        mem.import_("mem0", tmp_path)
+    with pytest.raises(NoteUnavailable, match="does not exist"):
+        mem.import_("codex", tmp_path / "nowhere")
+    assert KINDS == ("openclaw", "claude-code", "codex", "mcp-memory")
