@@ -28,7 +28,7 @@ STEPS = {
     },
     "ports": {"storage", "embed"},
     "services": {"services"},
-    "facade": {"facade", "opening", "aio", "session", "notes", "scheduler"},
+    "facade": {"facade", "opening", "aio", "session", "notes", "scheduler", "drawers"},
     # Measures the facade from outside; a door may show the result.
     "evaluation": {"evaluation"},
     "doors": {"cli", "__main__", "tools", "mcp", "rest", "web", "hooks", "adapters"},

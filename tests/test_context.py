@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -138,7 +139,9 @@ def test_a_memory_that_does_not_fit_is_shortened_with_its_id(mem: Thermocline) -
     """At the end of a sentence, or to its title; the agent can fetch the rest."""
     memory = mem.remember("Otters hold hands. They sleep afloat. " + "They eat and dive and swim all day. " * 30)
 
-    some, little = mem.context("otters", budget=110), mem.context("otters", budget=78)
+    (nothing,) = mem.context("otters", budget=40).left_out
+    assert nothing.fits_at is not None
+    some, little = mem.context("otters", budget=nothing.fits_at + 40), mem.context("otters", budget=nothing.fits_at)
 
     assert some.included[0].form == "shortened"
     assert f"all day. [shortened: {memory.id}]" in some.text
@@ -373,7 +376,8 @@ def test_the_receipt_reads_the_same_for_people_and_machines(mem: Thermocline) ->
 def test_nothing_of_another_scope_is_in_a_context_or_a_receipt(mem: Thermocline) -> None:
     """Neither pinned, nor hot, nor found."""
     other = mem.scoped(user="other")
-    for fields in ({"priority": "pinned"}, {"tier": "hot"}, {}):
+    kinds: list[dict[str, Any]] = [{"priority": "pinned"}, {"tier": "hot"}, {}]
+    for fields in kinds:
         other.remember(f"a secret otter {fields}", **fields)
 
     context = mem.scoped(user="me").context("secret otter")

@@ -16,8 +16,9 @@ from typing import Any, Self
 from thermocline.clock import Clock, as_duration, reading, system_clock
 from thermocline.context import Context
 from thermocline.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, own_words
+from thermocline.drawers import Drawers
 from thermocline.embed import Embedder
-from thermocline.errors import InvalidInput, NotFound, ThermoclineError
+from thermocline.errors import InvalidInput, NotFound, StaleWrite, ThermoclineError
 from thermocline.model import (
     Captured,
     Compaction,
@@ -332,9 +333,13 @@ class Thermocline:
         """Return everything that happened to a memory, oldest first; it outlives a purge."""
         return self._store.events(self._visible(memory_id, purged=True))
 
-    def status(self) -> Status:
-        """Return what is stored and how it can be searched."""
-        spaces = self._store.spaces(self.scope)
+    def status(self, inside: bool = False) -> Status:
+        """Return what is stored and how it can be searched.
+
+        Args:
+            inside: Count what lies inside this scope, narrower ones included, not what is visible from it.
+        """
+        spaces = self._store.spaces_within(self.scope) if inside else self._store.spaces(self.scope)
         counts = self._store.counts(spaces)
         reason = self._vectorizer.obstacle()
         waiting = self._store.pending(spaces) if self._vectorizer.enabled else 0
@@ -363,8 +368,12 @@ class Thermocline:
         metadata: Mapping[str, Any] | None = None,
         ttl: timedelta | float | str | None = None,
         why: str = "",
+        version: int | None = None,
     ) -> Memory:
-        """Change what a memory says; what is left out stays as it is."""
+        """Change what a memory says; what is left out stays as it is.
+
+        With `version`, that of the memory as you read it, a change that came in between is an error.
+        """
         now = self.now()
         changes: dict[str, Any] = {}
         if kind is not None:
@@ -377,6 +386,8 @@ class Thermocline:
             changes["expires_at"] = expiry(now, as_duration(ttl))
 
         def alter(memory: Memory) -> Memory:
+            if version is not None and memory.version != version:
+                raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
             return replace(require_active(memory), **changes)
 
         cause = self._cause("update", now, why)
@@ -571,6 +582,11 @@ class Thermocline:
         return target
 
     # Small steps
+
+    @property
+    def drawers(self) -> Drawers:
+        """Where doors keep small things of their own, such as API keys; no scope applies to them."""
+        return Drawers(self._store, self.now)
 
     @property
     def actor(self) -> str:

@@ -19,6 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thermocline.model import Priority, Tier, Why
 from thermocline.settings import Settings
 
@@ -75,8 +78,8 @@ class Weights:
 class Scale:
     """What the cosines of an embedder mean."""
 
-    #: From a cosine, with other evidence added to it, to relevance in [0, 1].
-    relevance: Callable[[float], float]
+    #: From cosines, with other evidence added to them, to relevance in [0, 1].
+    relevance: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     #: The distance between a usual and a rare cosine of unrelated texts.
     spread: float
 
@@ -84,7 +87,8 @@ class Scale:
 class Worded(NamedTuple):
     """What a memory says, as words, and what was said just before it in its conversation."""
 
-    words: Mapping[str, int]
+    #: Those of the question's words that it has.
+    words: frozenset[str]
     length: int
     before: Sequence[tuple[frozenset[str], int]] = ()
 
@@ -107,11 +111,33 @@ class Evidence(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A candidate with its score and the parts of it."""
+    """A candidate with its score; `why` tells the parts of it."""
 
     no: int
     score: float
-    why: Why
+    #: What thresholds look at: the fused evidence, before use and boosts.
+    relevance: float
+    evidence: Evidence
+    use: float
+    boost: float
+    penalty: float
+    scale: Scale
+
+    @property
+    def why(self) -> Why:
+        """How the score came about; worked out only where somebody asks."""
+        known = self.evidence
+        closeness = None if known.cosine is None else float(self.scale.relevance(np.array([known.cosine]))[0])
+        return Why(
+            vector=closeness,
+            text=min(1.0, known.coverage) if known.coverage or known.text is not None else None,
+            author=known.author,
+            time=known.nearness,
+            relevance=self.relevance,
+            use=self.use,
+            boost=self.boost,
+            tier=-self.penalty,
+        )
 
 
 def coverage(
@@ -133,25 +159,29 @@ def coverage(
     if possible <= 0 or not candidates:
         return dict.fromkeys(candidates, 0.0)
     usual = sum(max(each.length, _SHORT) for each in candidates.values()) / len(candidates)
-    return {no: _covered(each, worth, usual) / possible for no, each in candidates.items()}
+    sums: dict[frozenset[str], float] = {}
+    found = {}
+    for no, each in candidates.items():
+        damping = (1 + _DAMPING) / (1 + _DAMPING * max(each.length, _SHORT) / usual)
+        if any(words for words, _ in each.before):
+            found[no] = _with_context(each, worth, damping) / possible
+            continue
+        if each.words not in sums:
+            sums[each.words] = sum(worth[word] for word in each.words)
+        found[no] = damping * sums[each.words] / possible
+    return found
 
 
-def _covered(each: Worded, worth: Mapping[str, float], usual: float) -> float:
-    damping = (1 + _DAMPING) / (1 + _DAMPING * max(each.length, _SHORT) / usual)
+def _with_context(each: Worded, worth: Mapping[str, float], damping: float) -> float:
+    """Return what a message covers together with the messages before it, as far as all of them are short."""
     short = min(1.0, _SHORT / max(each.length, 1))
-    total = 0.0
-    for word, value in worth.items():
-        own = damping if word in each.words else 0.0
-        lent = max(
-            (
-                share * short * min(1.0, _SHORT / max(length, 1))
-                for share, (words, length) in zip(_BEFORE, each.before, strict=False)
-                if word in words
-            ),
-            default=0.0,
-        )
-        total += value * max(own, lent)
-    return total
+    lent: dict[str, float] = {}
+    for share, (words, length) in zip(_BEFORE, each.before, strict=False):
+        value = share * short * min(1.0, _SHORT / max(length, 1))
+        for word in words:
+            lent[word] = max(value, lent.get(word, 0.0))
+    own = dict.fromkeys(each.words, damping)
+    return sum(worth[word] * max(own.get(word, 0.0), lent.get(word, 0.0)) for word in own.keys() | lent.keys())
 
 
 def rank(candidates: Sequence[Evidence], weights: Weights, scale: Scale, now: int, min_score: float) -> list[Ranked]:
@@ -160,27 +190,15 @@ def rank(candidates: Sequence[Evidence], weights: Weights, scale: Scale, now: in
     The floor looks at relevance, before use and boosts, so that a boost admits no junk; a keyword
     match that covers enough of the question passes it too.
     """
-    relevance = _FUSIONS[weights.fusion](candidates, weights, scale)
-    ranked = [
-        _scored(each, relevance[each.no], weights, scale, now)
-        for each in candidates
-        if max(relevance[each.no], min(1.0, each.coverage)) >= min_score
-    ]
-    return sorted(ranked, key=lambda each: (-each.score, -each.no))
-
-
-def _scored(each: Evidence, relevance: float, weights: Weights, scale: Scale, now: int) -> Ranked:
-    why = Why(
-        vector=None if each.cosine is None else scale.relevance(each.cosine),
-        text=min(1.0, each.coverage) if each.coverage or each.text is not None else None,
-        author=each.author,
-        time=each.nearness,
-        relevance=relevance,
-        use=_use(each, weights, now),
-        boost=weights.boosts[each.priority],
-        tier=-weights.penalties.get(each.tier, 0.0),
-    )
-    return Ranked(each.no, why.relevance + why.use + why.boost + why.tier, why)
+    ranked = []
+    for each, relevance in zip(candidates, _FUSIONS[weights.fusion](candidates, weights, scale), strict=True):
+        if relevance < min_score and each.coverage < min_score:
+            continue
+        use = _use(each, weights, now) if each.access_count else 0.0
+        boost, penalty = weights.boosts[each.priority], weights.penalties.get(each.tier, 0.0)
+        ranked.append(Ranked(each.no, relevance + use + boost - penalty, relevance, each, use, boost, penalty, scale))
+    ranked.sort(key=lambda each: (-each.score, -each.no))
+    return ranked
 
 
 def _use(each: Evidence, weights: Weights, now: int) -> float:
@@ -192,35 +210,38 @@ def _use(each: Evidence, weights: Weights, now: int) -> float:
     return float(weights.use * often * 0.5 ** (days / weights.use_half_life_days))
 
 
-def _evidence(candidates: Sequence[Evidence], _weights: Weights, scale: Scale) -> dict[int, float]:
+def _evidence(candidates: Sequence[Evidence], _weights: Weights, scale: Scale) -> list[float]:
     """Return relevance from everything that is known; without vectors, coverage speaks alone."""
-    found = {}
-    for each in candidates:
-        hints = _AUTHOR * each.author + _TIME * each.nearness
-        if each.cosine is None:
-            found[each.no] = min(1.0, each.coverage / (1 + _ABSENT) * (1 + 0.2 * hints))
-        else:
-            found[each.no] = scale.relevance(each.cosine + scale.spread * (_COVERAGE * each.coverage + hints))
-    return found
+    added = [
+        (_COVERAGE * each.coverage + _AUTHOR * each.author + _TIME * each.nearness) * scale.spread
+        for each in candidates
+    ]
+    sums = np.array([(each.cosine or 0.0) + more for each, more in zip(candidates, added, strict=True)], np.float64)
+    return [
+        relevance if each.cosine is not None else _worded_relevance(each)
+        for each, relevance in zip(candidates, scale.relevance(sums).tolist(), strict=True)
+    ]
 
 
-def _weighted(candidates: Sequence[Evidence], weights: Weights, scale: Scale) -> dict[int, float]:
+def _worded_relevance(each: Evidence) -> float:
+    hints = _AUTHOR * each.author + _TIME * each.nearness
+    return min(1.0, each.coverage / (1 + _ABSENT) * (1 + 0.2 * hints))
+
+
+def _weighted(candidates: Sequence[Evidence], weights: Weights, scale: Scale) -> list[float]:
     """Return the weighted mean of calibrated closeness and of BM25 relative to the best match."""
     best = max((each.text or 0.0 for each in candidates), default=0.0)
     vector = weights.vector if any(each.cosine is not None for each in candidates) else 0.0
     text = weights.text if best > 0 or not vector else 0.0
     total = vector + text or 1.0
-    return {
-        each.no: (
-            vector * (0.0 if each.cosine is None else scale.relevance(each.cosine))
-            + text * ((each.text or 0.0) / best if best > 0 else 0.0)
-        )
-        / total
-        for each in candidates
-    }
+    cosines = np.array([-1.0 if each.cosine is None else each.cosine for each in candidates], np.float64)
+    return [
+        (vector * close + text * ((each.text or 0.0) / best if best > 0 else 0.0)) / total
+        for each, close in zip(candidates, scale.relevance(cosines).tolist(), strict=True)
+    ]
 
 
-def _reciprocal(candidates: Sequence[Evidence], weights: Weights, _scale: Scale) -> dict[int, float]:
+def _reciprocal(candidates: Sequence[Evidence], weights: Weights, _scale: Scale) -> list[float]:
     """Return reciprocal rank fusion, scaled so that first in every leg is 1."""
     scores = dict.fromkeys((each.no for each in candidates), 0.0)
     near = sorted(((each.cosine, each.no) for each in candidates if each.cosine is not None), reverse=True)
@@ -230,10 +251,10 @@ def _reciprocal(candidates: Sequence[Evidence], weights: Weights, _scale: Scale)
     for share, leg in legs:
         for place, (_, no) in enumerate(leg):
             scores[no] += share / total * (_RRF_K + 1) / (_RRF_K + 1 + place)
-    return scores
+    return [scores[each.no] for each in candidates]
 
 
-_FUSIONS: Mapping[str, Callable[[Sequence[Evidence], Weights, Scale], dict[int, float]]] = {
+_FUSIONS: Mapping[str, Callable[[Sequence[Evidence], Weights, Scale], list[float]]] = {
     "evidence": _evidence,
     "weighted": _weighted,
     "rrf": _reciprocal,

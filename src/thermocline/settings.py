@@ -18,7 +18,7 @@ from typing import Any
 
 from thermocline.errors import SettingsError
 
-__all__ = ["Settings", "default_store", "load", "origins"]
+__all__ = ["SECRET_NAMES", "Settings", "client_home", "data_home", "default_store", "load", "origins"]
 
 PREFIX = "THERMOCLINE_"
 #: Environment variables that steer the program without being settings of a store.
@@ -216,6 +216,23 @@ class Settings:
     transcript_bytes: int = _number(100_000)
     transcript_messages: int = _number(50)
 
+    #: Doors: the folder whose notes `memory_search` and `memory_get` read; empty = none.
+    notes_root: str = ""
+    #: Doors: the tools that the MCP server offers: all, core, one (a single tool), or names.
+    mcp_tools: tuple[str, ...] = ("all",)
+    #: Doors: the most tokens that one answer of a tool may cost; what does not fit is told.
+    tool_result_tokens: int = _number(8000, low=200)
+    #: Server: where it listens; an address that others can reach needs API keys.
+    server_host: str = "127.0.0.1"
+    server_port: int = _number(8077, high=65_535)
+    #: Server: names that requests may call it by, beside its address and localhost.
+    server_hosts: tuple[str, ...] = ()
+    #: Server: web pages (origins) whose scripts may call it.
+    server_origins: tuple[str, ...] = ()
+    #: Server: the largest request body, in bytes, and the most requests of one key in a minute; 0 = any number.
+    server_body_bytes: int = _number(4_194_304, low=1)
+    server_rate_per_minute: int = _number(30_000)
+
     #: The API key for an OpenAI-compatible embedder (also read from OPENAI_API_KEY).
     openai_api_key: str = field(default="", repr=False)
     #: The API key for Gemini (also read from GEMINI_API_KEY or GOOGLE_API_KEY).
@@ -231,6 +248,8 @@ _SECRETS = {
     "openai_api_key": ("OPENAI_API_KEY",),
     "gemini_api_key": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
+#: Settings whose value is never shown.
+SECRET_NAMES = frozenset(_SECRETS)
 
 
 def load(
@@ -263,14 +282,23 @@ def origins(
 
 def default_store(settings: Settings, environ: Mapping[str, str] | None = None) -> str:
     """Return where the store is when nobody names one."""
-    if settings.store:
-        return settings.store
+    return settings.store or str(data_home(environ) / "memory.db")
+
+
+def data_home(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder for the user's store and what belongs to it."""
     home = (os.environ if environ is None else environ).get(PREFIX + "HOME")
     if home:
-        return str(Path(home) / "memory.db")
+        return Path(home)
     import platformdirs
 
-    return str(platformdirs.user_data_path("thermocline", appauthor=False) / "memory.db")
+    return platformdirs.user_data_path("thermocline", appauthor=False)
+
+
+def client_home(variable: str, folder: str, environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder where another program keeps its settings: as its own variable says, or in the home."""
+    named = (os.environ if environ is None else environ).get(variable)
+    return Path(named).expanduser() if named else Path.home() / folder
 
 
 def _layers(

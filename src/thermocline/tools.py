@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from keyword import iskeyword
 from typing import Any
 
-from thermocline.errors import InvalidInput
+from thermocline.errors import InvalidInput, NotFound
 from thermocline.facade import Thermocline
 from thermocline.model import Hit, Memory, Move, Priority, Recall, SessionStatus, Status, Tier, TierCount
+from thermocline.notes import NoteHit, NoteText
+from thermocline.text.cutting import first_characters
 
 __all__ = ["TOOLS", "Parameter", "Tool", "call", "hit_json", "memory_json", "move_json", "query"]
 
@@ -22,6 +25,9 @@ Json = dict[str, Any]
 
 _ALL_TIERS = tuple(Tier)
 _QUERY_LIMIT = 10
+_SNIPPET_CHARS = 700
+_GET_CHARS = 20_000
+_MOST_LEFT_OUT = 20
 _QUERY_FIELDS = {"query", "tier", "limit", "k", "filters"}
 _FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
 
@@ -47,6 +53,10 @@ class Tool:
     reads_only: bool = False
     #: Whether it takes something away from view.
     hides: bool = False
+    #: Whether a second call with the same arguments changes nothing more.
+    repeatable: bool = False
+    #: Other names that a caller may use for a parameter.
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -64,7 +74,8 @@ class Tool:
         _memory_itself, *others = inspect.signature(self.function).parameters.values()
         return tuple(
             Parameter(
-                name=each.name,
+                # A name that Python keeps for itself has an underscore behind it here.
+                name=each.name.rstrip("_"),
                 type=str(each.annotation),
                 required=each.default is inspect.Parameter.empty,
                 default=None if each.default is inspect.Parameter.empty else each.default,
@@ -83,6 +94,7 @@ def call(mem: Thermocline, name: str, arguments: Mapping[str, Any]) -> Json:
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"unknown tool {name!r}: there are {', '.join(TOOLS)}")
+    arguments = {tool.aliases.get(key, key): value for key, value in arguments.items()}
     known = [each.name for each in tool.parameters]
     unknown = [each for each in arguments if each not in known]
     if unknown:
@@ -90,7 +102,7 @@ def call(mem: Thermocline, name: str, arguments: Mapping[str, Any]) -> Json:
     missing = [each for each in tool.required if arguments.get(each) is None]
     if missing:
         raise InvalidInput(f"{name} needs {missing[0]!r}")
-    return tool.function(mem, **arguments)
+    return tool.function(mem, **{f"{key}_" if iskeyword(key) else key: value for key, value in arguments.items()})
 
 
 # The tools
@@ -165,8 +177,7 @@ def store_memory(
     place, insists = (None, None) if tier is None else _placement(tier)
     if insists is not None and priority is not None and Priority.of(priority) is not insists:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
-    view = mem if sessionId is None else mem.scoped(session=sessionId)
-    memory = view.remember(
+    memory = _view(mem, sessionId).remember(
         content,
         kind=kind,
         tags=tags,
@@ -179,32 +190,81 @@ def store_memory(
     return memory_json(memory)
 
 
-def set_memory_tier(mem: Thermocline, memory_id: str, tier: str | int) -> Json:
+def set_memory_tier(mem: Thermocline, memory_id: str, tier: str | int, sessionId: str | None = None) -> Json:  # noqa: N803
     """Move a memory to hot, warm or cold, or give it a priority: pinned, critical, important, normal, low."""
     place, priority = _placement(tier)
+    view = _view(mem, sessionId)
     return memory_json(
-        mem.prioritize(memory_id, priority) if place is None and priority else mem.move(memory_id, str(place))
+        view.prioritize(memory_id, priority) if place is None and priority else view.move(memory_id, str(place))
     )
 
 
-def pin_memory(mem: Thermocline, memory_id: str) -> Json:
+def pin_memory(mem: Thermocline, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
     """Include a memory always, whatever is asked, until it is unpinned."""
-    return memory_json(mem.pin(memory_id))
+    return memory_json(_view(mem, sessionId).pin(memory_id))
 
 
-def unpin_memory(mem: Thermocline, memory_id: str) -> Json:
+def unpin_memory(mem: Thermocline, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
     """Give a pinned memory normal priority again."""
-    return memory_json(mem.unpin(memory_id))
+    return memory_json(_view(mem, sessionId).unpin(memory_id))
 
 
-def memory_forget(mem: Thermocline, memory_id: str) -> Json:
+def memory_forget(mem: Thermocline, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
     """Delete a memory; it can be restored for some days."""
-    return memory_json(mem.forget(memory_id))
+    return memory_json(_view(mem, sessionId).forget(memory_id))
 
 
-def memory_get(mem: Thermocline, id: str) -> Json:  # noqa: A002
-    """Return one memory by its id, with all it says about itself."""
-    return memory_json(mem.get(id))
+def memory_undo(mem: Thermocline, event: int, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Take back one change, such as a move or a forgetting: `event` is the version that its result had."""
+    return memory_json(_view(mem, sessionId).undo(event))
+
+
+def memory_context(
+    mem: Thermocline,
+    query: str | None = None,
+    budget: int = 2000,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Return what to read before working: pinned, hot, and what the query finds, within a token budget."""
+    context = _view(mem, sessionId).context(query, budget)
+    return {
+        "text": context.text,
+        "tokens": context.tokens,
+        "included": [entry.id for entry in context.included],
+        "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MOST_LEFT_OUT]],
+        "leftOutCount": len(context.left_out),
+        "degraded": list(context.receipt.degraded),
+    }
+
+
+def memory_search(
+    mem: Thermocline,
+    query: str,
+    maxResults: int = 6,  # noqa: N803
+    minScore: float = 0.35,  # noqa: N803
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Search the Markdown notes, or all memories where no notes are kept; read on with memory_get."""
+    view = _view(mem, sessionId)
+    if not mem.settings.notes_root:
+        return _search_memories(view, query, maxResults, minScore)
+    found = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore)
+    return {"results": [_note_hit(hit) for hit in found], "stale": found.stale, "degraded": list(found.degraded)}
+
+
+def memory_get(
+    mem: Thermocline,
+    path: str,
+    from_: int = 1,
+    lines: int | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Read lines of a note by its path, or a memory by its id."""
+    if path.startswith("mem_"):
+        return _memory_lines(_view(mem, sessionId).get(path), from_, lines)
+    if not mem.settings.notes_root:
+        raise NotFound(f"no memory {path!r}, and no notes: the setting notes_root names their folder")
+    return _note_text(mem.notes(mem.settings.notes_root).get(path, from_, lines))
 
 
 _TABLE = (
@@ -212,13 +272,16 @@ _TABLE = (
     Tool(memory_recall, "Recall memories"),
     Tool(memory_spill, "Spill working memory"),
     Tool(memory_promote, "Promote to working memory"),
-    Tool(memory_status, "Memory status", reads_only=True),
+    Tool(memory_status, "Memory status", reads_only=True, repeatable=True),
+    Tool(memory_search, "Search notes", reads_only=True, repeatable=True),
+    Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
+    Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
     Tool(store_memory, "Store a memory"),
-    Tool(set_memory_tier, "Set tier or priority"),
-    Tool(pin_memory, "Pin a memory"),
-    Tool(unpin_memory, "Unpin a memory"),
-    Tool(memory_forget, "Forget a memory", hides=True),
-    Tool(memory_get, "Get a memory", reads_only=True),
+    Tool(set_memory_tier, "Set tier or priority", repeatable=True),
+    Tool(pin_memory, "Pin a memory", repeatable=True),
+    Tool(unpin_memory, "Unpin a memory", repeatable=True),
+    Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
+    Tool(memory_undo, "Undo a change"),
 )
 
 #: Every tool by its name.
@@ -252,6 +315,10 @@ def query(mem: Thermocline, body: Mapping[str, Any]) -> Json:
 # Reading arguments
 
 
+def _view(mem: Thermocline, session: str | None) -> Thermocline:
+    return mem if session is None else mem.scoped(session=session)
+
+
 def _placement(value: str | int) -> tuple[Tier | None, Priority | None]:
     """Tell a tier from a priority by the value: hot, warm, cold; or pinned to low, or 0 to 4."""
     word = str(value).strip().lower() if not isinstance(value, bool) else value
@@ -277,6 +344,58 @@ def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> No
 
 
 # Rendering
+
+
+def _search_memories(view: Thermocline, query: str, most: int, least: float) -> Json:
+    recall = view.recall(query, most, _ALL_TIERS, min_score=least)
+    hits = [hit for hit in recall if hit.why.relevance >= least][:most]
+    results = [
+        {
+            "path": hit.memory.id,
+            "startLine": 1,
+            "endLine": hit.memory.content.count("\n") + 1,
+            "score": round(hit.score, 4),
+            "snippet": first_characters(hit.memory.content, _SNIPPET_CHARS),
+            "source": "memories",
+        }
+        for hit in hits
+    ]
+    return {"results": results, "stale": False, "degraded": list(recall.degraded)}
+
+
+def _note_hit(hit: NoteHit) -> Json:
+    return {
+        "path": hit.path,
+        "startLine": hit.start_line,
+        "endLine": hit.end_line,
+        "score": round(hit.score, 4),
+        "snippet": hit.snippet,
+        "source": hit.source,
+        "citation": hit.citation,
+    }
+
+
+def _note_text(note: NoteText) -> Json:
+    return {
+        "path": note.path,
+        "text": note.text,
+        "startLine": note.start_line,
+        "endLine": note.end_line,
+        "totalLines": note.total_lines,
+        "nextLine": note.next_line,
+        "hint": note.hint,
+    }
+
+
+def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
+    """Return a memory with a range of its lines as content; what is not shown is told."""
+    if first < 1 or (count is not None and count < 1):
+        raise InvalidInput("from and lines count from 1")
+    all_lines = memory.content.split("\n")
+    wanted = "\n".join(all_lines[first - 1 : None if count is None else first - 1 + count])
+    shown = first_characters(wanted, _GET_CHARS)
+    hint = "" if shown == wanted else f"{len(wanted) - len(shown)} more characters: go on with from and lines"
+    return {**memory_json(memory), "content": shown, "totalLines": len(all_lines), "hint": hint}
 
 
 def _session_recall(
@@ -323,6 +442,8 @@ def memory_json(memory: Memory) -> Json:
         "updated_at": _moment(memory.updated_at),
         "accessed_at": _moment(memory.accessed_at),
         "expires_at": _moment(memory.expires_at),
+        "supersedes": memory.supersedes,
+        "version": memory.version,
     }
 
 

@@ -1,0 +1,1 @@
+"""Markdown memory, from single lines to several processes."""

@@ -71,9 +71,8 @@ def test_the_system_prompt_does_not_change_with_the_day(mem: Thermocline, clock:
 def test_once_in_every_cycle_and_in_every_cycle(mem: Thermocline) -> None:
     """With the host's count: a compaction that happens inside the flush does not eat the next cycle's."""
     session = mem.session("s")
-    told = []
-    for cycle in range(5):
-        told.append([session.flush_due(tokens, compactions=cycle) is not None for tokens in (100_000, 177_000, 179_000)])
+    tokens = (100_000, 177_000, 179_000)
+    told = [[session.flush_due(each, compactions=cycle) is not None for each in tokens] for cycle in range(5)]
 
     assert told == [[False, True, False]] * 5
 
@@ -147,7 +146,16 @@ def test_a_run_that_crosses_midnight_keeps_to_its_file(
 
 @spec("O06")
 @pytest.mark.parametrize(
-    "reply", ["NO_REPLY", "no_reply", "  NO_REPLY.\n", "NO_REPLY - nothing new", "Nothing to save. NO_REPLY", "¿¿silent", "¿¿SILENT "]
+    "reply",
+    [
+        "NO_REPLY",
+        "no_reply",
+        "  NO_REPLY.\n",
+        "NO_REPLY - nothing new",
+        "Nothing to save. NO_REPLY",
+        "¿¿silent",
+        "¿¿SILENT ",
+    ],
 )
 def test_silent_replies_are_recognised(mem: Thermocline, reply: str) -> None:
     """However they are written, and in the source's spelling."""
@@ -158,7 +166,9 @@ def test_silent_replies_are_recognised(mem: Thermocline, reply: str) -> None:
 
 
 @spec("O06")
-@pytest.mark.parametrize("reply", ["", "NO_REPLYING", "I wrote NO_REPLY into the file, and then more", "no reply", "silent"])
+@pytest.mark.parametrize(
+    "reply", ["", "NO_REPLYING", "I wrote NO_REPLY into the file, and then more", "no reply", "silent"]
+)
 def test_other_replies_are_not_silent(reply: str) -> None:
     """A token in the middle of a sentence is not an answer."""
     assert not is_silent(reply)

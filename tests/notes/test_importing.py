@@ -112,8 +112,8 @@ def test_injected_blocks_are_not_imported(mem: Thermocline, tmp_path: Path) -> N
 
 def test_what_cannot_be_imported_says_why(mem: Thermocline, tmp_path: Path) -> None:
     """An unknown kind, a path that is not there."""
-    with pytest.raises(InvalidInput, match="import one of openclaw, claude-code, codex, mcp-memory"):
+    with pytest.raises(InvalidInput, match="import one of openclaw, claude-code, codex, mcp-memory, jsonl"):
         mem.import_("mem0", tmp_path)
     with pytest.raises(NoteUnavailable, match="does not exist"):
         mem.import_("codex", tmp_path / "nowhere")
-    assert KINDS == ("openclaw", "claude-code", "codex", "mcp-memory")
+    assert KINDS == ("openclaw", "claude-code", "codex", "mcp-memory", "jsonl")

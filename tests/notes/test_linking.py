@@ -64,13 +64,13 @@ def test_an_edit_of_the_line_changes_the_memory(mem: Thermocline, notes: Notes, 
     notes.sync()
     after = mem.get(memory.id)
 
-    assert after.content == "Deploys happen on Thursday\nand never on Friday" or "Thursday" in after.content
+    assert after.content == "Deploys happen on Thursday\nand never on Friday"
     assert str(after.priority) == "pinned"
-    assert mem.history(memory.id)[-2].rule in ("note.edited", "note.moved")
+    assert "note.edited" in [event.rule for event in mem.history(memory.id)]
     assert notes.conflicts() == []
 
 
-def test_a_change_of_the_memory_is_shown_and_settled_on_request(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_change_of_the_memory_is_shown_until_it_is_settled(mem: Thermocline, notes: Notes, workspace: Path) -> None:
     """Nothing is written to the file by itself."""
     memory = notes.adopt("MEMORY.md", 3)
     text = (workspace / "MEMORY.md").read_text()
@@ -170,7 +170,7 @@ def test_line_ends_stay_as_they_are(mem: Thermocline, notes: Notes, workspace: P
 def test_what_cannot_be_linked_says_why(mem: Thermocline, notes: Notes) -> None:
     """No item there, a note already, another scope, a hidden memory."""
     notes.sync()
-    with pytest.raises(NotFound, match="no list item at MEMORY.md#L1"):
+    with pytest.raises(NotFound, match=r"no list item at MEMORY\.md#L1"):
         notes.adopt("MEMORY.md", 1)
     (hit,) = notes.search("glaciers", 1)
     with pytest.raises(InvalidInput, match="is a note already"):
@@ -194,3 +194,18 @@ def test_pinned_memories_count_wherever_they_stand(open_mem: Callable[..., Therm
     with pytest.raises(LimitReached):
         mem.remember("Another one", priority="pinned")
     assert mem.update(pinned.id, tags=["x"]).tags == ("x",)
+
+
+def test_a_nested_item_is_a_memory_of_its_own(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+    """Its indent and its mark stay when the memory's side is kept."""
+    file = workspace / "memory" / "nested.md"
+    file.write_text("- outer\n  1. inner gecko\n  2. other\n- last\n")
+    memory = notes.adopt("memory/nested.md", 2)
+    mem.update(memory.id, content="inner gecko\nwith two lines")
+    notes.resolve(memory.id, "memory")
+
+    assert file.read_text() == (
+        f"- outer\n  1. inner gecko <!-- {memory.id} -->\n     with two lines\n  2. other\n- last\n"
+    )
+    assert notes.conflicts() == []
+    assert found(mem, "inner gecko") == [memory.id]

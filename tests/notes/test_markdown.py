@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -31,7 +33,7 @@ def test_chunks_have_400_tokens_with_80_overlap_and_lines_from_1() -> None:
     assert len(found) > 3
     assert found[0].start == 1
     assert found[-1].end == 200
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in itertools.pairwise(found):
         assert count_tokens(before.text) <= 400
         assert count_tokens(before.text) > 300
         repeated = "\n".join(text.split("\n")[after.start - 1 : before.end])
@@ -145,7 +147,7 @@ LINES = st.lists(
         st.sampled_from(["", "# H1", "## H2", "### H3 #", "- item", "  - nested", "1. one", "```", "~~~", "---", "===",
                          "| a | b |", "> quote", "\t", "text", "- linked <!-- mem_01abc -->"]),
         st.text(st.characters(blacklist_characters="\n\r\x00", blacklist_categories=["Cs"]), max_size=120),
-        st.integers(1, 120).map(lambda number: prose(number)),
+        st.integers(1, 120).map(prose),
     ),
     max_size=60,
 )  # fmt: skip
@@ -158,10 +160,11 @@ def test_every_text_is_covered_exactly(lines: list[str], size: int, overlap: int
     found = chunks("\n".join(lines), count_tokens, Cut(size=size, overlap=overlap))
     real = lines_of("\n".join(lines))
     covered = {number for chunk in found for number in range(chunk.start, chunk.end + 1)}
-    headings = {number for number, line in enumerate(real, 1) if line.lstrip().startswith("#") or set(line) <= set("=- ")}
+    numbered = list(enumerate(real, 1))
+    headings = {number for number, line in numbered if line.lstrip().startswith("#") or set(line) <= set("=- ")}
     underlined = {number - 1 for number in headings}
 
-    missing = {number for number, line in enumerate(real, 1) if line.strip()} - covered
+    missing = {number for number, line in numbered if line.strip()} - covered
     assert missing <= headings | underlined
     assert [chunk.start for chunk in found] == sorted(chunk.start for chunk in found)
     for chunk in found:

@@ -165,7 +165,7 @@ def test_a_nonsense_query_returns_nothing(open_mem: Callable[..., Thermocline], 
         ("Das Café liegt in Köln", "cafe koln"),
     ],
 )
-def test_every_script_is_searchable(open_mem: Callable[..., Thermocline], workspace: Path, text: str, query: str) -> None:
+def test_every_script_is_found(open_mem: Callable[..., Thermocline], workspace: Path, text: str, query: str) -> None:
     """By words alone, so that the text index has to know them; terms are not joined by AND."""
     (workspace / "memory" / "foreign.md").write_text(text)
     notes = open_mem(embedder="none").notes(workspace)

@@ -248,7 +248,7 @@ def test_the_words_of_a_note_are_changed_in_its_file(mem: Thermocline, notes: No
 
 
 @spec("O38")
-def test_another_chunk_size_cuts_every_file_anew_and_whole(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_another_chunk_size_cuts_every_file_anew(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
     """Each file changes over in one transaction; the index then equals a fresh one of that size."""
     root = tmp_path / "w"
     (root / "memory").mkdir(parents=True)
@@ -452,7 +452,7 @@ def test_a_file_that_is_too_large_is_skipped_and_named(open_mem: Callable[..., T
     notes = open_mem(settings={"note_max_bytes": 60}).notes(workspace)
     (workspace / "memory" / "big.md").write_text("x" * 61)
 
-    assert "larger than 60 bytes" in [each for each in notes.sync().skipped if each.path.endswith("big.md")][0].why
+    assert "larger than 60 bytes" in next(each for each in notes.sync().skipped if each.path.endswith("big.md")).why
 
 
 def test_a_write_in_the_same_tick_of_the_clock_is_seen(notes: Notes, workspace: Path) -> None:

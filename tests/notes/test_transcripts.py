@@ -115,7 +115,8 @@ def test_a_transcript_is_read_again_after_50_messages(
     """49 wait, the fiftieth brings them all; the old chunks are not embedded again."""
     notes = enabled(open_mem, workspace, sessions)
     notes.sync()
-    more = [{"type": "user", "message": {"role": "user", "content": f"Fact {number} on ibexes"}} for number in range(50)]
+    said = [{"role": "user", "content": f"Fact {number} on ibexes"} for number in range(50)]
+    more = [{"type": "user", "message": message} for message in said]
     written(sessions / "claude.jsonl", [*CLAUDE, *more[:49]])
     assert notes.sync().waiting == ("sessions/claude.jsonl",)
     written(sessions / "claude.jsonl", [*CLAUDE, *more])

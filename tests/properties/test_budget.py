@@ -37,7 +37,7 @@ _CONTROL = re.compile(r"<\|[^\s<>]+\|>")
 
 def offers_of(dice: random.Random) -> list[Offer]:
     """Return some memories that ask for a place, in order of importance."""
-    found = []
+    found: list[Offer] = []
     for section, most in (("pinned", 3), ("hot", 4), ("recalled", 6)):
         for place in range(dice.randint(0, most)):
             memory = texts.memory(dice, len(found))

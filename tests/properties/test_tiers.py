@@ -255,4 +255,4 @@ def _axes(memory: Memory) -> tuple[object, ...]:
 
 
 TestTiers = Tiers.TestCase
-TestTiers.settings = settings(max_examples=60, stateful_step_count=30)
+TestTiers.settings = settings(max_examples=40, stateful_step_count=30)

@@ -209,16 +209,20 @@ def test_the_pool_is_the_same_for_every_limit(mem: Thermocline) -> None:
 
 
 @spec("E15", "E35", "E40", "E32")
-def test_a_boost_changes_the_order_and_the_cut_comes_after_it(mem: Thermocline) -> None:
+def test_a_boost_changes_the_order_and_the_cut_comes_after_it(open_mem: Open) -> None:
     """The weaker match with the higher priority comes first, also when only one is wanted."""
-    exact = mem.remember("otter pond depth")
-    weaker = mem.remember("otter pond depth and some other words", priority="critical")
+    question = "which otter was mentioned, and how deep is the pond?"
 
-    hits = mem.recall("otter pond depth")
+    plain, boosted = open_mem(settings={"boost_critical": 0.0}), open_mem(settings={"boost_critical": 1.0})
+    for each in (plain, boosted):
+        each.remember("otter pond depth: the pond is deep")
+        each.remember("an otter, in passing", priority="critical")
+    first = [each.recall(question, limit=1)[0] for each in (plain, boosted)]
+    both = boosted.recall(question)
 
-    assert [hit.memory.id for hit in hits] == [weaker.id, exact.id]
-    assert hits[0].why.relevance < hits[1].why.relevance
-    assert mem.recall("otter pond depth", limit=1)[0].memory.id == weaker.id
+    assert [str(hit.memory.priority) for hit in first] == ["normal", "critical"]
+    assert [str(hit.memory.priority) for hit in both] == ["critical", "normal"]
+    assert both[0].why.relevance < both[1].why.relevance
 
 
 @spec("E18")

@@ -342,7 +342,7 @@ def test_a_promotion_by_recall_does_not_make_a_memory_immortal(mem: Thermocline)
     memory = session.add("the pond in the park is deep and full of otters")
     session.spill()
     for _ in range(3):
-        session.recall("otters")
+        session.recall("did anybody ever mention otters?")
     fresh = session.add("a fresh turn")
 
     assert session.memory.get(memory.id).tier is Tier.HOT

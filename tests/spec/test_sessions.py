@@ -463,7 +463,7 @@ def test_every_setting_of_sessions_is_read(open_mem: Open) -> None:
     never = open_mem(settings={"promote_threshold": 1.0, "promote_access_count": 99}).session("s")
     never.add("the otter pond is deep")
     never.spill()
-    assert never.recall("otter pond").promoted == ()
+    assert never.recall("does anybody know an otter?").promoted == ()
 
     full = open_mem(settings={"auto_spill": False, "hot_token_limit": 12}).session("s")
     full.add("a turn of the talk")
@@ -518,7 +518,7 @@ def test_a_memory_that_is_recalled_often_is_promoted_by_count(mem: Thermocline, 
 
     promotions = []
     for _ in range(3):
-        promotions.append(session.recall("otters").promoted)
+        promotions.append(session.recall("did anybody ever mention otters?").promoted)
         clock.advance(days=1)
 
     assert promotions == [(), (), (memory.id,)]
@@ -531,12 +531,12 @@ def test_uses_long_ago_do_not_count_as_recent_ones(mem: Thermocline, clock: Fake
     session.add("the pond in the park is deep and full of otters")
     session.spill()
     for _ in range(2):
-        session.recall("otters")
+        session.recall("did anybody ever mention otters?")
     clock.advance(days=7)
 
-    assert session.recall("otters").promoted == ()
-    assert session.recall("otters").promoted == ()
-    assert len(session.recall("otters").promoted) == 1
+    assert session.recall("did anybody ever mention otters?").promoted == ()
+    assert session.recall("did anybody ever mention otters?").promoted == ()
+    assert len(session.recall("did anybody ever mention otters?").promoted) == 1
 
 
 @spec("C34")

@@ -25,17 +25,55 @@ class Entry(NamedTuple):
 
     module: str
     help: str
+    attribute: str = "command"
 
 
-#: Every command: a module of this package whose `command` is the click command of that name.
+#: Every command, as the list shows them: a module of this package, and the click command in it.
 COMMANDS = {
     "demo": Entry("demo", "Watch an agent's week of memories, told in the terminal."),
+    "remember": Entry("remember", "Store a memory; `-` reads its content from standard input."),
+    "recall": Entry("recall", "Ask the memory: what answers a query, best first, with the reasons."),
     "search": Entry("search", "Find memories, in the tiers you name."),
-    "compact": Entry("compact", "Run the tier rules once, and print what moved."),
+    "context": Entry("context", "Print what an agent should read before it works, in at most so many tokens."),
+    "get": Entry("reading", "Show one memory, with all it says about itself.", "get"),
+    "list": Entry("reading", "List memories, newest first, a page at a time.", "list_"),
+    "update": Entry("changing", "Change what a memory says; what you leave out stays as it is.", "update"),
+    "move": Entry("changing", "Keep a memory in another tier: hot, warm or cold.", "move"),
+    "pin": Entry("changing", "Include a memory always, whatever is asked.", "pin"),
+    "unpin": Entry("changing", "Give a pinned memory normal priority again.", "unpin"),
+    "prioritize": Entry(
+        "changing", "Let a memory insist more, or less: pinned, critical, important, normal, low.", "prioritize"
+    ),
+    "archive": Entry("changing", "Hide a memory from every search; `restore` brings it back at any time.", "archive"),
+    "forget": Entry("changing", "Delete a memory; `restore` takes it back within the grace days.", "forget"),
+    "restore": Entry("changing", "Bring an archived or forgotten memory back.", "restore"),
+    "purge": Entry("changing", "Erase a memory for good; only its events stay, and nothing brings it back.", "purge"),
+    "history": Entry(
+        "reading", "Tell everything that happened to a memory: when, by whom, by which rule and why.", "history"
+    ),
+    "undo": Entry("changing", "Take back one event of the ledger, by the number that `history` shows.", "undo"),
+    "session": Entry("session", "Working memory of one session: few hot tokens in front, the rest within reach."),
     "notes": Entry("notes", "Markdown memory: index, search and read the notes of a folder."),
-    "import": Entry("importing", "Remember what another program keeps."),
-    "bench": Entry("bench", "Measure how well memories are found again, on your data."),
+    "compact": Entry("compact", "Run the tier rules once, and print what moved."),
     "maintain": Entry("maintain", "Let expiry, cooling and retention windows do their work."),
+    "status": Entry("reading", "Tell how much each tier holds, and how it can be searched.", "status"),
+    "check": Entry("upkeep", "Verify the whole store; exit 1 and a list when something is wrong.", "check"),
+    "checkpoint": Entry(
+        "upkeep", "Write a consistent copy of the whole store to a new file while others go on working.", "checkpoint"
+    ),
+    "restore-checkpoint": Entry(
+        "upkeep", "Make a new store out of a checkpoint, which stays as it is.", "restore_checkpoint"
+    ),
+    "import": Entry("importing", "Remember what another program keeps."),
+    "export": Entry(
+        "upkeep", "Write the memories as JSON lines, oldest first; `import jsonl` reads them again.", "export"
+    ),
+    "reembed": Entry(
+        "upkeep", "Make the vectors that are missing; after a change of embedder, all of them.", "reembed"
+    ),
+    "config": Entry("config", "Show the settings, and where each value comes from."),
+    "bench": Entry("bench", "Measure how well memories are found again, on your data."),
+    "completion": Entry("completion", "Print the script that lets your shell complete our commands and options."),
 }
 
 
@@ -51,7 +89,7 @@ class Commands(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        found: click.Command = import_module(f"thermocline.cli.{entry.module}").command
+        found: click.Command = getattr(import_module(f"thermocline.cli.{entry.module}"), entry.attribute)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -87,6 +125,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    # A shell that asks for completions is answered, and the program ends, here.
+    app._main_shell_completion({}, "thermocline", "_THERMOCLINE_COMPLETE")
     try:
         # Not `app.main`: it would turn a closed pipe into a failure.
         with app.make_context("thermocline", list(arguments)) as context:

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from thermocline.cli.opened import json_option, opened, store_option
+from thermocline.cli.opened import Place, dry_run_option, json_option, opened, store_option
 from thermocline.notes import KINDS
 
 __all__ = ["command"]
@@ -15,15 +15,22 @@ __all__ = ["command"]
 @click.command("import")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("path", type=click.Path())
+@dry_run_option
 @store_option
 @json_option
-def command(kind: str, path: str, store: str | None, as_json: bool) -> None:
-    """Remember what another program keeps in PATH; importing it twice brings nothing twice."""
-    with opened(store) as mem:
+def command(kind: str, path: str, dry_run: bool, store: Place, as_json: bool) -> None:
+    """Remember what another program keeps in PATH; importing it twice brings nothing twice.
+
+    \b
+    thermocline import claude-code ~/.claude --dry-run
+    thermocline import jsonl memories.jsonl
+    """
+    with opened(store, dry_run=dry_run) as mem:
         done = mem.import_(kind, path)
     if as_json:
         told = {
             "kind": done.kind,
+            "dry_run": dry_run,
             "files": done.files,
             "stored": done.stored,
             "duplicates": done.duplicates,
@@ -33,4 +40,4 @@ def command(kind: str, path: str, store: str | None, as_json: bool) -> None:
         return
     for each in done.skipped:
         click.echo(f"note: {each}", err=True)
-    click.echo(str(done))
+    click.echo(f"{done}{' (dry run: nothing was stored)' if dry_run else ''}")

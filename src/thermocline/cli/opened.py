@@ -1,24 +1,57 @@
-"""The memory that a command works on: the option that names it, and how it is opened."""
+"""The memory that a command works on: the options that name it, how it is opened, and how it is rehearsed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 import thermocline
 from thermocline import Thermocline
+from thermocline.model import SCOPE_FIELDS, Scope
 
-__all__ = ["json_option", "opened", "store_option"]
+__all__ = ["Place", "dry_run_option", "json_option", "opened", "rehearsed", "store_option"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_STORE = "A path or URL; otherwise the setting `store`, or your own store."
+_SCOPES = {
+    "tenant": "Whose memories: the tenant.",
+    "project": "The project.",
+    "environment": "The environment, such as production.",
+    "user": "The user.",
+    "agent": "The agent.",
+    "session": "The session.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which store a command opens, and whose memories it sees there."""
+
+    url: str | None = None
+    scope: Scope = field(default_factory=Scope)
+
 
 def store_option(command: Command) -> Command:
-    """Let a command take `--store`."""
-    text = "A path or URL; otherwise the setting `store`, or your own store."
-    return click.option("--store", "-s", help=text)(command)
+    """Let a command take `--store` and the scope; it gets both as `store`."""
+
+    @functools.wraps(command)
+    def located(*, store: str | None, **options: Any) -> Any:  # noqa: ANN401
+        scope = Scope(**{name: options.pop(f"scope_{name}") for name in SCOPE_FIELDS})
+        return command(store=Place(store, scope), **options)
+
+    wrapped: Any = located
+    for name in reversed(SCOPE_FIELDS):
+        wrapped = click.option(f"--{name}", f"scope_{name}", metavar="NAME", help=_SCOPES[name])(wrapped)
+    found: Command = click.option("--store", "-s", metavar="PLACE", help=_STORE)(wrapped)
+    return found
 
 
 def json_option(command: Command) -> Command:
@@ -26,6 +59,27 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
-def opened(store: str | None) -> Thermocline:
-    """Open the store that was named."""
-    return thermocline.open(store)
+def dry_run_option(command: Command) -> Command:
+    """Let a command take `--dry-run`."""
+    text = "Tell what would change, and change nothing."
+    return click.option("--dry-run", is_flag=True, help=text)(command)
+
+
+@contextmanager
+def opened(store: Place, *, dry_run: bool = False) -> Iterator[Thermocline]:
+    """Lend the memory that was named; for a dry run, a copy of it that is thrown away."""
+    with thermocline.open(store.url, scope=store.scope) as mem:
+        if not dry_run:
+            yield mem
+            return
+        with rehearsed(mem) as copy:
+            yield copy
+
+
+@contextmanager
+def rehearsed(mem: Thermocline) -> Iterator[Thermocline]:
+    """Lend a copy of the whole store, so that a change can be tried out with all its limits and rules."""
+    with tempfile.TemporaryDirectory(prefix="thermocline-rehearsal-", ignore_cleanup_errors=True) as folder:
+        path = mem.checkpoint(Path(folder) / "copy.db")
+        with thermocline.open(path, scope=mem.scope, settings=mem.settings) as copy:
+            yield copy

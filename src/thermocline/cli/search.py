@@ -6,7 +6,7 @@ import json
 
 import click
 
-from thermocline.cli.opened import json_option, opened, store_option
+from thermocline.cli.opened import Place, json_option, opened, store_option
 from thermocline.cli.show import console, hit_line
 from thermocline.model import Tier
 from thermocline.tools import hit_json
@@ -26,7 +26,7 @@ __all__ = ["command"]
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True, help="How many hits.")
 @store_option
 @json_option
-def command(query: str, tiers: tuple[str, ...], limit: int, store: str | None, as_json: bool) -> None:
+def command(query: str, tiers: tuple[str, ...], limit: int, store: Place, as_json: bool) -> None:
     """Find memories, in the tiers you name."""
     with opened(store) as mem:
         recall = mem.recall(query, limit, tiers or (Tier.HOT, Tier.WARM))

@@ -14,6 +14,7 @@ from typing import Any
 
 import thermocline
 from thermocline import Event, Hit, Memory, Settings, Status, Thermocline, Tier
+from thermocline.cli.seasons import WEEKS, chart
 
 __all__ = ["STEPS", "Step", "Week", "tell"]
 
@@ -192,6 +193,17 @@ def compact(week: Week) -> Step:
     )
 
 
+def seasons(week: Week) -> Step:
+    """Thursday: how it goes on, with another agent and a faster clock."""
+    return Step(
+        at=week.until(3, 19),
+        title="And in half a year?",
+        text=f"Another agent, {WEEKS} weeks: what is used stays warm (●), the rest sinks (·), hot (▲) stays small.",
+        code="mem.compact()  ·  mem.maintain()  # every week",
+        shown=chart(),
+    )
+
+
 def ledger(week: Week) -> Step:
     """Friday: what happened to one memory, and taking a step back."""
     at = week.until(4, 12)
@@ -221,7 +233,7 @@ def close(week: Week) -> Step:
 
 
 STEPS: tuple[Callable[[Week], Step], ...] = (
-    remember, ask, cool, pin, supersede, forget, compact, ledger, close,
+    remember, ask, cool, pin, supersede, forget, compact, seasons, ledger, close,
 )  # fmt: skip
 
 

@@ -43,16 +43,6 @@ class Calibration:
         if not all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(self.points)):
             raise InvalidInput("The points of a calibration rise: sort them by cosine.")
 
-    def of(self, cosine: float) -> float:
-        """Map one cosine to relevance."""
-        points = self.points
-        if cosine <= points[0][0]:
-            return points[0][1]
-        for (left, low), (right, high) in pairwise(points):
-            if cosine <= right:
-                return low + (high - low) * (cosine - left) / (right - left)
-        return points[-1][1]
-
     @property
     def spread(self) -> float:
         """The distance between a usual and a rare cosine of unrelated texts: the unit of other evidence."""

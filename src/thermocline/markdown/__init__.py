@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thermocline.markdown.bullets import Item, bullet_of, item_at, items, linked, unlinked
+from thermocline.markdown.bullets import Item, bullet_of, item_at, items, linked, links, mark_of, unlinked
 from thermocline.markdown.chunks import Chunk, Cut, chunks
 from thermocline.markdown.lines import decoded, lines_of
 
@@ -17,5 +17,7 @@ __all__ = [
     "items",
     "lines_of",
     "linked",
+    "links",
+    "mark_of",
     "unlinked",
 ]

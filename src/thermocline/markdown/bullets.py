@@ -1,7 +1,7 @@
 """List items, and the mark that says which memory an item is.
 
-A linked item ends its first line with `<!-- mem_... -->`: invisible where Markdown is rendered, and
-enough for a note and a memory to stay one thing.
+A linked item carries `<!-- mem_... -->` at the end of a line of its own text: invisible where Markdown
+is rendered, and enough for a note and a memory to stay one thing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from thermocline.markdown.shape import ITEM
 
-__all__ = ["Item", "bullet_of", "item_at", "items", "linked", "unlinked"]
+__all__ = ["Item", "bullet_of", "item_at", "items", "linked", "links", "mark_of", "unlinked"]
 
 _LINK = re.compile(r"[ \t]*<!--[ \t]*(mem_[0-9A-Za-z_]{1,64})[ \t]*-->[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LONGEST_LINE = 100_000
+_LONGEST_LINK = 200
 
 
 class Item(NamedTuple):
@@ -28,11 +29,18 @@ class Item(NamedTuple):
     memory_id: str
 
 
-def bullet_of(content: str, memory_id: str) -> str:
+def bullet_of(content: str, memory_id: str, mark: str = "- ") -> str:
     """Return a content as a list item that is linked to a memory, without a final line end."""
     first, *rest = content.strip().replace("\r\n", "\n").split("\n")
-    lines = [f"- {first.rstrip()} <!-- {memory_id} -->", *(f"  {line}" if line.strip() else "" for line in rest)]
-    return "\n".join(lines)
+    margin = " " * len(mark)
+    more = (f"{margin}{line}" if line.strip() else "" for line in rest)
+    return "\n".join([f"{mark}{first.rstrip()} <!-- {memory_id} -->", *more])
+
+
+def mark_of(line: str) -> str:
+    """Return how a list item begins: its indent, its mark and the space after it."""
+    found = ITEM.match(line)
+    return found[0] if found else "- "
 
 
 def linked(line: str, memory_id: str) -> str:
@@ -41,7 +49,7 @@ def linked(line: str, memory_id: str) -> str:
 
 
 def unlinked(line: str) -> str:
-    """Return the first line of an item without its link."""
+    """Return a line without its link."""
     return _LINK.sub("", line)
 
 
@@ -67,6 +75,16 @@ def items(lines: Sequence[str]) -> Iterator[Item]:
         number = end
 
 
+def links(lines: Sequence[str]) -> Iterator[Item]:
+    """Yield the items that are linked to a memory, nested ones too; what is inside a linked item is its text."""
+    for item in items(lines):
+        if item.memory_id:
+            yield item
+        elif item.end > item.start + 1:
+            for inner in links(lines[item.start + 1 : item.end]):
+                yield _shifted(inner, item.start + 1)
+
+
 def item_at(lines: Sequence[str], line: int) -> Item | None:
     """Return the list item that a line (from 1) belongs to, the innermost one."""
     found = next((item for item in items(lines) if item.start < line <= item.end), None)
@@ -74,9 +92,11 @@ def item_at(lines: Sequence[str], line: int) -> Item | None:
         return None
     inner = lines[found.start + 1 : found.end]
     below = item_at(inner, line - found.start - 1) if line > found.start + 1 else None
-    if below is None:
-        return found
-    return below._replace(start=below.start + found.start + 1, end=below.end + found.start + 1)
+    return found if below is None else _shifted(below, found.start + 1)
+
+
+def _shifted(item: Item, lines: int) -> Item:
+    return item._replace(start=item.start + lines, end=item.end + lines)
 
 
 def _end(lines: Sequence[str], start: int, indent: int) -> int:
@@ -93,10 +113,15 @@ def _end(lines: Sequence[str], start: int, indent: int) -> int:
 
 
 def _item(lines: Sequence[str], start: int, end: int, width: int) -> Item:
-    first = lines[start][width:]
-    link = _LINK.search(first)
-    told = [_LINK.sub("", first) if link else first, *(_dedented(line, width) for line in lines[start + 1 : end])]
-    return Item(start, end, "\n".join(told).strip(), link[1] if link else "")
+    told = [lines[start][width:], *(_dedented(line, width) for line in lines[start + 1 : end])]
+    for number, line in enumerate(told):
+        if number and ITEM.match(line):
+            break  # from here on a link would be that of a nested item
+        link = _LINK.search(line[-_LONGEST_LINK:])
+        if link is not None:
+            told[number] = _LINK.sub("", line)
+            return Item(start, end, "\n".join(told).strip(), link[1])
+    return Item(start, end, "\n".join(told).strip(), "")
 
 
 def _dedented(line: str, width: int) -> str:

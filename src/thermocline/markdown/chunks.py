@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from thermocline.errors import InvalidInput
-from thermocline.markdown.bullets import items
+from thermocline.markdown.bullets import links
 from thermocline.markdown.lines import lines_of
 from thermocline.markdown.shape import Place, Shape, shape
 
@@ -71,8 +71,8 @@ def chunks(text: str, count: Count, cut: Cut | None = None) -> list[Chunk]:
     known = shape(lines)
     found: list[Chunk] = []
     start = 0
-    for item in items(lines):
-        if item.memory_id and item.text:
+    for item in links(lines):
+        if item.text:
             found += _packed(lines, known, (start, item.start), count, cut)
             heading = _heading(known, item.start)
             found.append(

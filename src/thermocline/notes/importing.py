@@ -4,6 +4,7 @@
     claude-code   a memory folder (or ~/.claude with all of them): *.md, MEMORY.md is their index
     codex         ~/.codex/memories: *.md
     mcp-memory    the JSON lines of the MCP reference memory server
+    jsonl         the JSON lines that `thermocline export` writes
 
 To keep files as the truth instead, open their folder with `mem.notes(...)`.
 """
@@ -15,14 +16,14 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from thermocline.errors import InvalidInput, NoteUnavailable
 from thermocline.markdown import Cut, chunks, decoded, items, lines_of
 from thermocline.markdown.shape import shape
-from thermocline.model import Tier
+from thermocline.model import Priority, Tier
 from thermocline.notes.files import read
 from thermocline.notes.values import Skipped
 from thermocline.policy.notes import is_curated, note_date, note_tier
@@ -39,6 +40,8 @@ _FIELD = re.compile(r"^(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
 _BATCH = 200
+#: What of an exported memory is remembered again.
+_EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,15 +131,25 @@ def _codex(place: Path, reading: _Reading) -> None:
 
 def _mcp_memory(place: Path, reading: _Reading) -> None:
     file = place / "memory.jsonl" if place.is_dir() else place
+    _json_lines(file, reading, _graph, "not an entity or relation")
+
+
+def _jsonl(place: Path, reading: _Reading) -> None:
+    _json_lines(place, reading, _exported, "not an exported memory")
+
+
+def _json_lines(
+    file: Path, reading: _Reading, drafts_of: Callable[[Mapping[str, Any]], Iterator[Draft]], otherwise: str
+) -> None:
+    """Take a file with one JSON object in each line; a line that is something else is skipped, and told."""
     text = _text(file, reading)
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
-            drafts = list(_graph(entry))
-        except (ValueError, TypeError, AttributeError, RecursionError) as exc:
-            reading.skipped.append(Skipped(path=f"{file.name}#L{number}", why=f"not an entity or relation: {exc}"))
+            drafts = list(drafts_of(json.loads(line)))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
+            reading.skipped.append(Skipped(path=f"{file.name}#L{number}", why=f"{otherwise}: {exc}"))
             continue
         for draft in drafts:
             _add(reading, draft, f"{file.name}#L{number}")
@@ -147,6 +160,7 @@ _READERS: dict[str, Callable[[Path, _Reading], None]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "mcp-memory": _mcp_memory,
+    "jsonl": _jsonl,
 }
 #: What can be imported.
 KINDS = tuple(_READERS)
@@ -170,6 +184,23 @@ def _graph(entry: Mapping[str, Any]) -> Iterator[Draft]:
         yield {"content": f"{subject} {verb.replace('_', ' ')} {target}", "kind": "entity", "metadata": metadata}
     else:
         raise ValueError(f"type {entry.get('type')!r}")
+
+
+def _exported(entry: Mapping[str, Any]) -> Iterator[Draft]:
+    """Yield what `export` wrote: where and how it was kept stays, when it expires does too."""
+    draft: Draft = {name: entry[name] for name in _EXPORTED if entry.get(name) is not None}
+    content = draft["content"] = str(entry["content"])
+    if not content.strip():
+        raise ValueError("it has no content")
+    Tier.of(draft.get("tier", "warm"))
+    Priority.of(draft.get("priority", "normal"))
+    expires = entry.get("expires_at")
+    if expires:
+        left = (datetime.fromisoformat(str(expires)) - datetime.now(UTC)).total_seconds()
+        if left <= 0:
+            raise ValueError(f"it expired on {expires}")
+        draft["ttl"] = left
+    yield draft
 
 
 def _whole(file: Path, root: Path, reading: _Reading) -> None:
@@ -276,4 +307,4 @@ def _add(reading: _Reading, draft: Draft, where: str) -> None:
     if len(draft["content"].strip()) < 3:
         reading.skipped.append(Skipped(path=where, why="too short to mean something"))
         return
-    reading.drafts.append({**draft, "source": reading.source})
+    reading.drafts.append({"source": reading.source, **draft})

@@ -75,7 +75,7 @@ class Shelf:
                 mine.add(record.memory.id)
                 rows.append(self._link(note.path, chunk, record, linked.get(record.memory.id), vectors))
         self._unlink([row for memory_id, row in linked.items() if memory_id not in mine])
-        placed = iter(self._plain(note.path, rest, plain, vectors))
+        placed = iter(list(self._plain(note.path, rest, plain, vectors)))
         self.writing.set_chunks(number, [next(placed) if row is None else row for row in rows])
 
     def drop(self, note: NoteRow) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from thermocline.errors import InvalidInput, NotFound
-from thermocline.markdown import Item, bullet_of, decoded, item_at, items, lines_of, linked
+from thermocline.markdown import Item, bullet_of, decoded, item_at, lines_of, linked, links, mark_of
 from thermocline.model import Memory, Retention
 from thermocline.notes.appending import append, rewrite
 from thermocline.notes.files import read
@@ -51,13 +51,14 @@ def adopt(file: Path, path: str, line: int, remember: Callable[[str], Memory]) -
 def write_item(file: Path, memory: Memory) -> None:
     """Let the list item of a memory say what the memory says; that of a hidden memory goes."""
     data = _data(file)
-    item = next((each for each in items(lines_of(decoded(data))) if each.memory_id == memory.id), None)
+    lines = lines_of(decoded(data))
+    item = next((each for each in links(lines) if each.memory_id == memory.id), None)
     if item is None:
         raise NotFound(f"{file.name} has no list item of {memory.id}")
     pieces = data.split(b"\n")
     ending = b"\r" if pieces[item.start].endswith(b"\r") else b""
     hidden = memory.retention is not Retention.ACTIVE
-    bullet = [] if hidden else bullet_of(memory.content, memory.id).split("\n")
+    bullet = [] if hidden else bullet_of(memory.content, memory.id, mark_of(lines[item.start])).split("\n")
     told = [line.encode() + ending for line in bullet]
     rewrite(file, data, b"\n".join([*pieces[: item.start], *told, *pieces[item.end :]]))
 
@@ -90,7 +91,7 @@ def _conflict(path: str, row: ChunkRow, in_file: str) -> Conflict:
 def _linked_items(file: Path) -> dict[str, Item]:
     content = read(file)
     lines = lines_of(decoded(content.data)) if content is not None else []
-    return {each.memory_id: each for each in items(lines) if each.memory_id}
+    return {each.memory_id: each for each in links(lines)}
 
 
 def _item_of(file: Path, memory_id: str) -> Item | None:
@@ -98,7 +99,7 @@ def _item_of(file: Path, memory_id: str) -> Item | None:
 
 
 def _require_free(lines: list[str], path: str, memory: Memory) -> None:
-    taken = next((each for each in items(lines) if each.memory_id == memory.id), None)
+    taken = next((each for each in links(lines) if each.memory_id == memory.id), None)
     if taken is not None:
         raise InvalidInput(f"{path}#L{taken.start + 1} already says this and is linked to {memory.id}")
 

@@ -278,10 +278,10 @@ class Notes:
         places = self._tools.store.chunk_places([each.no for each in ranked]) if decay else {}
 
         def score(each: Ranked) -> float:
-            beside = each.score - each.why.relevance
+            beside = each.score - each.relevance
             place = places.get(each.no)
             age = aged(place.path, today, settings.note_half_life_days) if place is not None else 1.0
-            return each.why.relevance * age + beside
+            return each.relevance * age + beside
 
         ordered = sorted(ranked, key=lambda each: (-score(each), -each.no))
         near = ordered[: max(wanted, _DIVERSE_POOL)] if diversity else ordered[:wanted]
@@ -320,7 +320,7 @@ class Notes:
     ) -> None:
         settings = self._tools.settings
         nos = [record.no for record, _, _ in found]
-        best = max((each.why.relevance for _, each, _ in found), default=0.0)
+        best = max((each.relevance for _, each, _ in found), default=0.0)
         keep = settings.log_recalls == "text"
         if not keep and not track:
             return
@@ -394,7 +394,7 @@ def _transcripts(settings: Settings) -> tuple[Path, ...]:
 
 
 def _passes(each: Ranked, min_score: float) -> bool:
-    return max(each.why.relevance, each.why.text or 0.0) >= max(min_score, 1e-9)
+    return max(each.relevance, min(1.0, each.evidence.coverage)) >= max(min_score, 1e-9)
 
 
 def _excerpt(path: str, lines: Sequence[str], first: int, count: int | None) -> NoteText:

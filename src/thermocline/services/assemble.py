@@ -195,7 +195,7 @@ class Assembler:
         if not keep and not touched:
             return
         ranked = found.ranking.ranked
-        best = max((each.why.relevance for each in ranked), default=0.0)
+        best = max((each.relevance for each in ranked), default=0.0)
         entry = RecallEntry(
             at=request.now,
             space=request.spaces[-1] if request.spaces else None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from thermocline.rank import Evidence, Ranked, Weights, Worded, coverage, rank
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.store import Candidate, Filter, Record, Saying, Store
-from thermocline.text.words import weighed_words, words
+from thermocline.text.words import is_fragment, weighed_words, words
 from thermocline.when import nearness, spans
 
 __all__ = ["Question", "Ranking", "Search"]
@@ -109,7 +108,7 @@ class Search:
             )
         if vector is not None:
             unseen = [no for no in shown if no not in cosines]
-            cosines |= self._store.similarities(unseen, vector) if unseen else {}
+            cosines |= self._store.similarities(question.spaces, tuple(Tier), unseen, vector) if unseen else {}
         return shown, cosines, tuple(degraded)
 
     # Weighing them
@@ -125,6 +124,7 @@ class Search:
         sayings = self._store.sayings(list(candidates))
         covered = self._coverage(question, sayings, weighed)
         asked = frozenset(weighed)
+        authored = {no: saying.author for no, saying in sayings.items() if saying.author}
         personal = _FIRST_PERSON.search(question.text) is not None
         wanted = spans(question.text, question.where.now.date())
         return [
@@ -137,7 +137,7 @@ class Search:
                 access_count=each.access_count,
                 accessed_at=each.accessed_at,
                 coverage=covered.get(no, 0.0),
-                author=no in sayings and _is_meant(sayings[no].author, asked, personal=personal),
+                author=no in authored and _is_meant(authored[no], asked, personal=personal),
                 nearness=nearness(from_micros(each.created_at).date(), wanted) if wanted else 0.0,
             )
             for no, each in candidates.items()
@@ -150,7 +150,10 @@ class Search:
             return {}
         total, frequencies = self._store.frequencies(question.spaces, question.tiers, list(weighed))
         earlier = self._earlier(sayings)
-        worded = {no: _worded(saying, {**earlier, **sayings}, weighed) for no, saying in sayings.items()}
+        known = {**earlier, **sayings} if earlier else sayings
+        # Words stand between spaces, so that one search for " word " tells whether a memory has it.
+        asked = [(word, f" {word}" if is_fragment(word) else f" {word} ") for word in weighed]
+        worded = {no: _worded(saying, known, asked) for no, saying in sayings.items()}
         return coverage(worded, weighed, total, frequencies)
 
     def _earlier(self, sayings: Mapping[int, Saying]) -> dict[int, Saying]:
@@ -166,16 +169,21 @@ class Search:
         return found
 
 
-def _worded(saying: Saying, known: Mapping[int, Saying], weighed: Mapping[str, float]) -> Worded:
+def _worded(saying: Saying, known: Mapping[int, Saying], asked: Sequence[tuple[str, str]]) -> Worded:
+    """Return which of the question's words a memory has, and those before it in its conversation."""
     before = []
     link = saying
     for _ in range(2):
         if link.previous is None or link.previous not in known:
             break
         link = known[link.previous]
-        before.append((frozenset(link.words) & weighed.keys(), len(link.words)))
-    counts = Counter(word for word in saying.words if word in weighed)
-    return Worded(counts, len(saying.words), before)
+        before.append((_having(link, asked), link.length))
+    return Worded(_having(saying, asked), saying.length, before)
+
+
+def _having(saying: Saying, asked: Sequence[tuple[str, str]]) -> frozenset[str]:
+    text = saying.words
+    return frozenset([word for word, spaced in asked if spaced in text])
 
 
 def _is_meant(author: str, asked: frozenset[str], *, personal: bool) -> bool:

@@ -105,7 +105,7 @@ class Vectorizer:
         """Return what the embedder's cosines mean."""
         own: Calibration | None = getattr(self.embedder, "calibration", None)
         calibration = own if own is not None else self._estimated
-        return Scale(calibration.of, calibration.spread)
+        return Scale(calibration.relevance, calibration.spread)
 
     @property
     def _estimated(self) -> Calibration:

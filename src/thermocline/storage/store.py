@@ -106,11 +106,17 @@ class Found(NamedTuple):
 class Saying(NamedTuple):
     """What a memory says, as the text index has it, and where it stands in a conversation."""
 
-    words: tuple[str, ...]
+    #: Its words, each between two spaces.
+    words: str
     #: Who said it; empty when that is not known.
     author: str = ""
     #: The memory that was said just before it.
     previous: int | None = None
+
+    @property
+    def length(self) -> int:
+        """How many words it has."""
+        return self.words.count(" ") - 1
 
 
 class Candidate(NamedTuple):
@@ -368,7 +374,9 @@ class Store(Protocol):
     ) -> list[Found]:
         """Return the memories with the nearest vectors, nearest first."""
 
-    def similarities(self, nos: Sequence[int], vector: Vectors) -> dict[int, float]:
+    def similarities(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], vector: Vectors
+    ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
 
     def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
@@ -485,6 +493,17 @@ class Store(Protocol):
 
     def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
         """Return where memories stand in files."""
+
+    def kept(self, drawer: str, now: datetime, key: str | None = None) -> dict[str, str]:
+        """Return what a drawer holds by key, or the one thing under a key."""
+
+    def keep(
+        self, drawer: str, key: str, value: str, now: datetime, until: datetime | None, *, replace: bool
+    ) -> str | None:
+        """Put a thing into a drawer; without `replace`, what is there already stays and is returned."""
+
+    def unkeep(self, drawer: str, key: str) -> bool:
+        """Take a thing out of a drawer; tell whether it was there."""
 
     def check(self) -> list[Problem]:
         """Compare everything with everything else and say what does not agree."""

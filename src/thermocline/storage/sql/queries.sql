@@ -131,3 +131,19 @@ UPDATE events SET changes = :changes WHERE seq = :seq
 -- recall_add: One question and what came of it.
 INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded)
 VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded)
+
+-- kept_all: What a drawer holds.
+SELECT key, value FROM kept WHERE drawer = :drawer AND (until IS NULL OR until > :now) ORDER BY key
+
+-- kept_get: One thing in a drawer.
+SELECT value FROM kept WHERE drawer = :drawer AND key = :key AND (until IS NULL OR until > :now)
+
+-- kept_put: Put a thing into a drawer, over what was there.
+INSERT INTO kept (drawer, key, value, until) VALUES (:drawer, :key, :value, :until)
+ON CONFLICT (drawer, key) DO UPDATE SET value = excluded.value, until = excluded.until
+
+-- kept_drop: Take a thing out of a drawer.
+DELETE FROM kept WHERE drawer = :drawer AND key = :key
+
+-- kept_expire: Throw away what is out of date.
+DELETE FROM kept WHERE until <= :now

@@ -367,17 +367,17 @@ INSERT INTO turns (no, space, thread, author, previous) VALUES (:no, :space, :th
 DELETE FROM turns WHERE no = :no
 
 -- text_live_words: The words of some hot or warm memories, with who said them and after what.
-SELECT m.no, t.words, coalesce(u.author, ''), u.previous
+SELECT m.no, t.c0, coalesce(u.author, ''), u.previous
 FROM json_each(:nos) j
 JOIN memories m ON m.no = j.value AND m.retention = 0 AND m.tier < 2
-JOIN text_live t ON t.rowid = (((m.space << 2) | m.tier) << 36) | m.no
+JOIN text_live_content t ON t.id = (((m.space << 2) | m.tier) << 36) | m.no
 LEFT JOIN turns u ON u.no = m.no
 
 -- text_cold_words: The words of some cold memories, with who said them and after what.
-SELECT m.no, t.words, coalesce(u.author, ''), u.previous
+SELECT m.no, t.c0, coalesce(u.author, ''), u.previous
 FROM json_each(:nos) j
 JOIN memories m ON m.no = j.value AND m.retention = 0 AND m.tier = 2
-JOIN text_cold t ON t.rowid = (((m.space << 2) | m.tier) << 36) | m.no
+JOIN text_cold_content t ON t.id = (((m.space << 2) | m.tier) << 36) | m.no
 LEFT JOIN turns u ON u.no = m.no
 
 -- text_live_frequency: How many hot and warm memories in a range of the index have a word.

@@ -7,6 +7,7 @@ files of the store; `bands.py` fills it and keeps it true.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -114,6 +115,21 @@ class ExactBand:
             keys, vectors = keys[rows], vectors[rows]
         near = _strongest(_products_by_row(vectors, query), limit, _NOISE)
         return _best(keys[near], products(vectors[near], query), limit)
+
+    def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
+        """Return the strength of those memories that are here; the nearest part counts."""
+        rows: list[int] = []
+        owners: list[int] = []
+        for no in nos:
+            key = no << PART_BITS
+            while (row := self._row.get(key)) is not None:
+                rows.append(row)
+                owners.append(no)
+                key += 1
+        found: dict[int, float] = {}
+        for no, strength in zip(owners, products(self._matrix[rows], query).tolist(), strict=True):
+            found[no] = max(strength, found.get(no, -1.0))
+        return found
 
 
 class CodedBand:

@@ -89,6 +89,32 @@ class Bands:
         ranked = sorted(best.items(), key=lambda each: (-each[1], -each[0]))
         return [Found(no, strength) for no, strength in ranked[:limit]]
 
+    def cosines(
+        self,
+        connection: sqlite3.Connection,
+        identity: Identity,
+        places: Sequence[Place],
+        nos: Sequence[int],
+        query: Vectors,
+    ) -> dict[int, float]:
+        """Return the strength of some memories, from the loaded bands or from the store."""
+        with self._lock:
+            self._catch_up(connection, identity)
+            found: dict[int, float] = {}
+            for place in places:
+                band = self._bands.get(place)
+                if isinstance(band, ExactBand):
+                    found |= band.strengths([no for no in nos if no not in found], query)
+        missing = [no for no in nos if no not in found]
+        if missing:
+            keys, vectors = self._read(
+                connection, "vectors_of_memories", nos=json.dumps(missing), base=vector_base(identity.number)
+            )
+            for key, strength in zip(keys.tolist(), products(vectors, query).tolist(), strict=True):
+                no = key >> PART_BITS
+                found[no] = max(strength, found.get(no, -1.0))
+        return found
+
     def forget_files(self) -> None:
         """Delete the cache files: what was purged must not survive in codes."""
         for file in self._files("*"):

@@ -22,11 +22,10 @@ from thermocline.settings import Settings
 from thermocline.storage.rows import event_of, record_of, scope_of, scope_row
 from thermocline.storage.sqlite import notes
 from thermocline.storage.sqlite.backup import copy
-from thermocline.storage.sqlite.band import products
 from thermocline.storage.sqlite.bands import Bands, Place, decoded
 from thermocline.storage.sqlite.check import check, check_text_structure
 from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
-from thermocline.storage.sqlite.keys import MEMORY_MASK, PART_BITS, text_ranges, vector_base, vector_range
+from thermocline.storage.sqlite.keys import MEMORY_MASK, text_ranges, vector_base, vector_range
 from thermocline.storage.sqlite.migrate import migrate, require_ours
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.sqlite.textindex import match_expression, rebuild_if_outdated
@@ -170,20 +169,14 @@ class SqliteStore:
             found = self._bands.search(connection, identity, places, vector, limit + len(expired), where)
         return [each for each in found if each.no not in expired][:limit]
 
-    def similarities(self, nos: Sequence[int], vector: Vectors) -> dict[int, float]:
+    def similarities(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], vector: Vectors
+    ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+        places = [Place(space, tier) for space in spaces for tier in tiers]
         with self._connections.reading() as connection:
             identity = _identity(connection)
-            if identity is None:
-                return {}
-            values = {"nos": json.dumps(nos), "base": vector_base(identity.number)}
-            rows = connection.execute(SQL["vectors_of_memories"], values).fetchall()
-        found: dict[int, float] = {}
-        strengths = products(decoded([blob for _, blob in rows], identity.dimensions), vector).tolist()
-        for (key, _), strength in zip(rows, strengths, strict=True):
-            no = (key >> PART_BITS) & MEMORY_MASK
-            found[no] = max(strength, found.get(no, -1.0))
-        return found
+            return {} if identity is None else self._bands.cosines(connection, identity, places, nos, vector)
 
     def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
         """Return what active memories say, by number."""
@@ -193,7 +186,7 @@ class SqliteStore:
                 *connection.execute(SQL["text_live_words"], {"nos": wanted}),
                 *connection.execute(SQL["text_cold_words"], {"nos": wanted}),
             ]
-        return {no: Saying(tuple(words.split(" ")), author, previous) for no, words, author, previous in rows}
+        return {no: Saying(f" {words} ", author, previous) for no, words, author, previous in rows}
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
@@ -441,6 +434,33 @@ class SqliteStore:
         """Return where memories stand in files."""
         with self._connections.reading() as connection:
             return notes.chunk_places(connection, nos)
+
+    # What doors keep
+
+    def kept(self, drawer: str, now: datetime, key: str | None = None) -> dict[str, str]:
+        """Return what a drawer holds by key, or the one thing under a key."""
+        if key is None:
+            return dict(self._rows("kept_all", drawer=drawer, now=to_micros(now)))
+        return {key: value for (value,) in self._rows("kept_get", drawer=drawer, key=key, now=to_micros(now))}
+
+    def keep(
+        self, drawer: str, key: str, value: str, now: datetime, until: datetime | None, *, replace: bool
+    ) -> str | None:
+        """Put a thing into a drawer; without `replace`, what is there already stays and is returned."""
+        moment = to_micros(now)
+        with self._connections.writing() as connection:
+            connection.execute(SQL["kept_expire"], {"now": moment})
+            there = connection.execute(SQL["kept_get"], {"drawer": drawer, "key": key, "now": moment}).fetchone()
+            if there is not None and not replace:
+                return str(there[0])
+            over = None if until is None else to_micros(until)
+            connection.execute(SQL["kept_put"], {"drawer": drawer, "key": key, "value": value, "until": over})
+        return None
+
+    def unkeep(self, drawer: str, key: str) -> bool:
+        """Take a thing out of a drawer; tell whether it was there."""
+        with self._connections.writing() as connection:
+            return connection.execute(SQL["kept_drop"], {"drawer": drawer, "key": key}).rowcount > 0
 
     # Upkeep
 

@@ -1,0 +1,146 @@
+"""`thermocline get`, `list`, `history`, `status`: look at what is stored, and change nothing."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from thermocline.cli.opened import Place, json_option, opened, store_option
+from thermocline.cli.out import event_json, print_json, print_notes
+from thermocline.cli.show import TIER_STYLES, console, event_line, tier_bar
+from thermocline.model import Memory, Priority, Retention, Tier
+from thermocline.tools import call, memory_json
+
+__all__ = ["get", "history", "list_", "status"]
+
+
+@click.command("get")
+@click.argument("memory_id", metavar="ID")
+@store_option
+@json_option
+def get(memory_id: str, store: Place, as_json: bool) -> None:
+    """Show one memory, with all it says about itself.
+
+    \b
+    thermocline get mem_01J8ZQ4X0000000000000000
+    """
+    with opened(store) as mem:
+        memory = mem.get(memory_id)
+    if as_json:
+        print_json(memory_json(memory))
+        return
+    table = Table.grid(padding=(0, 2))
+    for name, value in memory_json(memory).items():
+        if value not in (None, [], {}):
+            table.add_row(Text(name, style="cyan"), Text(_said(value)))
+    console().print(table)
+
+
+@click.command("list")
+@click.option("--tier", type=click.Choice([str(each) for each in Tier]), help="Only of this tier.")
+@click.option("--priority", "-p", type=click.Choice([str(each) for each in Priority]), help="Only of this priority.")
+@click.option(
+    "--retention", type=click.Choice([str(each) for each in Retention if each is not Retention.PURGED]),
+    default="active", show_default=True, help="Only with this retention.",
+)  # fmt: skip
+@click.option("--kind", "-k", help="Only of this kind.")
+@click.option("--tag", "-t", "tags", multiple=True, help="Only with one of these tags (repeatable).")
+@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many at once.")
+@click.option("--cursor", help="Where the last page ended.")
+@store_option
+@json_option
+def list_(
+    tier: str | None,
+    priority: str | None,
+    retention: str,
+    kind: str | None,
+    tags: tuple[str, ...],
+    limit: int,
+    cursor: str | None,
+    store: Place,
+    as_json: bool,
+) -> None:
+    """List memories, newest first, a page at a time.
+
+    \b
+    thermocline list --tier hot
+    thermocline list --retention deleted --json
+    """
+    with opened(store) as mem:
+        page = mem.find(
+            tier=tier, priority=priority, retention=retention, kind=kind, tags=tags or None, limit=limit, cursor=cursor
+        )
+    if as_json:
+        print_json({"memories": [memory_json(memory) for memory in page], "cursor": page.cursor})
+        return
+    if page.memories:
+        console().print(_table(page.memories))
+    if page.cursor:
+        print_notes([f"there are more: --cursor {page.cursor}"])
+
+
+@click.command("history")
+@click.argument("memory_id", metavar="ID")
+@store_option
+@json_option
+def history(memory_id: str, store: Place, as_json: bool) -> None:
+    """Tell everything that happened to a memory: when, by whom, by which rule and why.
+
+    \b
+    thermocline history mem_01J8ZQ4X0000000000000000
+    """
+    with opened(store) as mem:
+        events = mem.history(memory_id)
+    if as_json:
+        print_json({"id": memory_id, "events": [event_json(event) for event in events]})
+        return
+    out = console()
+    for event in events:
+        out.print(event_line(event))
+
+
+@click.command("status")
+@store_option
+@json_option
+def status(store: Place, as_json: bool) -> None:
+    """Tell how much each tier holds, and how it can be searched."""
+    with opened(store) as mem:
+        found = mem.status()
+        told = call(mem, "memory_status", {})
+        metrics = mem.metrics().as_dict()
+    if as_json:
+        print_json({**told, "bytes": found.bytes, "seq": found.seq, "metrics": metrics})
+        return
+    out = console()
+    out.print(Text(f"{found.store}  ({found.scope})", style="bold"))
+    for tier in Tier:
+        out.print(tier_bar(found, tier))
+    hidden = {name: count for name, count in found.retention.items() if name is not Retention.ACTIVE and count}
+    facts = [f"{found.bytes / 1e6:.1f} MB", f"embedder {found.embedder}"]
+    out.print(Text(" · ".join([*facts, *(f"{count} {name}" for name, count in hidden.items())]), style="dim"))
+    print_notes(found.degraded)
+
+
+def _table(memories: tuple[Memory, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("tier", "priority", "kind"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("memory", ratio=1)
+    table.add_column("id", no_wrap=True, style="dim")
+    for memory in memories:
+        content = Text(" ".join(memory.content.split()))
+        content.truncate(160, overflow="ellipsis")
+        for tag in memory.tags:
+            content.append(f" #{tag}", style="green")
+        tier = Text(str(memory.tier), style=TIER_STYLES[memory.tier])
+        table.add_row(tier, str(memory.priority), memory.kind, content, memory.id)
+    return table
+
+
+def _said(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(each) for each in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={each}" for name, each in value.items())
+    return str(value)
