@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ _WEIGHTS = Weights.of(Settings())
 _WEIGHTED = replace(_WEIGHTS, fusion="weighted")
 _FUSIONS = ["evidence", "weighted", "rrf"]
 #: Cosines that mean themselves.
-_SCALE = Scale(relevance=lambda cosine: min(1.0, max(0.0, cosine)), spread=0.1)
+_SCALE = Scale(relevance=lambda cosines: np.clip(cosines, 0.0, 1.0), spread=0.1)
 
 
 def found(no: int, cosine: float | None = None, text: float | None = None, **fields: Any) -> Evidence:
@@ -133,7 +133,7 @@ def test_lower_tiers_rank_lower_only_where_that_is_asked() -> None:
 
 
 def said(*words: str, length: int | None = None, before: Sequence[tuple[frozenset[str], int]] = ()) -> Worded:
-    return Worded(Counter(words), length if length is not None else len(words), before)
+    return Worded(frozenset(words), length if length is not None else len(words), before)
 
 
 def test_rare_words_cover_more_than_common_ones() -> None:

@@ -8,42 +8,97 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from thermocline.errors import StoreClosed
 from thermocline.facade import Thermocline
+from thermocline.notes import Notes
 from thermocline.services.scheduler import Scheduler
+from thermocline.session import Session
 
-__all__ = ["AsyncThermocline", "Opening"]
+__all__ = ["AsyncNotes", "AsyncSession", "AsyncThermocline", "Opening"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+S = TypeVar("S")
 
 _THREADS = 8
 
 
+class _Run(Protocol):
+    """What runs a call on a thread and waits for it without blocking the loop."""
+
+    def __call__(self, call: Callable[[], T], /) -> Coroutine[Any, Any, T]:
+        """Run the call."""
+
+
+class _Derived(Generic[S]):
+    """Something whose synchronous twin does the work, on a thread."""
+
+    def __init__(self, sync: S, run: _Run) -> None:
+        self.sync = sync
+        self._run = run
+
+
 def _off_thread(
-    method: Callable[Concatenate[Thermocline, P], T],
-) -> Callable[Concatenate[AsyncThermocline, P], Coroutine[Any, Any, T]]:
+    method: Callable[Concatenate[S, P], T],
+) -> Callable[Concatenate[_Derived[S], P], Coroutine[Any, Any, T]]:
     @functools.wraps(method)
-    async def call(self: AsyncThermocline, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def call(self: _Derived[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(functools.partial(method, self.sync, *args, **kwargs))
 
     return call
 
 
-class AsyncThermocline:
+class AsyncSession(_Derived[Session]):
+    """A session, for asyncio. `sync` is the session underneath."""
+
+    add = _off_thread(Session.add)
+    hot = _off_thread(Session.hot)
+    spill = _off_thread(Session.spill)
+    promote = _off_thread(Session.promote)
+    demote = _off_thread(Session.demote)
+    recall = _off_thread(Session.recall)
+    status = _off_thread(Session.status)
+    prune = _off_thread(Session.prune)
+    forget = _off_thread(Session.forget)
+    keep = _off_thread(Session.keep)
+    clear = _off_thread(Session.clear)
+    end = _off_thread(Session.end)
+    session_start = _off_thread(Session.session_start)
+    before_turn = _off_thread(Session.before_turn)
+    context_compacted = _off_thread(Session.context_compacted)
+    session_end = _off_thread(Session.session_end)
+    run_ended = _off_thread(Session.run_ended)
+    flush_due = _off_thread(Session.flush_due)
+
+
+class AsyncNotes(_Derived[Notes]):
+    """Markdown notes, for asyncio. `sync` is the notes underneath; their own `sync` is called `follow` here."""
+
+    follow = _off_thread(Notes.sync)
+    search = _off_thread(Notes.search)
+    get = _off_thread(Notes.get)
+    append = _off_thread(Notes.append)
+    export = _off_thread(Notes.export)
+    adopt = _off_thread(Notes.adopt)
+    conflicts = _off_thread(Notes.conflicts)
+    resolve = _off_thread(Notes.resolve)
+
+
+class AsyncThermocline(_Derived[Thermocline]):
     """An agent's memory, for asyncio. `sync` is the facade underneath."""
 
     def __init__(self, sync: Thermocline, executor: ThreadPoolExecutor | None = None) -> None:
-        self.sync = sync
+        super().__init__(sync, self._on_thread)
         self._owner = executor is None
         self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="thermocline")
 
-    async def _run(self, call: Callable[[], T]) -> T:
+    async def _on_thread(self, call: Callable[[], T]) -> T:
         try:
             future = asyncio.get_running_loop().run_in_executor(self._executor, call)
         except RuntimeError as exc:
@@ -78,6 +133,17 @@ class AsyncThermocline:
     reembed = _off_thread(Thermocline.reembed)
     check = _off_thread(Thermocline.check)
     checkpoint = _off_thread(Thermocline.checkpoint)
+    import_ = _off_thread(Thermocline.import_)
+
+    async def session(self, session_id: str) -> AsyncSession:
+        """Return the working memory of one session, beginning or continuing it."""
+        return AsyncSession(await self._run(functools.partial(self.sync.session, session_id)), self._run)
+
+    def notes(
+        self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None
+    ) -> AsyncNotes:
+        """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable."""
+        return AsyncNotes(self.sync.notes(root, extra_paths, name=name), self._run)
 
     def scoped(
         self,

@@ -66,7 +66,8 @@ class Offer:
     #: Why it is offered, in words.
     reason: str
     score: float | None = None
-    why: Why | None = None
+    #: Works out the parts of the score.
+    explain: Callable[[], Why] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,7 +467,7 @@ def _included(slot: _Slot, shown: _Shown) -> Entry:
         rule=offer.section,
         reason=offer.reason + how,
         score=offer.score,
-        why=offer.why,
+        explain=offer.explain,
     )
 
 
@@ -480,6 +481,6 @@ def _left_out(slot: _Slot, fits_at: int | None, rule: str, reason: str) -> Entry
         rule=rule,
         reason=f"{offer.reason}; {reason}",
         score=offer.score,
-        why=offer.why,
+        explain=offer.explain,
         fits_at=fits_at,
     )

@@ -6,7 +6,8 @@ Values only: nothing here knows the store, and the same values print the same by
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -33,9 +34,10 @@ class Entry:
     rule: str
     #: The rule in words.
     reason: str
-    #: The score for the query and its parts; None for what came without a search.
+    #: The score for the query; None for what came without a search.
     score: float | None = None
-    why: Why | None = None
+    #: Works out the parts of the score; most of them are never looked at.
+    explain: Callable[[], Why] | None = field(default=None, repr=False, compare=False)
     #: For one left out: the smallest budget at which it would have entered; None when no budget helps.
     fits_at: int | None = None
 
@@ -43,6 +45,11 @@ class Entry:
     def id(self) -> str:
         """The memory's id."""
         return self.memory.id
+
+    @property
+    def why(self) -> Why | None:
+        """The parts of the score; None for what came without a search."""
+        return None if self.explain is None else self.explain()
 
     @property
     def content(self) -> str:
@@ -62,7 +69,7 @@ class Entry:
             "rule": self.rule,
             "reason": self.reason,
             "score": None if self.score is None else round(self.score, _PLACES),
-            "parts": None if self.why is None else _rounded(asdict(self.why)),
+            "parts": None if self.explain is None else _rounded(asdict(self.explain())),
             "fits_at": self.fits_at,
         }
 
@@ -193,5 +200,5 @@ def _table(mark: str, entries: tuple[Entry, ...]) -> list[str]:
         score = "" if entry.score is None else f"{entry.score:.2f}"
         row = (f"{mark}  {'never' if amount is None else amount:>7}", f"{entry.form or '-':<9}", f"{entry.section:<8}")
         lines.append("  ".join((*row, f"{score:>5}", entry.id, title(entry.content, 48))))
-        lines.append(f"     {entry.rule}: {entry.reason}" + (f"; {entry.why}" if entry.why else ""))
+        lines.append(f"     {entry.rule}: {entry.reason}" + (f"; {entry.explain()}" if entry.explain else ""))
     return lines

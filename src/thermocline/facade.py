@@ -167,12 +167,12 @@ class Thermocline:
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
             metadata=metadata, source=source, supersedes=supersedes,
         )  # fmt: skip
-        return self._remember.remember([draft], self.scope, self.now(), self.actor)[0]
+        return self._remember.remember([draft], self.scope, self._now(), self._actor)[0]
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Memory]:
         """Store several memories, given as mappings of `remember`'s arguments: all of them, or none."""
         drafts = [draft_of(values) for values in memories]
-        return self._remember.remember(drafts, self.scope, self.now(), self.actor) if drafts else []
+        return self._remember.remember(drafts, self.scope, self._now(), self._actor) if drafts else []
 
     def capture(
         self,
@@ -228,8 +228,8 @@ class Thermocline:
                 return past.recall(query, limit, tiers, kinds, tags, min_score, track=False)
             finally:
                 past._store.close()
-        now = self.now()
-        question = self.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
+        now = self._now()
+        question = self._question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
         require_limit(limit, self.settings.pool_size)
 
         def promoted(hits: Sequence[Hit]) -> list[Move]:
@@ -258,9 +258,9 @@ class Thermocline:
             include_cold: Whether to search cold as well; None takes the setting.
             track: Count this as a use of what is in the text; False leaves no trace.
         """
-        return self._assembler.context(self.request(query, budget, format, include_cold=include_cold, track=track))
+        return self._assembler.context(self._request(query, budget, format, include_cold=include_cold, track=track))
 
-    def request(
+    def _request(
         self,
         query: str | None,
         budget: int,
@@ -273,10 +273,10 @@ class Thermocline:
         cold = self.settings.auto_recall_include_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
-        question = None if blank else self.question(str(query), tiers, min_score=self.settings.context_min_score)
+        question = None if blank else self._question(str(query), tiers, min_score=self.settings.context_min_score)
         return Request(
             spaces=self._store.spaces(self.scope),
-            now=self.now(),
+            now=self._now(),
             question=question,
             budget=budget,
             format=format,
@@ -290,7 +290,7 @@ class Thermocline:
 
     def pinned(self) -> list[Memory]:
         """Return the pinned memories, oldest first."""
-        return [record.memory for record in self._store.pinned(self._store.spaces(self.scope), self.now())]
+        return [record.memory for record in self._store.pinned(self._store.spaces(self.scope), self._now())]
 
     # Reading
 
@@ -312,7 +312,7 @@ class Thermocline:
         """List memories, newest first, a page at a time."""
         require_limit(limit, _LARGEST_PAGE)
         find = Find(
-            now=self.now(),
+            now=self._now(),
             tier=None if tier is None else Tier.of(tier),
             priority=None if priority is None else Priority.of(priority),
             retention=Retention.of(retention),
@@ -374,7 +374,7 @@ class Thermocline:
 
         With `version`, that of the memory as you read it, a change that came in between is an error.
         """
-        now = self.now()
+        now = self._now()
         changes: dict[str, Any] = {}
         if kind is not None:
             changes["kind"] = checked_kind(kind, self.settings)
@@ -404,7 +404,7 @@ class Thermocline:
             self.scope,
             memory_id,
             lambda memory: replace(require_active(memory), tier=wanted, tier_rule="explicit"),
-            self._cause("move", self.now(), why),
+            self._cause("move", self._now(), why),
         )
 
     def prioritize(self, memory_id: str, priority: Priority | str | int, why: str = "") -> Memory:
@@ -414,7 +414,7 @@ class Thermocline:
             self.scope,
             memory_id,
             lambda memory: replace(require_active(memory), priority=wanted),
-            self._cause("prioritize", self.now(), why),
+            self._cause("prioritize", self._now(), why),
         )
 
     def pin(self, memory_id: str, why: str = "") -> Memory:
@@ -431,7 +431,7 @@ class Thermocline:
                 if require_active(memory).priority is Priority.PINNED
                 else memory
             ),
-            self._cause("prioritize", self.now(), why),
+            self._cause("prioritize", self._now(), why),
         )
 
     def widen(self, memory_id: str, why: str = "") -> Memory:
@@ -440,14 +440,14 @@ class Thermocline:
             self.scope,
             memory_id,
             lambda memory: replace(require_active(memory), scope=replace(memory.scope, session=None)),
-            self._cause("widen", self.now(), why),
+            self._cause("widen", self._now(), why),
         )
 
-    def touch(self, records: Sequence[Record]) -> None:
+    def _touch(self, records: Sequence[Record]) -> None:
         """Count a use of memories that were shown without a search."""
         nos = [record.no for record in records]
         entry = RecallEntry(
-            at=self.now(), space=None, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos
+            at=self._now(), space=None, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos
         )
         self._store.log_recall(entry, keep=False)
 
@@ -465,11 +465,11 @@ class Thermocline:
 
     def purge(self, memory_id: str, why: str = "") -> None:
         """Erase a memory for good: content, vectors and words; only its events stay."""
-        self._changes.purge(self.scope, memory_id, self._cause("purge", self.now(), why))
+        self._changes.purge(self.scope, memory_id, self._cause("purge", self._now(), why))
 
     def undo(self, event_seq: int) -> Memory:
         """Take back one event of the ledger, unless later ones build on it."""
-        cause = replace(self._cause("undo", self.now(), f"took back event {event_seq}"), rule=f"undo:{event_seq}")
+        cause = replace(self._cause("undo", self._now(), f"took back event {event_seq}"), rule=f"undo:{event_seq}")
         return self._changes.undo(self.scope, self._store.spaces(self.scope), event_seq, cause)
 
     # Tiers at work
@@ -495,7 +495,7 @@ class Thermocline:
 
     def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
         """Remember what another program keeps: openclaw, claude-code, codex or mcp-memory."""
-        day = local_day(self.now(), self.settings)
+        day = local_day(self._now(), self.settings)
 
         def remember(drafts: Sequence[Mapping[str, Any]]) -> int:
             before = self._store.seq()
@@ -511,8 +511,8 @@ class Thermocline:
             search=self._search,
             settings=self.settings,
             scope=scope,
-            now=self.now,
-            actor=self.actor,
+            now=self._now,
+            actor=self._actor,
             get=self.get,
             remember=lambda content: self.remember(content, source="note"),
             update=lambda memory_id, content: self.update(memory_id, content=content, why="settled with its note"),
@@ -534,12 +534,12 @@ class Thermocline:
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the tier rules once over everything that is visible from here."""
-        cause = self._cause("move", self.now(), "")
+        cause = self._cause("move", self._now(), "")
         return self._tiering.compact(self._store.spaces(self.scope), cause, dry_run=dry_run)
 
     def maintain(self) -> Maintenance:
         """Let expiry, retention windows and cooling do their work on everything inside this scope."""
-        cause = replace(self._cause("maintain", self.now(), ""), actor="maintain")
+        cause = replace(self._cause("maintain", self._now(), ""), actor="maintain")
         return self._tiering.maintain(self._store.spaces_within(self.scope), cause)
 
     def maintenance(self, every_minutes: float | None = None) -> Scheduler:
@@ -549,7 +549,7 @@ class Thermocline:
         """
         minutes = self.settings.maintain_every_minutes if every_minutes is None else every_minutes
         every = as_duration(timedelta(minutes=minutes))
-        return Scheduler(self._store, self.maintain, self.now, every, self.settings.maintain_jitter)
+        return Scheduler(self._store, self.maintain, self._now, every, self.settings.maintain_jitter)
 
     def metrics(self) -> Metrics:
         """Return how the tiers work out: use of hot, spills, recalls, promotions, latency, hit rate, moves."""
@@ -569,7 +569,7 @@ class Thermocline:
         After a change of embedder the old vectors serve until all new ones are there; a run that
         was interrupted goes on where it stopped.
         """
-        return self._vectorizer.reembed(self.now(), progress)
+        return self._vectorizer.reembed(self._now(), progress)
 
     def check(self) -> list[Problem]:
         """Verify the whole store; an empty list means that all is well."""
@@ -586,19 +586,19 @@ class Thermocline:
     @property
     def drawers(self) -> Drawers:
         """Where doors keep small things of their own, such as API keys; no scope applies to them."""
-        return Drawers(self._store, self.now)
+        return Drawers(self._store, self._now)
 
     @property
-    def actor(self) -> str:
+    def _actor(self) -> str:
         """Who the ledger says has asked for a change."""
         return self.scope.agent or self.scope.user or "agent"
 
-    def now(self) -> datetime:
+    def _now(self) -> datetime:
         """Return the time by this memory's clock."""
         return reading(self._clock)
 
     def _cause(self, action: str, now: datetime, why: str) -> Cause:
-        return Cause(action=action, at=now, actor=self.actor, why=why)
+        return Cause(action=action, at=now, actor=self._actor, why=why)
 
     def _visible(self, memory_id: str, *, purged: bool = False) -> Record:
         spaces = self._store.spaces(self.scope)
@@ -608,7 +608,7 @@ class Thermocline:
         return record
 
     def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
-        return self._changes.retain(self.scope, memory_id, wanted, self._cause(action, self.now(), why))
+        return self._changes.retain(self.scope, memory_id, wanted, self._cause(action, self._now(), why))
 
     def _past(self, moment: datetime) -> Thermocline:
         """Return what was visible from here at an earlier moment, in a store in memory."""
@@ -622,7 +622,7 @@ class Thermocline:
             view.reembed()
         return view
 
-    def question(
+    def _question(
         self,
         query: str,
         tiers: Sequence[Tier | str] | str,
@@ -642,8 +642,10 @@ class Thermocline:
             spaces=self._store.spaces(self.scope) if spaces is None else spaces,
             tiers=looked_at,
             where=Filter(
-                now=self.now(),
-                kinds=None if kinds is None else tuple(str(kind) for kind in _listed(kinds, "kinds")),
+                now=self._now(),
+                kinds=None
+                if kinds is None
+                else tuple(require_text(kind, "a kind", 100) for kind in _listed(kinds, "kinds")),
                 tags=None if tags is None else checked_tags(tags),
             ),
             min_score=floor,

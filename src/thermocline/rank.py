@@ -167,7 +167,7 @@ def coverage(
             found[no] = _with_context(each, worth, damping) / possible
             continue
         if each.words not in sums:
-            sums[each.words] = sum(worth[word] for word in each.words)
+            sums[each.words] = sum(worth.get(word, 0.0) for word in each.words)
         found[no] = damping * sums[each.words] / possible
     return found
 
@@ -181,7 +181,7 @@ def _with_context(each: Worded, worth: Mapping[str, float], damping: float) -> f
         for word in words:
             lent[word] = max(value, lent.get(word, 0.0))
     own = dict.fromkeys(each.words, damping)
-    return sum(worth[word] * max(own.get(word, 0.0), lent.get(word, 0.0)) for word in own.keys() | lent.keys())
+    return sum(worth.get(word, 0.0) * max(own.get(word, 0.0), lent.get(word, 0.0)) for word in own.keys() | lent.keys())
 
 
 def rank(candidates: Sequence[Evidence], weights: Weights, scale: Scale, now: int, min_score: float) -> list[Ranked]:

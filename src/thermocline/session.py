@@ -44,7 +44,7 @@ class Session:
         self._working = working
         self._recaller = recaller
         self._turns = turns
-        self._space = working.begin(memory.scope, memory.now())
+        self._space = working.begin(memory.scope, memory._now())
 
     def __repr__(self) -> str:
         return f"<Session {self.id!r}>"
@@ -68,9 +68,9 @@ class Session:
 
     def hot(self) -> list[Memory]:
         """Return the hot memories, newest first; reading them counts as use."""
-        now = self.memory.now()
+        now = self.memory._now()
         records = self._working.hot(self._space, now)
-        self.memory.touch(records)
+        self.memory._touch(records)
         return [record.memory for record in records]
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:
@@ -98,7 +98,7 @@ class Session:
     ) -> Recall:
         """Find what this session has spilled, and bring back to hot what has earned it."""
         _require_whole("limit", limit)
-        question = self.memory.question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
+        question = self.memory._question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
         wanted = self.memory.settings.auto_promote if auto_promote is None else auto_promote
 
         def promoted(hits: Sequence[Hit]) -> list[Move]:
@@ -108,7 +108,7 @@ class Session:
 
     def status(self) -> SessionStatus:
         """Return what the session holds, how full hot is, and what it might do next."""
-        return self._working.status(self.id, self._space, self.memory.now())
+        return self._working.status(self.id, self._space, self.memory._now())
 
     def prune(self, keep: int | None = None) -> list[str]:
         """Forget the cold memories that are worth the least, beyond `keep`; return their ids."""
@@ -137,14 +137,13 @@ class Session:
         """
         if summary is not None:
             self.memory.widen(self.memory.remember(summary, kind="context", source="summary").id)
-        self._working.end(self._space, "archived" if summary is None else "summarized", self.memory.now())
+        self._working.end(self._space, "archived" if summary is None else "summarized", self.memory._now())
         return self.memory.compact() if self.memory.settings.compaction_on_session_end else None
 
     def session_start(self, budget: int = 2000, format: str = "markdown") -> Context:  # noqa: A002
         """Return the block that a session begins with: pinned and hot memories; everything may come again."""
         self._turns.forget(self._space)
-        self._working.claim_flush(self._space, None, due=False)
-        return self._turns.context(self._space, self.memory.request(None, budget, format))
+        return self._turns.context(self._space, self.memory._request(None, budget, format))
 
     def before_turn(
         self,
@@ -159,7 +158,7 @@ class Session:
         Recalled memories take at most `recall_max_tokens` of the budget, because what is injected at
         every turn adds up. An empty text means that there is nothing new to say.
         """
-        request = self.memory.request(turn_query(prompt), budget, format, include_cold=include_cold, track=track)
+        request = self.memory._request(turn_query(prompt), budget, format, include_cold=include_cold, track=track)
         return self._turns.context(
             self._space, replace(request, recalled_tokens=self.memory.settings.recall_max_tokens)
         )
@@ -211,13 +210,13 @@ class Session:
             return None
         if not claimed or total_tokens is None:
             return None
-        day = local_day(memory.now(), memory.settings)
+        day = local_day(memory._now(), memory.settings)
         file = f"memory/{day.isoformat()}.md" if root is None else Layout(root).day(day)
         return flush_for(total_tokens, context_window, day, file, memory.settings)
 
     def _cause(self, action: str) -> Cause:
-        now: datetime = self.memory.now()
-        return Cause(action=action, at=now, actor=self.memory.actor)
+        now: datetime = self.memory._now()
+        return Cause(action=action, at=now, actor=self.memory._actor)
 
     def _require_own(self, memory_id: str) -> None:
         self._working.require_own(self._space, memory_id)

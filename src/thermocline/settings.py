@@ -18,7 +18,7 @@ from typing import Any
 
 from thermocline.errors import SettingsError
 
-__all__ = ["SECRET_NAMES", "Settings", "client_home", "data_home", "default_store", "load", "origins"]
+__all__ = ["SECRET_NAMES", "Settings", "client_home", "data_home", "default_store", "isolated", "load", "origins"]
 
 PREFIX = "THERMOCLINE_"
 #: Environment variables that steer the program without being settings of a store.
@@ -299,6 +299,12 @@ def client_home(variable: str, folder: str, environ: Mapping[str, str] | None = 
     """Return the folder where another program keeps its settings: as its own variable says, or in the home."""
     named = (os.environ if environ is None else environ).get(variable)
     return Path(named).expanduser() if named else Path.home() / folder
+
+
+def isolated(home: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment for a process that shall use that home, and no setting of this one."""
+    known = os.environ if environ is None else environ
+    return {**{name: value for name, value in known.items() if not name.startswith(PREFIX)}, PREFIX + "HOME": str(home)}
 
 
 def _layers(

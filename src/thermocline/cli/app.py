@@ -71,9 +71,20 @@ COMMANDS = {
     "reembed": Entry(
         "upkeep", "Make the vectors that are missing; after a change of embedder, all of them.", "reembed"
     ),
+    "install": Entry(
+        "install", "Give a coding agent its memory: hooks and MCP server, with a backup of what was there."
+    ),
+    "plugin-dir": Entry("install", "Print where the plugins are that come with the package.", "plugin_dir"),
+    "hook": Entry(
+        "hook", "Answer a hook event of a coding agent: JSON on standard input, at most one JSON object back."
+    ),
+    "worker": Entry("worker", "Remember what the hooks have left for later."),
     "config": Entry("config", "Show the settings, and where each value comes from."),
+    "doctor": Entry("doctor", "Tell what is configured, what works, and the command that mends what does not."),
     "bench": Entry("bench", "Measure how well memories are found again, on your data."),
     "completion": Entry("completion", "Print the script that lets your shell complete our commands and options."),
+    "mcp": Entry("mcp", "Serve a memory to an agent over standard input and output."),
+    "keys": Entry("keys", "Make, list and revoke the API keys of the server."),
 }
 
 

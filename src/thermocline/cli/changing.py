@@ -109,7 +109,7 @@ def update(
     dry_run: bool,
     store: Place,
     as_json: bool,
-    **others: Any,
+    **others: Any,  # noqa: ANN401
 ) -> None:
     """Change what a memory says; what you leave out stays as it is."""
     text = None if content is None else content_of(content)

@@ -11,7 +11,7 @@ from typing import Any
 from thermocline.errors import SettingsError
 from thermocline.tools import TOOLS, Parameter, Tool
 
-__all__ = ["CORE", "hints", "input_schema", "output_schema", "selected"]
+__all__ = ["CORE", "input_schema", "output_schema", "selected"]
 
 Schema = dict[str, Any]
 
@@ -37,8 +37,7 @@ _TYPES: dict[str, Schema] = {
     "Sequence[str]": {"type": "array", "items": _TEXT},
     "Json": {"type": "object"},
 }
-_LOWEST = {"limit": 0, "count": 0, "budget": 0, "maxResults": 0, "from": 1, "lines": 1}
-_TOLD = {"event": "the version to take back", "types": "kinds"}
+_TOLD = {"types": "kinds"}
 
 _LIST: Schema = {"type": "array"}
 _OBJECT: Schema = {"type": "object"}
@@ -52,11 +51,11 @@ def _object(required: str = "", **properties: Schema) -> Schema:
 
 _MEMORY = _object("id tier", id=_TEXT, tier=_TEXT, version=_NUMBER)
 _OUTPUTS: dict[str, Schema] = {
-    "memory_recall": _object("items", items=_LIST, promoted=_LIST, leftOut=_NUMBER),
-    "memory_spill": _object("spilledCount", spilledCount=_NUMBER, spilledIds=_LIST),
+    "memory_recall": _object("items", items=_LIST, promoted=_LIST),
+    "memory_spill": _object("spilledIds", spilledIds=_LIST),
     "memory_promote": _object("promoted", promoted={"type": "boolean"}),
-    "memory_status": _object("hot", hot=_OBJECT, warm=_OBJECT, cold=_OBJECT),
-    "memory_search": _object("results", results=_LIST, leftOut=_NUMBER),
+    "memory_status": _object("hot", hot=_OBJECT),
+    "memory_search": _object("results", results=_LIST),
     "memory_get": _OBJECT,
     "memory_context": _object("text", text=_TEXT, tokens=_NUMBER),
 }
@@ -88,20 +87,8 @@ def output_schema(tool: Tool) -> Schema:
     return _OUTPUTS.get(tool.name, _MEMORY)
 
 
-def hints(tool: Tool) -> dict[str, bool]:
-    """Return the four hints of a tool."""
-    return {
-        "read_only_hint": tool.reads_only,
-        "destructive_hint": tool.hides,
-        "idempotent_hint": tool.repeatable,
-        "open_world_hint": False,
-    }
-
-
 def _parameter(parameter: Parameter) -> Schema:
     schema = dict(_TYPES[parameter.type.removesuffix(" | None")])
-    if parameter.name in _LOWEST:
-        schema["minimum"] = _LOWEST[parameter.name]
     if parameter.default not in (None, ()):
         schema["default"] = parameter.default
     if parameter.name in _TOLD:

@@ -25,7 +25,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from thermocline import Thermocline, __version__, tools
 from thermocline.errors import InvalidInput, NotFound, ThermoclineError
 from thermocline.mcp.results import bounded, written
-from thermocline.mcp.schemas import hints, input_schema, output_schema, selected
+from thermocline.mcp.schemas import input_schema, output_schema, selected
 from thermocline.model import Memory
 from thermocline.text.cutting import title
 
@@ -56,7 +56,7 @@ _current: ContextVar[Thermocline | None] = ContextVar("thermocline_memory", defa
 def build(mem: Thermocline, wanted: Sequence[str] | None = None) -> MCPServer:
     """Return a server that offers a set of tools; None takes the setting `mcp_tools`."""
     names = tuple(wanted or mem.settings.mcp_tools)
-    offered = [_one(mem)] if names == ("one",) else [_offered(mem, tool) for tool in selected(names)]
+    offered: list[OfferedTool] = [_one(mem)] if names == ("one",) else [_offered(mem, tool) for tool in selected(names)]
     # The SDK configures the root logger when nobody has: logs belong to the program, not to a library.
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
@@ -92,7 +92,7 @@ class _Tool(OfferedTool):
 
     call: Callable[[Json], Json]
 
-    async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:  # noqa: ANN401, ARG002, FBT001, FBT002
+    async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:  # noqa: ANN401, ARG002
         """Check, call on a thread of its own, and return both forms of the answer."""
         given = {key: value for key, value in arguments.items() if value is not None}
         wrong = best_match(Draft202012Validator(self.parameters).iter_errors(given))
@@ -121,8 +121,19 @@ def _offered(mem: Thermocline, tool: tools.Tool) -> _Tool:
         parameters=input_schema(tool),
         fn_metadata=FuncMetadata(arg_model=_NO_PARAMETERS, output_schema=output_schema(tool)),
         is_async=False,
-        annotations=ToolAnnotations(**hints(tool)),
+        context_kwarg=None,
+        annotations=hints(tool),
         call=functools.partial(_answered, mem, tool.name),
+    )
+
+
+def hints(tool: tools.Tool) -> ToolAnnotations:
+    """Return the four hints of a tool."""
+    return ToolAnnotations(
+        read_only_hint=tool.reads_only,
+        destructive_hint=tool.hides,
+        idempotent_hint=tool.repeatable,
+        open_world_hint=False,
     )
 
 
@@ -146,6 +157,7 @@ def _one(mem: Thermocline) -> _Tool:
         },
         fn_metadata=FuncMetadata(arg_model=_NO_PARAMETERS, output_schema={"type": "object"}),
         is_async=False,
+        context_kwarg=None,
         annotations=ToolAnnotations(
             read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
         ),

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from thermocline.errors import InvalidInput
 from thermocline.policy.notes import CURATED, TRANSCRIPTS, is_transcript
 
-__all__ = ["FOLDER", "Layout"]
+__all__ = ["FOLDER", "Layout", "transcript_name"]
 
 #: The folder of daily and other notes.
 FOLDER = "memory"

@@ -11,12 +11,11 @@ from datetime import date
 from thermocline.policy.notes import note_date
 from thermocline.text.words import query_words, words
 
-__all__ = ["SNIPPET_CHARS", "aged", "diverse", "shows_citations", "snippet"]
+__all__ = ["SNIPPET_CHARS", "Scored", "aged", "diverse", "shows_citations", "snippet"]
 
 #: The longest snippet, in characters.
 SNIPPET_CHARS = 700
 _GROUPS = {"group", "channel", "room", "public"}
-_MARK = re.compile(r"[ \t]*<!--.*?-->")
 
 
 def shows_citations(setting: str, chat: str | None) -> bool:
@@ -104,8 +103,3 @@ def _inside(line: str, wanted: frozenset[str], most: int) -> str:
     start = line.find(" ", start, start + 40) + 1 or start if start else 0
     body = line[start : start + most - 2]
     return f"{'…' if start else ''}{body}{'…' if start + most - 2 < len(line) else ''}"
-
-
-def without_marks(text: str) -> str:
-    """Return a text without HTML comments."""
-    return _MARK.sub("", text)

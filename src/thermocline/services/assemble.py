@@ -268,7 +268,7 @@ def _hit(record: Record, ranked: Ranked, place: int) -> Offer:
         place=(low, place),
         reason=f"hit {place + 1}, found in {record.memory.tier}",
         score=ranked.score,
-        why=ranked.why,
+        explain=lambda: ranked.why,
     )
 
 
@@ -281,5 +281,5 @@ def _passed(offer: Offer, rule: str, reason: str) -> Entry:
         rule=rule,
         reason=f"{offer.reason}; {reason}",
         score=offer.score,
-        why=offer.why,
+        explain=offer.explain,
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["EVERYONE", "LIVE", "Contract"]
+__all__ = ["EVERYONE", "LIVE", "Contract", "numbers"]
 
 EVERYONE = Scope()
 LIVE = (Tier.HOT, Tier.WARM)

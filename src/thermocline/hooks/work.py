@@ -1,0 +1,63 @@
+"""What a hook asks the memory for, through a running server or in this process."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thermocline.hooks.events import Event
+from thermocline.hooks.server import ask, running
+from thermocline.settings import data_home, default_store, load
+
+if TYPE_CHECKING:
+    from thermocline.hooks.entry import Options
+
+__all__ = ["project_name", "scope_of", "text_for"]
+
+
+def text_for(event: Event, options: Options, deadline: float) -> str:
+    """Return the text for a moment; empty when there is nothing to say."""
+    scope = scope_of(options.scope, event.folder)
+    if event.moment != "compact":
+        told = _from_server(event, options, scope, deadline)
+        if told is not None:
+            return told
+    return _in_process(event, options, scope)
+
+
+def scope_of(wanted: dict[str, str], folder: str) -> dict[str, str]:
+    """Return the scope of an event; the project `auto` is named after the folder of the work."""
+    scope = dict(wanted)
+    if scope.get("project") == "auto":
+        scope["project"] = project_name(Path(folder) if folder else Path.cwd())
+    return scope
+
+
+def project_name(folder: Path) -> str:
+    """Return what a project is called: the folder that holds its repository, or the folder itself."""
+    root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+    return root.name[:200] or "root"
+
+
+def _from_server(event: Event, options: Options, scope: dict[str, str], deadline: float) -> str | None:
+    place = running(data_home(), options.store or default_store(load()))
+    if place is None:
+        return None
+    body = {"query": event.prompt or None, "budget": options.budget, "session": event.session, "scope": scope}
+    told = ask(place, "/context", body, max(0.05, deadline - time.monotonic()))
+    return None if told is None else str(told.get("text", ""))
+
+
+def _in_process(event: Event, options: Options, scope: dict[str, str]) -> str:
+    import thermocline
+    from thermocline.model import Scope
+
+    with thermocline.open(options.store, scope=Scope(**scope)) as mem:
+        session = mem.session(event.session)
+        if event.moment == "compact":
+            session.context_compacted()
+            return ""
+        if event.moment == "start":
+            return session.session_start(options.budget).text
+        return session.before_turn(event.prompt, options.budget).text

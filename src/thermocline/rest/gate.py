@@ -1,0 +1,303 @@
+"""What every request passes before a handler sees it: its name, Host and Origin, key, rate, size, repetition.
+
+Each gate is plain ASGI and knows one thing. The key decides the tenant; `scope["thermocline"]` is the memory
+as that tenant sees it, and nothing behind the gates can see another.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+
+from thermocline.drawers import Drawer
+from thermocline.facade import Thermocline
+from thermocline.rest.keys import Key, Keys
+from thermocline.rest.problems import answer
+
+__all__ = ["Body", "Hosts", "KeyCheck", "Rate", "Repetition", "is_loopback"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+#: What anybody may ask: whether the server lives, and what it offers.
+_OPEN = ("/health", "/openapi.json")
+_REPLAY_FOR = timedelta(hours=24)
+_CLAIM_FOR = timedelta(minutes=2)
+_LONGEST_KEY = 200
+_MOST_BUCKETS = 10_000
+_METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is reachable from this machine only."""
+    return host in _LOOPBACK or host.startswith("127.")
+
+
+def header(scope: Scope, name: str) -> str | None:
+    """Return a header of a request."""
+    wanted = name.encode()
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == wanted), None)
+
+
+async def refuse(send: Send, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
+    """Answer with a problem."""
+    found, lines, body = answer(status, code, detail, headers)
+    await send({"type": "http.response.start", "status": found, "headers": lines})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Hosts:
+    """Refuses requests that a web page has sent here: a strange Host (DNS rebinding) or a strange Origin."""
+
+    def __init__(self, app: App, hosts: frozenset[str], origins: frozenset[str]) -> None:
+        self._app = app
+        #: Empty = any name, which is safe only where every request needs a key.
+        self._hosts = hosts
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        host = header(scope, "host") or ""
+        if self._hosts and _name(host) not in self._hosts:
+            detail = f"this server is not called {host[:100]!r}: add the name to the setting server_hosts"
+            return await refuse(send, 421, "wrong_host", detail)
+        origin = header(scope, "origin")
+        if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
+            detail = f"pages of {origin[:100]!r} may not call this server: add it to the setting server_origins"
+            return await refuse(send, 403, "wrong_origin", detail)
+        return await self._app(scope, receive, send)
+
+
+def _name(host: str) -> str:
+    """Return a Host header without its port."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+class KeyCheck:
+    """Finds out who asks, and lends them the memory as they may see it."""
+
+    def __init__(self, app: App, mem: Thermocline, *, required: bool) -> None:
+        self._app = app
+        self._mem = mem
+        self._keys = Keys(mem)
+        self._required = required
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in _OPEN:
+            return await self._app(scope, receive, send)
+        given = header(scope, "authorization")
+        allowed, key = await anyio.to_thread.run_sync(self._who, given)
+        if not allowed:
+            detail = (
+                "this server wants an API key: send Authorization: Bearer <key>; `thermocline keys create` makes one"
+                if given is None
+                else "this is no key of this server, or it was revoked"
+            )
+            return await refuse(send, 401, "unauthorized", detail, {"www-authenticate": 'Bearer realm="thermocline"'})
+        scope["thermocline"] = self._mem if key is None else self._mem.scoped(tenant=key.tenant)
+        scope["thermocline.key"] = key
+        return await self._app(scope, receive, send)
+
+    def _who(self, given: str | None) -> tuple[bool, Key | None]:
+        if given is None:
+            return not (self._required or self._keys), None
+        scheme, _, secret = given.partition(" ")
+        key = self._keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
+        return key is not None, key
+
+
+class Rate:
+    """Refuses more than so many requests in a minute from one key, or one address where there are no keys."""
+
+    def __init__(self, app: App, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._per_minute = per_minute
+        self._clock = clock
+        #: Who -> (requests they may still make, when that was so).
+        self._left: dict[str, tuple[float, float]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] == "http" and self._per_minute and scope["path"] not in _OPEN:
+            wait = self._wait(_caller(scope))
+            if wait > 0:
+                detail = f"more than {self._per_minute} requests in a minute: try again later"
+                return await refuse(send, 429, "too_many_requests", detail, {"retry-after": str(int(wait) + 1)})
+        return await self._app(scope, receive, send)
+
+    def _wait(self, who: str) -> float:
+        """Take one request from what a caller has left; return how long to wait when there is none."""
+        now, pace = self._clock(), self._per_minute / 60
+        left, then = self._left.get(who, (float(self._per_minute), now))
+        left = min(float(self._per_minute), left + (now - then) * pace)
+        if left < 1:
+            return (1 - left) / pace
+        if len(self._left) >= _MOST_BUCKETS:
+            self._left.clear()
+        self._left[who] = (left - 1, now)
+        return 0.0
+
+
+def _caller(scope: Scope) -> str:
+    key: Key | None = scope.get("thermocline.key")
+    client = scope.get("client") or ("unknown", 0)
+    return f"key {key.name}" if key is not None else f"address {client[0]}"
+
+
+class Body:
+    """Reads the body, up to a limit, and hands it on in one piece."""
+
+    def __init__(self, app: App, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] != "http" or scope["method"] not in _METHODS_WITH_BODY:
+            return await self._app(scope, receive, send)
+        told = header(scope, "content-length") or "0"
+        if not told.isdigit() or len(told) > 18:
+            return await refuse(send, 400, "bad_request", "the Content-Length is no number")
+        body = None if int(told) > self._most else await _read(receive, self._most)
+        if body is None:
+            detail = f"the body is larger than {self._most:,} bytes: split it, or raise the setting server_body_bytes"
+            return await refuse(send, 413, "body_too_large", detail, {"connection": "close"})
+        scope["thermocline.body"] = body
+        return await self._app(scope, _once(body, receive), send)
+
+
+async def _read(receive: Receive, most: int) -> bytes | None:
+    """Return a whole body; None when it is longer than it may be."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return bytes(body)
+        body += message.get("body", b"")
+        if len(body) > most:
+            return None
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def read() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return read
+
+
+class Repetition:
+    """Answers a POST that comes twice with the same Idempotency-Key as it was answered first.
+
+    The answer is kept in the store, so that any server on it knows; sealed with the key itself, which the
+    store does not have, because an answer quotes memories and must not outlive their purge in the clear.
+    """
+
+    def __init__(self, app: App, drawer: Drawer) -> None:
+        self._app = app
+        self._drawer = drawer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, replay its answer, or refuse it."""
+        given = header(scope, "idempotency-key") if scope["type"] == "http" and scope["method"] == "POST" else None
+        if given is None:
+            return await self._app(scope, receive, send)
+        if not 0 < len(given) <= _LONGEST_KEY:
+            detail = f"an Idempotency-Key has 1 to {_LONGEST_KEY} characters"
+            return await refuse(send, 422, "invalid_input", detail)
+        who = scope.get("thermocline.key")
+        name = _digest("name", "" if who is None else who.tenant, given)
+        asked = _digest(
+            "request", scope["path"], scope.get("query_string", b"").decode("latin-1"), scope["thermocline.body"]
+        )
+        there = await anyio.to_thread.run_sync(self._drawer.claim, name, {"asked": asked}, _CLAIM_FOR)
+        if there is None:
+            return await self._first(scope, receive, send, name, asked, given)
+        if there["asked"] != asked:
+            detail = "this Idempotency-Key was used for another request: take a new one for each request"
+            return await refuse(send, 422, "idempotency_key_reused", detail)
+        if "sealed" not in there:
+            detail = "the first request with this Idempotency-Key is still being worked on: try again"
+            return await refuse(send, 409, "request_in_progress", detail, {"retry-after": "1"})
+        return await _replay(send, _unsealed(there["sealed"], given))
+
+    async def _first(self, scope: Scope, receive: Receive, send: Send, name: str, asked: str, given: str) -> None:
+        kept: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            kept.append(message)
+
+        try:
+            await self._app(scope, receive, keep)
+        except BaseException:
+            await anyio.to_thread.run_sync(self._drawer.remove, name)
+            raise
+        status = kept[0]["status"]
+        body = b"".join(message.get("body", b"") for message in kept[1:])
+        if status >= 500 or status == 429:
+            await anyio.to_thread.run_sync(self._drawer.remove, name)
+        else:
+            headers = [[key.decode("latin-1"), value.decode("latin-1")] for key, value in kept[0]["headers"]]
+            reply = {"status": status, "headers": headers, "body": base64.b64encode(body).decode()}
+            value = {"asked": asked, "sealed": _sealed(reply, given)}
+            await anyio.to_thread.run_sync(self._drawer.put, name, value, _REPLAY_FOR)
+        for message in kept:
+            await send(message)
+
+
+async def _replay(send: Send, reply: dict[str, Any]) -> None:
+    headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in reply["headers"]]
+    start = {"type": "http.response.start", "status": reply["status"]}
+    await send({**start, "headers": [*headers, (b"idempotency-replayed", b"true")]})
+    await send({"type": "http.response.body", "body": base64.b64decode(reply["body"])})
+
+
+def _digest(*parts: str | bytes) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode()
+        found.update(len(data).to_bytes(8, "big") + data)
+    return found.hexdigest()
+
+
+def _sealed(reply: dict[str, Any], given: str) -> str:
+    nonce = secrets.token_bytes(16)
+    return base64.b64encode(nonce + _veiled(json.dumps(reply).encode(), nonce, given)).decode()
+
+
+def _unsealed(sealed: str, given: str) -> dict[str, Any]:
+    data = base64.b64decode(sealed)
+    found: dict[str, Any] = json.loads(_veiled(data[16:], data[:16], given))
+    return found
+
+
+def _veiled(data: bytes, nonce: bytes, given: str) -> bytes:
+    """Return the data under a key stream; doing it twice gives it back."""
+    stream = hashlib.shake_256(b"thermocline reply" + nonce + given.encode("latin-1")).digest(len(data))
+    return (int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(data), "big")
