@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline import Priority, Settings, Tier
-from thermocline.rank import Evidence, Ranked, Scale, Weights, Worded, coverage, rank
+from thermocline.rank import Evidence, Ranked, Scale, Weights, Worded, coverage, newer_first, rank
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY
@@ -233,3 +233,27 @@ def test_weights_of_nothing_rank_everything_equal() -> None:
 
     for fusion in ("weighted", "rrf"):
         assert order(found(1, 0.9), found(2, 0.1, 1.0), weights=replace(silent, fusion=fusion)) == [2, 1]
+
+
+def test_the_newer_version_of_a_thing_takes_the_better_place() -> None:
+    """Two texts that share most words and cover the question equally change places; their scores stay in order."""
+    port = frozenset("the port of staging is".split())
+    texts = {1: port | {"5433"}, 2: port | {"5544"}, 3: frozenset({"another", "thing"})}
+    before = ranked([found(1, 0.90, coverage=0.8), found(2, 0.88, coverage=0.8), found(3, 0.89, coverage=0.8)])
+
+    after = newer_first(before, texts)
+
+    assert [each.no for each in before] == [1, 3, 2]
+    assert [each.no for each in after] == [2, 3, 1]
+    assert [each.score for each in after] == [each.score for each in before]
+    assert after[0].why.newer > 0 > after[2].why.newer
+
+
+def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
+    """Another subject in the same words, or a much better score, is no version of the same thing."""
+    words = frozenset("the port of staging is".split())
+    other_subject = ranked([found(1, 0.90, coverage=0.8), found(2, 0.88, coverage=0.5)])
+    far_behind = ranked([found(1, 0.90, coverage=0.8), found(2, 0.60, coverage=0.8)])
+
+    for before in (other_subject, far_behind):
+        assert newer_first(before, {1: words, 2: words}) == before

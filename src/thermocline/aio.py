@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from thermocline.errors import StoreClosed
 from thermocline.facade import Thermocline
-from thermocline.notes import Notes
+from thermocline.notes import Notes, Watcher
 from thermocline.services.scheduler import Scheduler
 from thermocline.session import Session
 
@@ -39,8 +39,8 @@ class _Run(Protocol):
 class _Derived(Generic[S]):
     """Something whose synchronous twin does the work, on a thread."""
 
-    def __init__(self, sync: S, run: _Run) -> None:
-        self.sync = sync
+    def __init__(self, twin: S, run: _Run) -> None:
+        self._twin = twin
         self._run = run
 
 
@@ -49,13 +49,18 @@ def _off_thread(
 ) -> Callable[Concatenate[_Derived[S], P], Coroutine[Any, Any, T]]:
     @functools.wraps(method)
     async def call(self: _Derived[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._run(functools.partial(method, self.sync, *args, **kwargs))
+        return await self._run(functools.partial(method, self._twin, *args, **kwargs))
 
     return call
 
 
 class AsyncSession(_Derived[Session]):
     """A session, for asyncio. `sync` is the session underneath."""
+
+    @property
+    def sync(self) -> Session:
+        """The session underneath."""
+        return self._twin
 
     add = _off_thread(Session.add)
     hot = _off_thread(Session.hot)
@@ -78,9 +83,9 @@ class AsyncSession(_Derived[Session]):
 
 
 class AsyncNotes(_Derived[Notes]):
-    """Markdown notes, for asyncio. `sync` is the notes underneath; their own `sync` is called `follow` here."""
+    """Markdown notes, for asyncio."""
 
-    follow = _off_thread(Notes.sync)
+    sync = _off_thread(Notes.sync)
     search = _off_thread(Notes.search)
     get = _off_thread(Notes.get)
     append = _off_thread(Notes.append)
@@ -88,6 +93,12 @@ class AsyncNotes(_Derived[Notes]):
     adopt = _off_thread(Notes.adopt)
     conflicts = _off_thread(Notes.conflicts)
     resolve = _off_thread(Notes.resolve)
+    paths = _off_thread(Notes.paths)
+    stale = _off_thread(Notes.stale)
+
+    def watch(self) -> Watcher:
+        """Return a watcher that syncs when files have come to rest, on threads of its own."""
+        return self._twin.watch()
 
 
 class AsyncThermocline(_Derived[Thermocline]):
@@ -95,6 +106,8 @@ class AsyncThermocline(_Derived[Thermocline]):
 
     def __init__(self, sync: Thermocline, executor: ThreadPoolExecutor | None = None) -> None:
         super().__init__(sync, self._on_thread)
+        #: The facade underneath.
+        self.sync = sync
         self._owner = executor is None
         self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="thermocline")
 

@@ -23,16 +23,17 @@ class Drawer:
     def __init__(self, store: Store, name: str, now: Callable[[], datetime]) -> None:
         self.name = name
         self._store = store
-        self._now = now
+        #: The time by the memory's clock.
+        self.now = now
 
     def get(self, key: str) -> Json | None:
         """Return what lies under a key, unless its time is over."""
-        found = self._store.kept(self.name, self._now(), key)
+        found = self._store.kept(self.name, self.now(), key)
         return json.loads(found[key]) if key in found else None
 
     def all(self) -> dict[str, Json]:
         """Return everything by key."""
-        return {key: json.loads(value) for key, value in self._store.kept(self.name, self._now()).items()}
+        return {key: json.loads(value) for key, value in self._store.kept(self.name, self.now()).items()}
 
     def put(self, key: str, value: Mapping[str, Any], last: timedelta | None = None) -> None:
         """Put something under a key, over what was there; None lets it last for ever."""
@@ -48,7 +49,7 @@ class Drawer:
         return self._store.unkeep(self.name, key)
 
     def _keep(self, key: str, value: Mapping[str, Any], last: timedelta | None, *, replace: bool) -> str | None:
-        now = self._now()
+        now = self.now()
         until = None if last is None else now + last
         return self._store.keep(self.name, key, json.dumps(value), now, until, replace=replace)
 

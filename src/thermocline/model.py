@@ -228,6 +228,8 @@ class Why:
     boost: float = 0.0
     #: What the tier took away, where a door asks for that.
     tier: float = 0.0
+    #: What changing places with an older or newer version of the same thing added or took.
+    newer: float = 0.0
 
     def __str__(self) -> str:
         legs = [
@@ -238,7 +240,7 @@ class Why:
         parts = [f"relevance {self.relevance:.2f} ({' + '.join(legs) or 'not searched'})"]
         parts += [
             f"{name} {value:+.2f}"
-            for name, value in (("use", self.use), ("priority", self.boost), ("tier", self.tier))
+            for name, value in (("use", self.use), ("priority", self.boost), ("tier", self.tier), ("newer", self.newer))
             if value
         ]
         return ", ".join(parts)

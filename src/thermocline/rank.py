@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from thermocline.model import Priority, Tier, Why
 from thermocline.settings import Settings
 
-__all__ = ["Evidence", "Ranked", "Scale", "Weights", "Worded", "coverage", "rank"]
+__all__ = ["Evidence", "Ranked", "Scale", "Weights", "Worded", "coverage", "newer_first", "rank"]
 
 _RRF_K = 60
 _MICROS_PER_DAY = 86_400_000_000
@@ -42,6 +42,12 @@ _BEFORE = (0.7, 0.5)
 _SHORT = 50
 #: How strongly the length of a long text damps its coverage.
 _DAMPING = 0.25
+#: How many of the first places are searched for versions of the same thing, how close their scores must be,
+#: and what share of their words.
+_VERSIONS = 20
+_CLOSE = 0.1
+_SAME = 0.6
+_EQUAL = 0.02
 #: A word that no memory has counts this much towards what could have been covered.
 _ABSENT = 0.5
 
@@ -122,6 +128,8 @@ class Ranked(NamedTuple):
     boost: float
     penalty: float
     scale: Scale
+    #: What changing places with another version of the same thing has added or taken.
+    newer: float = 0.0
 
     @property
     def why(self) -> Why:
@@ -137,6 +145,7 @@ class Ranked(NamedTuple):
             use=self.use,
             boost=self.boost,
             tier=-self.penalty,
+            newer=self.newer,
         )
 
 
@@ -199,6 +208,38 @@ def rank(candidates: Sequence[Evidence], weights: Weights, scale: Scale, now: in
         ranked.append(Ranked(each.no, relevance + use + boost - penalty, relevance, each, use, boost, penalty, scale))
     ranked.sort(key=lambda each: (-each.score, -each.no))
     return ranked
+
+
+def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> list[Ranked]:
+    """Let the newer of two memories that say nearly the same thing take the better place of the two.
+
+    What is said again in other words is usually a correction: "the port is 5433", "the port is 5544".
+    Only the first places are looked at, and only where the scores are close.
+
+    Args:
+        ranked: All candidates, best first.
+        texts: The words of those that may be versions of each other; messages of a conversation are not.
+    """
+    front, rest = ranked[:_VERSIONS], ranked[_VERSIONS:]
+    for place in range(1, len(front)):
+        for better in range(place):
+            older, newer = front[better], front[place]
+            if newer.no > older.no and older.score - newer.score <= _CLOSE and _versions(older, newer, texts):
+                gap = older.score - newer.score
+                front[better] = newer._replace(score=older.score, newer=newer.newer + gap)
+                front[place] = older._replace(score=newer.score, newer=older.newer - gap)
+    return front + rest
+
+
+def _versions(one: Ranked, other: Ranked, texts: Mapping[int, frozenset[str]]) -> bool:
+    """Tell whether two short texts share most of their words, and answer the question equally well."""
+    mine, theirs = texts.get(one.no), texts.get(other.no)
+    if not mine or not theirs or one.evidence.priority is not other.evidence.priority:
+        return False
+    if abs(one.evidence.coverage - other.evidence.coverage) > _EQUAL:
+        return False
+    shorter, longer = sorted((len(mine), len(theirs)))
+    return longer <= _SHORT and longer <= 2 * shorter and len(mine & theirs) >= _SAME * shorter
 
 
 def _use(each: Evidence, weights: Weights, now: int) -> float:

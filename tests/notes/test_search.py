@@ -29,7 +29,7 @@ def test_six_results_and_a_floor_of_035_by_default(notes: Notes, workspace: Path
     assert all(max(hit.why.relevance, hit.why.text or 0) >= 0.35 for hit in notes.search("cheetah runs fast", 20))
     for wrong in ({"max_results": -1}, {"max_results": True}, {"min_score": 1.5}, {"min_score": "x"}):
         with pytest.raises(InvalidInput):
-            notes.search("cheetah", **wrong)  # type: ignore[arg-type]
+            notes.search("cheetah", **wrong)
 
 
 @spec("O19")

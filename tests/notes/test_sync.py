@@ -510,3 +510,17 @@ def test_a_day_is_the_users_day(open_mem: Callable[..., Thermocline], workspace:
 def test_two_embedders_of_tests_differ() -> None:
     """The tests above rely on it."""
     assert HashEmbedder(seed=1).name != HashEmbedder(seed=2).name
+
+
+def test_clearing_takes_a_folder_out_of_the_store(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+    """Nothing of it is left to be found, no session brings it back, and the files stay."""
+    notes.sync()
+    own = mem.remember("Own words about glaciers")
+    notes.export(own.id)
+
+    assert notes.clear() == 4
+    assert notes.paths() == []
+    mem.session("s1")
+    assert [hit.memory.id for hit in mem.recall("glaciers", tiers=EVERYWHERE, min_score=0.3)] == [own.id]
+    assert (workspace / "memory" / "projects" / "atlas.md").exists()
+    assert len(notes.sync().added) == 4

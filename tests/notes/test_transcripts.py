@@ -17,7 +17,7 @@ from thermocline.notes.transcript import transcript
 
 INJECTED = "<thermocline-memory>\nThe stored secret is a narwhal.\n</thermocline-memory>"
 
-CLAUDE = [
+CLAUDE: list[dict[str, Any]] = [
     {"type": "summary", "summary": "A talk about pumas"},
     {"type": "user", "message": {"role": "user", "content": "Where do pumas live?"}, "sessionId": "a"},
     {"type": "user", "isMeta": True, "message": {"role": "user", "content": "Caveat: meta text about yaks"}},
@@ -29,7 +29,7 @@ CLAUDE = [
         {"type": "tool_result", "content": "yaks in a tool result"}]}},
     {"type": "user", "message": {"role": "user", "content": f"{INJECTED}\nAnd condors?"}},
 ]  # fmt: skip
-CODEX = [
+CODEX: list[dict[str, Any]] = [
     {"type": "session_meta", "payload": {"id": "x", "instructions": "yaks"}},
     {"type": "response_item", "payload": {"type": "message", "role": "developer", "content": [
         {"type": "input_text", "text": "developer yaks"}]}},
@@ -42,7 +42,7 @@ CODEX = [
     {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": [
         {"type": "output_text", "text": "Pumas live in the Andes."}]}},
 ]  # fmt: skip
-OPENCLAW = [
+OPENCLAW: list[dict[str, Any]] = [
     {"type": "session", "version": 3, "id": "x", "cwd": "/yaks"},
     {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "Where do pumas live?"}]}},
     {"type": "message", "message": {"role": "toolResult", "content": [{"type": "text", "text": "yaks"}]}},

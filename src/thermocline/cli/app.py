@@ -84,6 +84,7 @@ COMMANDS = {
     "bench": Entry("bench", "Measure how well memories are found again, on your data."),
     "completion": Entry("completion", "Print the script that lets your shell complete our commands and options."),
     "mcp": Entry("mcp", "Serve a memory to an agent over standard input and output."),
+    "serve": Entry("serve", "Serve the REST API, and MCP beside it."),
     "keys": Entry("keys", "Make, list and revoke the API keys of the server."),
 }
 

@@ -175,15 +175,16 @@ def _check(mem: Thermocline) -> Finding:
 
 
 def _write() -> Finding:
-    with tempfile.TemporaryDirectory(prefix="thermocline-doctor-", ignore_cleanup_errors=True) as folder:
-        with thermocline.open(Path(folder) / "scratch.db") as mem:
-            mem.remember("The doctor was here")
-            found = mem.recall("who was here?")
+    with (
+        tempfile.TemporaryDirectory(prefix="thermocline-doctor-", ignore_cleanup_errors=True) as folder,
+        thermocline.open(Path(folder) / "scratch.db") as mem,
+    ):
+        mem.remember("The doctor was here")
+        found = mem.recall("who was here?")
     if not len(found):
         return Finding("write", "failure", "what was written was not found", "report this as a bug")
-    return Finding(
-        "write", "ok", "a scratch memory was written and found" + "".join(f"; {each}" for each in found.degraded)
-    )
+    degraded = "".join(f"; {each}" for each in found.degraded)
+    return Finding("write", "ok", f"a scratch memory was written and found{degraded}")
 
 
 def _clients() -> Iterator[Finding]:

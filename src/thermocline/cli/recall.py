@@ -32,7 +32,13 @@ __all__ = ["command"]
 @store_option
 @json_option
 def command(
-    query: str, limit: int, tiers: tuple[str, ...], store: Place, as_json: bool, no_track: bool, **options: Any  # noqa: ANN401
+    query: str,
+    limit: int,
+    tiers: tuple[str, ...],
+    store: Place,
+    as_json: bool,
+    no_track: bool,
+    **options: Any,  # noqa: ANN401
 ) -> None:
     """Ask the memory: what answers a query, best first, with the reasons.
 

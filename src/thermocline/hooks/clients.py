@@ -114,7 +114,7 @@ def _openclaw(wish: Wish) -> Found:
     folder = data_home() / "openclaw-plugin"
     if wish.uninstall:
         files = sorted(folder.glob("*")) if folder.is_dir() else []
-        return [Change(file, file.read_text("utf-8"), None) for file in files if ".backup" not in file.suffixes], [
+        return [Change(file, file.read_text("utf-8"), None, own=True) for file in files], [
             "openclaw plugins uninstall thermocline"
         ]
     command = json.dumps({"command": _program("hook", wish)}, indent=2) + "\n"
@@ -136,7 +136,7 @@ CLIENTS: dict[str, Callable[[Wish], Found]] = {
 
 def _file(path: Path, text: str) -> Change | None:
     before = path.read_text("utf-8") if path.is_file() else None
-    return None if before == text else Change(path, before, text)
+    return None if before == text else Change(path, before, text, own=True)
 
 
 def _hooks(

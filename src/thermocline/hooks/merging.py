@@ -41,6 +41,8 @@ class Change(NamedTuple):
     path: Path
     before: str | None
     after: str | None
+    #: Whether the file is ours alone, so that nobody misses the old one.
+    own: bool = False
 
     @property
     def diff(self) -> str:
@@ -53,12 +55,14 @@ def apply(change: Change) -> Path | None:
     """Write a file whole or not at all, and return where a copy of the old one is."""
     target = Path(os.path.realpath(change.path))
     backup = None
-    if change.before is not None:
+    if change.before is not None and not change.own:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         backup = target.with_name(f"{target.name}.{stamp}.backup")
         _write(backup, change.before, target)
     if change.after is None:
         target.unlink(missing_ok=True)
+        if change.own and not any(target.parent.iterdir()):
+            target.parent.rmdir()
         return backup
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}.part")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dates
+import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -107,6 +108,10 @@ class Notes:
     def watch(self) -> Watcher:
         """Return a watcher that syncs when files have come to rest: `with notes.watch(): ...`."""
         return Watcher(self.root, self._watched, self.sync, self._tools.settings.watch_debounce_ms)
+
+    def clear(self) -> int:
+        """Take everything of this folder out of the store and return how many notes it was; the files stay."""
+        return self._syncer.clear(self._tools.now(), self._tools.actor)
 
     def paths(self) -> list[str]:
         """Return the notes that are indexed."""
@@ -321,13 +326,14 @@ class Notes:
         settings = self._tools.settings
         nos = [record.no for record, _, _ in found]
         best = max((each.relevance for _, each, _ in found), default=0.0)
-        keep = settings.log_recalls == "text"
+        keep = settings.log_recalls != "off"
         if not keep and not track:
             return
+        hashed = hashlib.sha256(question.text.encode()).hexdigest()
         entry = RecallEntry(
             at=question.where.now,
             space=question.spaces[-1],
-            query=question.text,
+            query=question.text if settings.log_recalls == "text" else hashed,
             tiers=question.tiers,
             micros=micros,
             candidates=[(each.no, each.score) for each in ranking.ranked[:_DIVERSE_POOL]],

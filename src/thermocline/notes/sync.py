@@ -14,6 +14,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from thermocline.errors import InvalidInput
 from thermocline.markdown import Chunk, Cut, chunks, decoded
 from thermocline.model import Scope
 from thermocline.notes.day import local_day
@@ -94,7 +95,9 @@ class Syncer:
         for base in self._place.transcripts:
             for file in sorted(base.rglob("*.jsonl")) if base.is_dir() else [base]:
                 each = seen(transcript_name(base, file), file)
-                if each is not None:
+                if each is not None and each.size > self._settings.note_max_bytes:
+                    found.skipped.append(Skipped(path=each.path, why="too large (setting note_max_bytes)"))
+                elif each is not None:
                     found.files.setdefault(each.path, each)
         return found
 
@@ -121,6 +124,18 @@ class Syncer:
         self._refresh(run)
         self._age(run)
         return _told(run)
+
+    def clear(self, now: datetime, actor: str) -> int:
+        """Take every note out of the store, and the folder out of the list of known ones."""
+        space = self.space()
+        if space is None:
+            return 0
+        known = {row.path: row for row in self._store.notes(space)}
+        run = _Run(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), Found({}, []), known)
+        self._remove(run, list(known.values()))
+        with self._store.write() as writing:
+            writing.drop_root(space)
+        return len(run.removed)
 
     def _prepared_space(self, space: int | None) -> int:
         """Return the space, registering the root where that is not done yet."""
@@ -151,9 +166,7 @@ class Syncer:
             return False
         if growth < 0 or growth >= self._settings.transcript_bytes:
             return True
-        content = _read(each.file)
-        more = transcript(content.data).messages - row.messages if content is not None else 0
-        if more >= self._settings.transcript_messages or more < 0:
+        if transcript(_tail(each.file, row.size)).messages >= self._settings.transcript_messages:
             return True
         run.waiting.append(each.path)
         return False
@@ -241,7 +254,13 @@ class Syncer:
     def _content(self, run: _Run, each: Seen) -> Content | None:
         """Return the bytes of a file; one that vanished is gone, one that cannot be read is left as it is known."""
         try:
+            if not is_transcript(each.path):
+                self._place.layout.require_plain(each.path)
             content = read(each.file)
+        except InvalidInput:
+            run.found.files.pop(each.path, None)
+            run.skipped.append(Skipped(path=each.path, why="leads through a symbolic link"))
+            return None
         except OSError as exc:
             run.skipped.append(Skipped(path=each.path, why=f"cannot be read: {exc.strerror or exc}"))
             return None
@@ -350,11 +369,14 @@ def _batches(rows: Sequence[NoteRow]) -> Iterator[Sequence[NoteRow]]:
     return (rows[start : start + _GROUP_FILES] for start in range(0, len(rows), _GROUP_FILES))
 
 
-def _read(file: str) -> Content | None:
+def _tail(file: str, size: int) -> bytes:
+    """Return what a file has beyond a size."""
     try:
-        return read(file)
+        with Path(file).open("rb") as handle:
+            handle.seek(size)
+            return handle.read()
     except OSError:
-        return None
+        return b""
 
 
 def _told(run: _Run) -> Sync:

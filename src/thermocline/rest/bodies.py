@@ -50,11 +50,11 @@ _LONGEST_TTL = 52_596_000.0
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1_000_000, pattern=_SAYS)]
 Asked = Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=_SAYS)]
-Label = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=_SAYS)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=_SAYS)]
 Reason = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
-Kind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+Kind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 MemoryId = Annotated[str, StringConstraints(pattern=r"^mem_[0-9a-z]{26}$")]
-Labels = Annotated[list[Label], Field(max_length=100)]
+Labels = Annotated[list[Label], Field(max_length=64)]
 Kinds = Annotated[list[Kind], Field(max_length=50)]
 TierName = Literal["hot", "warm", "cold"]
 PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
@@ -157,7 +157,7 @@ class Filters(Wish):
     @model_validator(mode="after")
     def one_name_each(self) -> Self:
         """Take one of two names for the same thing."""
-        if self.kinds is not None and self.types is not None:
+        if {"kinds", "types"} <= self.model_fields_set:
             raise ValueError("kinds and types mean the same: give one of them")
         return self
 
@@ -183,9 +183,9 @@ class Query(Wish):
     @model_validator(mode="after")
     def one_name_each(self) -> Self:
         """Take one of two names for the same thing."""
-        if self.limit is not None and self.k is not None:
+        if {"limit", "k"} <= self.model_fields_set:
             raise ValueError("limit and k mean the same: give one of them")
-        if self.tier is not None and self.filters is not None and self.filters.tier is not None:
+        if {"tier", "filters"} <= self.model_fields_set and "tier" in self.filters.model_fields_set:
             raise ValueError("tier and filters.tier mean the same: give one of them")
         return self
 

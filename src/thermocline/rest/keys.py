@@ -40,7 +40,6 @@ class Keys:
 
     def __init__(self, mem: Thermocline) -> None:
         self._drawer = mem.drawers[_DRAWER]
-        self._now = mem.now
 
     def create(self, name: str, tenant: str) -> str:
         """Make a key and return its secret, which cannot be shown again."""
@@ -50,7 +49,7 @@ class Keys:
         if any(key.name == name for key in self.all()):
             raise InvalidInput(f"there is a key {name!r} already: revoke it first, or choose another name")
         secret = _PREFIX + secrets.token_urlsafe(32)
-        made = Key(name=name, tenant=tenant, created_at=self._now())
+        made = Key(name=name, tenant=tenant, created_at=self._drawer.now())
         self._drawer.put(_hash(secret), made.as_dict())
         return secret
 

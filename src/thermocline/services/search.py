@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from thermocline.clock import from_micros, to_micros
 from thermocline.model import Priority, Tier
-from thermocline.rank import Evidence, Ranked, Weights, Worded, coverage, rank
+from thermocline.rank import Evidence, Ranked, Weights, Worded, coverage, newer_first, rank
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.store import Candidate, Filter, Record, Saying, Store
@@ -20,6 +20,8 @@ __all__ = ["Question", "Ranking", "Search"]
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
 #: How an assistant's log names the person it talks with.
 _USER = "user"
+#: How many of the best candidates are compared with each other.
+_FRONT = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,17 +62,14 @@ class Search:
         pinned = self._store.pinned(question.spaces, question.where.now)
         strengths = self._text_leg(question, weighed)
         candidates, cosines, degraded = self._gather(question, strengths, pinned)
-        evidence = self._evidence(question, candidates, cosines, strengths, weighed)
+        sayings = self._store.sayings(list(candidates))
+        evidence = self._evidence(question, candidates, cosines, strengths, weighed, sayings)
         scale = self._vectorizer.scale()
         records = {record.no: record for record in pinned}
+        unpinned = [each for each in evidence if each.priority is not Priority.PINNED]
+        ranked = rank(unpinned, weights, scale, now, question.min_score)
         return Ranking(
-            ranked=rank(
-                [each for each in evidence if each.priority is not Priority.PINNED],
-                weights,
-                scale,
-                now,
-                question.min_score,
-            ),
+            ranked=newer_first(ranked, _versionable(ranked, candidates, sayings)),
             pinned=[
                 (records[each.no], each)
                 for each in rank([each for each in evidence if each.no in records], weights, scale, now, 0.0)
@@ -120,8 +119,8 @@ class Search:
         cosines: Mapping[int, float],
         strengths: Mapping[int, float],
         weighed: Mapping[str, float],
+        sayings: Mapping[int, Saying],
     ) -> list[Evidence]:
-        sayings = self._store.sayings(list(candidates))
         covered = self._coverage(question, sayings, weighed)
         asked = frozenset(weighed)
         authored = {no: saying.author for no, saying in sayings.items() if saying.author}
@@ -184,6 +183,17 @@ def _worded(saying: Saying, known: Mapping[int, Saying], asked: Sequence[tuple[s
 def _having(saying: Saying, asked: Sequence[tuple[str, str]]) -> frozenset[str]:
     text = saying.words
     return frozenset([word for word, spaced in asked if spaced in text])
+
+
+def _versionable(
+    ranked: Sequence[Ranked], candidates: Mapping[int, Candidate], sayings: Mapping[int, Saying]
+) -> dict[int, frozenset[str]]:
+    """Return the words of the best candidates that may be versions of each other."""
+    return {
+        each.no: frozenset(sayings[each.no].words.split())
+        for each in ranked[:_FRONT]
+        if each.no in sayings and candidates[each.no].kind != "message"
+    }
 
 
 def _is_meant(author: str, asked: frozenset[str], *, personal: bool) -> bool:

@@ -280,6 +280,9 @@ class Writing(Protocol):
     def put_root(self, root: RootRow) -> None:
         """Remember a folder of notes."""
 
+    def drop_root(self, space: int) -> None:
+        """Forget a folder that has no notes any more."""
+
     def note(self, space: int, path: str) -> NoteRow | None:
         """Return what is known of a file."""
 

@@ -14,6 +14,7 @@ in a `conftest.py` makes failures tell what was compared.
 from __future__ import annotations
 
 from thermocline.model import Tier
+from thermocline.testing.contract.notes import NotesContract
 from thermocline.testing.contract.reading import ReadingContract
 from thermocline.testing.contract.search import SearchContract
 from thermocline.testing.contract.upkeep import UpkeepContract
@@ -23,7 +24,9 @@ from thermocline.testing.contract.writing import WritingContract
 __all__ = ["SharedStoreConformance", "StoreConformance"]
 
 
-class StoreConformance(ReadingContract, WritingContract, SearchContract, VectorsContract, UpkeepContract):
+class StoreConformance(
+    ReadingContract, WritingContract, SearchContract, VectorsContract, UpkeepContract, NotesContract
+):
     """What every store must do. Override `open_store`."""
 
 

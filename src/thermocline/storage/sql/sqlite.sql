@@ -291,6 +291,9 @@ WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.space
 INSERT INTO roots (space, path, extra) VALUES (:space, :path, :extra)
 ON CONFLICT (space) DO UPDATE SET path = excluded.path, extra = excluded.extra
 
+-- root_drop: Forget a folder that has no notes any more.
+DELETE FROM roots WHERE space = :space AND NOT EXISTS (SELECT 1 FROM notes WHERE notes.space = roots.space)
+
 -- notes_of: The files of a space.
 SELECT note, space, path, hash, stamp, size, messages, settled, cut, tier FROM notes WHERE space = :space ORDER BY path
 
@@ -341,7 +344,7 @@ WHERE m.retention = 0 AND m.source LIKE 'file:%' AND NOT EXISTS (SELECT 1 FROM c
 
 -- links_of: The list items of a space's files that are memories of their own.
 SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked, n.path
-FROM notes n JOIN chunks c ON c.note = n.note JOIN memories m ON m.no = c.no
+FROM chunks c INDEXED BY chunks_linked CROSS JOIN notes n ON n.note = c.note CROSS JOIN memories m ON m.no = c.no
 WHERE n.space = :space AND c.linked = 1 ORDER BY n.path, c.place
 
 -- link_elsewhere: Whether a memory is a list item of another file.

@@ -180,6 +180,10 @@ class SqliteWriting:
         """Remember a folder of notes."""
         notes.put_root(self._connection, root)
 
+    def drop_root(self, space: int) -> None:
+        """Forget a folder that has no notes any more."""
+        self._run("root_drop", space=space)
+
     def note(self, space: int, path: str) -> NoteRow | None:
         """Return what is known of a file."""
         return notes.note_of(self._connection, space, path)

@@ -178,6 +178,7 @@ CREATE TABLE chunks (
     PRIMARY KEY (note, place)
 ) WITHOUT ROWID;
 CREATE INDEX chunks_by_memory ON chunks (no);
+CREATE INDEX chunks_linked ON chunks (note) WHERE linked = 1;
 
 -- Which session was told to flush in which cycle between two context compactions.
 CREATE TABLE flushes (

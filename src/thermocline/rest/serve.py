@@ -1,0 +1,46 @@
+"""The server as a process: who may listen where, and how it begins and ends."""
+
+from __future__ import annotations
+
+from thermocline.errors import PluginUnavailable, SettingsError
+from thermocline.facade import Thermocline
+from thermocline.rest.keys import Keys
+
+__all__ = ["require_safe", "serve"]
+
+_GRACE_SECONDS = 20
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def require_safe(mem: Thermocline, host: str) -> bool:
+    """Refuse to listen where others can reach us unless there are keys; tell whether there are."""
+    keys = bool(Keys(mem))
+    if not keys and host not in _LOOPBACK and not host.startswith("127."):
+        raise SettingsError(
+            f"{host} can be reached by others and there are no API keys: "
+            "make one with `thermocline keys create NAME --tenant TENANT`, or listen on 127.0.0.1"
+        )
+    return keys
+
+
+def serve(mem: Thermocline, host: str, port: int, log_level: str) -> None:
+    """Serve until the process is asked to end; requests that have begun are answered first."""
+    keys = require_safe(mem, host)
+    try:
+        import uvicorn
+
+        from thermocline.rest.app import application
+        from thermocline.rest.watching import log_to_stderr
+    except ImportError as exc:
+        raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'thermocline[server]'") from exc
+    log_to_stderr(log_level)
+    config = uvicorn.Config(
+        application(mem, host=host, require_keys=keys, maintenance=True),
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    uvicorn.Server(config).run()

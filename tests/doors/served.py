@@ -1,0 +1,104 @@
+"""A real server in a process of its own, for tests that need one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.helpers import ROOT, SOURCE
+
+
+@dataclass
+class Served:
+    """A running server."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    key: str | None = None
+    log: list[str] = field(default_factory=list)
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
+        """Send a request and return the status and the JSON of the answer."""
+        data = None if body is None else json.dumps(body).encode()
+        found = {"content-type": "application/json", **(headers or {})}
+        if self.key is not None:
+            found.setdefault("authorization", f"Bearer {self.key}")
+        request = urllib.request.Request(self.url + path, data=data, method=method, headers=found)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read() or b"null")
+
+    def end(self) -> int:
+        """Ask it to end, and return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("THERMOCLINE_")}
+    return {**kept, "PYTHONPATH": f"{SOURCE}:{ROOT}", "THERMOCLINE_EMBEDDER": "none", **more}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def served(path: Path, *, key: str | None = None, **settings: str) -> Iterator[Served]:
+    """Start `thermocline serve` on a store and wait until it answers."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "thermocline", "serve", "--store", str(path), "--port", str(port)],
+        stderr=subprocess.PIPE,
+        env=environment(**settings),
+        cwd=path.parent,
+    )
+    running = Served(f"http://127.0.0.1:{port}", process, key)
+    reader = threading.Thread(target=_read, args=(process, running.log), daemon=True)
+    reader.start()
+    try:
+        _wait(running)
+        yield running
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(60)
+        reader.join(10)
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def _read(process: subprocess.Popen[bytes], log: list[str]) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        log.append(line.decode())
+
+
+def _wait(running: Served) -> None:
+    for _ in range(600):
+        assert running.process.poll() is None, "".join(running.log)
+        try:
+            if running.ask("GET", "/health")[0] == 200:
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the server does not answer: " + "".join(running.log))

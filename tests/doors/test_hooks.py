@@ -1,0 +1,548 @@
+"""Hooks as hosts call them: a process, JSON on standard input, and never anything that is in the way."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thermocline
+from tests.helpers import ROOT
+from thermocline import Scope, Settings
+from thermocline.hooks.capture import Done, work_off
+from thermocline.hooks.entry import Options
+from thermocline.hooks.events import answer, fitted, read_event
+from thermocline.hooks.server import announce, running, withdraw
+from thermocline.hooks.spool import Spool
+from thermocline.hooks.work import project_name
+
+FACT = "The staging database is called heron"
+
+#: What each host sends in one session, as recorded or as its schema says.
+SESSIONS: dict[str, list[dict[str, Any]]] = {
+    "claude": [
+        {"hook_event_name": "SessionStart", "source": "startup", "transcript_path": "/t.jsonl", "cwd": "/w"},
+        {"hook_event_name": "UserPromptSubmit", "prompt": "Tell me about the staging database", "permission_mode": "x"},
+        {"hook_event_name": "Stop", "stop_hook_active": False, "last_assistant_message": "It is the heron database."},
+        {"hook_event_name": "PreCompact", "trigger": "manual", "custom_instructions": ""},
+        {"hook_event_name": "SessionEnd", "reason": "other"},
+    ],
+    "codex": [
+        {"hook_event_name": "SessionStart", "source": "startup", "transcript_path": None, "model": "gpt-5"},
+        {"hook_event_name": "UserPromptSubmit", "prompt": "Tell me about the staging database", "turn_id": "1"},
+        {"hook_event_name": "Stop", "turn_id": "1", "last_assistant_message": "It is the heron database."},
+        {"hook_event_name": "PreCompact", "turn_id": "1", "trigger": "auto"},
+        {"hook_event_name": "SessionEnd", "reason": "other"},
+    ],
+    "gemini": [
+        {"hook_event_name": "SessionStart", "source": "startup", "timestamp": "2026-11-01T00:00:00Z"},
+        {"hook_event_name": "BeforeAgent", "prompt": "Tell me about the staging database"},
+        {"hook_event_name": "AfterAgent", "prompt": "Tell me about the staging database",
+         "prompt_response": "It is the heron database."},
+        {"hook_event_name": "PreCompress", "trigger": "auto"},
+        {"hook_event_name": "SessionEnd", "reason": "exit"},
+    ],
+    "cursor": [
+        {"hook_event_name": "sessionStart", "conversation_id": "s1", "workspace_roots": ["/w"]},
+        {"hook_event_name": "beforeSubmitPrompt", "conversation_id": "s1", "prompt": "Tell me about staging"},
+        {"hook_event_name": "stop", "conversation_id": "s1", "status": "completed"},
+        {"hook_event_name": "sessionEnd", "conversation_id": "s1"},
+    ],
+    "openclaw": [
+        {"hook_event_name": "session_start"},
+        {"hook_event_name": "before_prompt_build", "prompt": "Tell me about the staging database", "cwd": "/w"},
+        {"hook_event_name": "agent_end", "reply": "It is the heron database."},
+        {"hook_event_name": "before_compaction"},
+        {"hook_event_name": "session_end"},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data home with one hot fact; words only, which needs no model."""
+    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path))
+    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
+    with thermocline.open() as mem:
+        mem.remember(FACT, tags=["blocker"], tier="hot")
+    return tmp_path
+
+
+def hook(told: bytes | dict[str, Any], *arguments: str, deadline: float = 100) -> tuple[str, str]:
+    """Run the hook as a host does; it must leave with 0 and say nothing but one JSON object."""
+    data = told if isinstance(told, bytes) else json.dumps({"session_id": "s1", **told}).encode()
+    done = subprocess.run(
+        [sys.executable, "-m", "thermocline", "hook", "--deadline", str(deadline), "--no-worker", *arguments],
+        input=data, capture_output=True, timeout=120,
+    )  # fmt: skip
+    out = done.stdout.decode()
+    assert done.returncode == 0, done.stderr
+    if out:
+        assert isinstance(json.loads(out), dict)
+    return out, done.stderr.decode()
+
+
+@pytest.mark.parametrize("client", SESSIONS)
+def test_a_session_of_every_host(client: str, home: Path):
+    """The memory is given in the host's form, once, and only where the host takes it."""
+    answers = {event["hook_event_name"]: hook(event)[0] for event in SESSIONS[client]}
+    start, prompt, *others = (json.loads(text) if text else None for text in answers.values())
+
+    assert others == [None] * len(others)
+    if client == "openclaw":
+        assert start is None
+        assert FACT in prompt["prependContext"]
+    elif client == "cursor":
+        assert FACT in start["additional_context"]
+        assert prompt is None
+    else:
+        assert set(start) == {"hookSpecificOutput"}
+        assert start["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+        assert FACT in start["hookSpecificOutput"]["additionalContext"]
+        # What the session was given already is not given again.
+        assert prompt is None or FACT not in prompt["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.parametrize("client", ["claude", "gemini", "openclaw"])
+def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path):
+    """Nothing while it goes on; then user and agent, in order, once, and the end after them."""
+    spool = Spool(home / "spool")
+    *talk, _compact, end = SESSIONS[client]
+    for event in talk:
+        hook(event)
+
+    assert work_off(spool).captured == 0
+    hook(end)
+    done = work_off(spool)
+
+    assert (done.captured, done.ended, done.failed) == (2, 1, ())
+    assert spool.waiting() == []
+    with thermocline.open() as mem:
+        said = [memory for memory in mem.find(kind="message")][::-1]
+    assert [memory.metadata["role"] for memory in said] == ["user", "assistant"]
+    assert "heron" in said[1].content
+
+
+def test_compaction_of_the_host_lets_everything_come_again(home: Path):
+    """After PreCompact, the next prompt brings what the summary may have lost."""
+    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Tell me about the staging database"}
+    first, again = hook(prompt)[0], hook(prompt)[0]
+    hook({"hook_event_name": "PreCompact", "trigger": "auto"})
+    after = hook(prompt)[0]
+
+    assert FACT in first
+    assert FACT not in again
+    assert FACT in after
+
+
+@pytest.mark.parametrize(
+    "told",
+    [b"", b"   \n", b"{", b"null", b"[1, 2]", b'"text"', b"\xff\xfe\x00", b"{}", b'{"hook_event_name": 7}',
+     b'{"hook_event_name": "PreToolUse", "session_id": "s1"}', b"[" * 100_000],
+    ids=lambda value: repr(value[:24]),
+)  # fmt: skip
+def test_what_is_no_event_of_ours_says_nothing(told: bytes, home: Path):
+    """Empty, broken and foreign input: exit 0, nothing on standard output, nothing kept."""
+    assert hook(told)[0] == ""
+    assert not (home / "spool").exists() or Spool(home / "spool").waiting() == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--nonsense"], ["--deadline", "soon"], ["--budget", "-3"], ["--client"], ["--project", ""], ["--store", "/dev/null/x"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_options_that_cannot_be_are_no_reason_to_block(arguments: list[str], home: Path):
+    """Usage errors would erase the user's prompt: there are none."""
+    hook({"hook_event_name": "SessionStart"}, *arguments)
+
+
+def test_an_event_by_its_name_on_the_command_line(home: Path):
+    """Hosts without a name in the input say it as an argument."""
+    assert FACT in hook({}, "SessionStart")[0]
+
+
+def test_without_a_store_it_begins_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The first session of all finds nothing, and leaves an empty store that is in order."""
+    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path / "new" / "home"))
+    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
+
+    assert hook({"hook_event_name": "SessionStart"})[0] == ""
+    with thermocline.open() as mem:
+        assert mem.check() == []
+
+
+def test_a_file_that_is_no_store_is_left_alone(home: Path, tmp_path: Path):
+    """The hook complains on standard error and touches nothing."""
+    letter = tmp_path / "letter.db"
+    letter.write_text("Dear reader, " * 500, "utf-8")
+
+    out, err = hook({"hook_event_name": "SessionStart"}, "--store", str(letter))
+
+    assert out == ""
+    assert "letter.db" in err
+    assert letter.read_text("utf-8") == "Dear reader, " * 500
+
+
+def test_settings_that_cannot_be_read_are_no_reason_to_block(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """A misspelt setting is one line on standard error."""
+    monkeypatch.setenv("THERMOCLINE_MAX_PINED", "3")
+    out, err = hook({"hook_event_name": "SessionStart"})
+
+    assert out == ""
+    assert "max_pined" in err
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "PreCompact"])
+def test_a_locked_store_is_left_after_the_deadline(event: str, home: Path):
+    """Another process holds the store: nothing is said, and what was said is spooled."""
+    with closing(sqlite3.connect(home / "memory.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        out, err = hook({"hook_event_name": event, "prompt": "Remember this turn well"}, deadline=0.8)
+
+    assert out == ""
+    assert "deadline" in err
+    assert len(Spool(home / "spool").waiting()) == (0 if event == "SessionStart" else 1)
+
+
+def test_a_huge_prompt_is_answered(home: Path):
+    """Megabytes in, at most 9,000 characters out."""
+    out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging database heron " * 200_000})
+
+    assert FACT in out
+    assert len(json.loads(out)["hookSpecificOutput"]["additionalContext"]) <= 9000
+
+
+def test_the_limits_hold_whatever_is_stored(home: Path):
+    """Many long memories: 9,000 characters and 2,400 tokens at most, with the marker closed."""
+    with thermocline.open() as mem:
+        for number in range(60):
+            mem.remember(f"blocker {number}: " + f"internationalization{number} " * 40, tags=["blocker"], tier="hot")
+    out, _ = hook({"hook_event_name": "SessionStart"}, "--budget", "99999")
+    text = json.loads(out)["hookSpecificOutput"]["additionalContext"]
+
+    assert 1000 < len(text) <= 9000
+    assert text.startswith("<thermocline-memory>")
+    assert text.endswith("</thermocline-memory>")
+
+
+@pytest.mark.parametrize("length", [0, 30, 8999, 9000, 9001, 20_000])
+def test_a_block_is_cut_at_a_line(length: int):
+    """A text that is too long loses whole lines, never its end."""
+    text = "<thermocline-memory>\n" + "- a memory\n" * (length // 11) + "</thermocline-memory>"
+    cut = fitted(text)
+
+    assert len(cut) <= 9000
+    assert cut.endswith("</thermocline-memory>")
+    assert set(cut.split("\n")) <= {"<thermocline-memory>", "- a memory", "</thermocline-memory>"}
+    assert len(text) > 9000 or cut == text
+
+
+def test_recalled_text_is_never_kept(home: Path):
+    """What stands between our marks was recalled; around it, what was said counts."""
+    block = f"<thermocline-memory>\n- {FACT}, secretly\n</thermocline-memory>"
+    hook({"hook_event_name": "UserPromptSubmit", "prompt": block})
+    hook({"hook_event_name": "UserPromptSubmit", "prompt": f"We renamed the server to egret.\n{block}"})
+    hook({"hook_event_name": "SessionEnd"})
+    work_off(Spool(home / "spool"))
+
+    with thermocline.open() as mem:
+        assert [memory.content for memory in mem.find(kind="message")] == ["We renamed the server to egret."]
+
+
+def test_what_says_nothing_is_not_kept(home: Path):
+    """Commands to the host, its own reminders, short questions and silence."""
+    spool = Spool(home / "spool")
+    for text in ("/compact", "!ls", "<system-reminder>be brief</system-reminder>", "Which one?", "ok", "NO_REPLY"):
+        spool.add({"do": "capture", "role": "user", "text": text, "session": "s", "client": "claude"})
+
+    assert work_off(spool, everything=True) == Done(left_out=6)
+
+
+def test_a_stop_that_a_stop_hook_caused_keeps_nothing(home: Path):
+    """`stop_hook_active` means that the host is in a loop of its own."""
+    hook({"hook_event_name": "Stop", "stop_hook_active": True, "last_assistant_message": "Once more the same."})
+
+    assert Spool(home / "spool").waiting() == []
+
+
+def test_capture_can_be_refused(home: Path):
+    """`--no-capture` recalls and keeps nothing, but sessions still end."""
+    hook({"hook_event_name": "UserPromptSubmit", "prompt": "Something private"}, "--no-capture")
+    hook({"hook_event_name": "SessionEnd"}, "--no-capture")
+
+    assert work_off(Spool(home / "spool")) == Done(ended=1)
+
+
+def test_the_reply_is_read_from_the_transcript_where_the_host_does_not_tell_it(home: Path, tmp_path: Path):
+    """Older hosts name a file; its last answer counts."""
+    lines = [
+        {"type": "user", "message": {"role": "user", "content": "Where is staging?"}},
+        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "On heron."}]}},
+    ]
+    file = tmp_path / "t.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    hook({"hook_event_name": "Stop", "transcript_path": str(file)})
+    hook({"hook_event_name": "Stop", "transcript_path": str(tmp_path / "missing.jsonl")})
+    hook({"hook_event_name": "SessionEnd"})
+
+    assert work_off(Spool(home / "spool")).left_out == 2  # "On heron." is too short to be worth a memory
+    file.write_text(file.read_text("utf-8").replace("On heron.", "On heron, since May."), "utf-8")
+    hook({"hook_event_name": "Stop", "transcript_path": str(file)})
+    assert work_off(Spool(home / "spool"), everything=True).captured == 1
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_the_end_of_a_session_compacts_after_capture_if_it_is_set_to(
+    runs: bool, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """H15, H16, W14: compaction follows what the session captured, and only with the setting."""
+    monkeypatch.setenv("THERMOCLINE_COMPACTION_ON_SESSION_END", str(runs).lower())
+    with thermocline.open() as mem:
+        blocker = mem.remember("The build is broken", tags=["blocker"])
+    hook({"hook_event_name": "UserPromptSubmit", "prompt": "Remember that the cake is a lie"})
+    hook({"hook_event_name": "SessionEnd"})
+    work_off(Spool(home / "spool"))
+
+    with thermocline.open() as mem:
+        moves = [event for event in mem.history(blocker.id) if event.action == "move"]
+        captured = mem.find(kind="message")[0]
+    assert len(moves) == (1 if runs else 0)
+    assert not moves or moves[0].seq > captured.version
+
+
+def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
+    """`--project auto` takes the name of the repository's folder, for what is given and what is kept."""
+    for name in ("shop", "bank"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        (tmp_path / name / "src").mkdir()
+    said = {"hook_event_name": "UserPromptSubmit", "prompt": "Our mascot is a purple walrus"}
+    hook({**said, "cwd": str(tmp_path / "shop" / "src")}, "--project", "auto")
+    work_off(Spool(home / "spool"), everything=True)
+
+    assert project_name(tmp_path / "shop" / "src") == "shop"
+    ask = {"hook_event_name": "UserPromptSubmit", "prompt": "mascot walrus", "session_id": "s2"}
+    assert "purple" in hook({**ask, "cwd": str(tmp_path / "shop")}, "--project", "auto", "--no-capture")[0]
+    assert "purple" not in hook({**ask, "cwd": str(tmp_path / "bank")}, "--project", "auto", "--no-capture")[0]
+
+
+def test_the_hook_starts_with_the_standard_library_alone(home: Path):
+    """Nothing from elsewhere is loaded for an event that needs no memory; no numpy, click or sqlite3."""
+    code = (
+        "import atexit, os, sys\n"
+        "leave = os._exit\n"
+        "def told(code):\n"
+        "    own = {'thermocline', *sys.stdlib_module_names}\n"
+        "    names = {name.split('.')[0] for name, module in sys.modules.items()"
+        " if 'site-packages' in str(getattr(module, '__file__', ''))}\n"
+        "    print(sorted((names - own - before) | ({'sqlite3', 'ctypes'} & set(sys.modules))), file=sys.stderr)\n"
+        "    sys.stderr.flush()\n"
+        "    leave(code)\n"
+        "os._exit = told\n"
+        "before = {name.split('.')[0] for name in sys.modules}\n"
+        "sys.argv = ['thermocline', 'hook', '--no-worker']\n"
+        "from thermocline.__main__ import main\n"
+        "main()\n"
+    )
+    for event in ({"hook_event_name": "Stop", "last_assistant_message": "All is done."}, {"hook_event_name": "Other"}):
+        done = subprocess.run([sys.executable, "-c", code], input=json.dumps(event).encode(), capture_output=True)
+        assert done.stderr.decode().strip() == "[]"
+        assert done.returncode == 0
+
+
+# The spool and its worker
+
+
+def test_a_job_is_there_whole_or_not_at_all(tmp_path: Path):
+    """Half-written files are not taken; what is no job is put aside where a person finds it."""
+    spool = Spool(tmp_path / "spool")
+    spool.add({"do": "end", "session": "s1"})
+    (spool.folder / "0-1-x.part").write_text('{"do": "en', "utf-8")
+    (spool.folder / "0-2-x.job.json").write_text("not json", "utf-8")
+    (spool.folder / "0-3-x.job.json").write_text("[]", "utf-8")
+
+    assert [job["do"] for _, job in spool.jobs()] == ["end"]
+    assert len(list(spool.folder.glob("*.failed.json"))) == 2
+
+
+def test_a_job_of_another_version_is_put_aside(home: Path):
+    """It is told, and does not block the others."""
+    spool = Spool(home / "spool")
+    spool.add({"do": "dance", "session": "s1"})
+    spool.add({"do": "end", "session": "s1"})
+    done = work_off(spool)
+
+    assert (done.ended, len(done.failed)) == (1, 1)
+    assert spool.waiting() == []
+
+
+def test_jobs_wait_for_a_store_that_cannot_be_written(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """Nothing is lost while another process holds the store."""
+    monkeypatch.setenv("THERMOCLINE_BUSY_TIMEOUT_MS", "10")
+    spool = Spool(home / "spool")
+    spool.add({"do": "capture", "role": "user", "text": "Kept for later on", "session": "s1", "client": "claude"})
+    with closing(sqlite3.connect(home / "memory.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert work_off(spool, everything=True).failed
+    assert len(spool.waiting()) == 1
+    assert work_off(spool, everything=True).captured == 1
+
+
+def test_one_worker_at_a_time(home: Path):
+    """A second worker leaves the spool to the first."""
+    import fcntl
+
+    spool = Spool(home / "spool")
+    spool.add({"do": "end", "session": "s1"})
+    with (spool.folder / "lock").open("a+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert work_off(spool).busy
+    assert work_off(spool).ended == 1
+
+
+def test_the_worker_command(home: Path):
+    """`thermocline worker --once --json` tells what it did."""
+    Spool(home / "spool").add({"do": "end", "session": "s1"})
+    done = subprocess.run(
+        [sys.executable, "-m", "thermocline", "worker", "--once", "--json"], capture_output=True, text=True, timeout=60
+    )
+
+    assert json.loads(done.stdout)["ended"] == 1
+
+
+# Reading and answering
+
+
+def test_options_are_read_by_hand():
+    """Both spellings, in any order; what is unknown is passed over."""
+    options = Options(["--project=x", "--user", "u", "--new", "thing", "Stop", "--no-worker", "--budget", "500"])
+
+    assert (options.scope, options.event, options.worker, options.budget) == (
+        {"project": "x", "user": "u"}, "Stop", False, 500,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("client", "events"), SESSIONS.items())
+def test_the_host_is_recognised_by_its_words(client: str, events: list[dict[str, Any]]):
+    """Where a host has words of its own, they tell who asks."""
+    found = {event.client for each in events if (event := read_event(each)) is not None}
+
+    assert client in found
+
+
+@pytest.mark.parametrize("name", ["Stop", "PreCompact", "SessionEnd", "AfterAgent", "PreCompress"])
+def test_nothing_is_said_where_a_host_forbids_it(name: str):
+    """Codex refuses hookSpecificOutput at Stop and PreCompact."""
+    event = read_event({"hook_event_name": name})
+
+    assert event is not None
+    assert answer(event, "text") is None
+
+
+# A running server
+
+
+class _Server(http.server.BaseHTTPRequestHandler):
+    asked: list[dict[str, Any]] = []  # noqa: RUF012 - one list for the one server of a test
+
+    def do_POST(self) -> None:  # noqa: N802 - the library's name
+        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        body = json.dumps({"text": "<thermocline-memory>\nfrom the server\n</thermocline-memory>"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def serving(home: Path, store: str) -> Iterator[list[dict[str, Any]]]:
+    server = http.server.HTTPServer(("127.0.0.1", 0), _Server)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    announce(home, "127.0.0.1", server.server_port, store)
+    _Server.asked.clear()
+    try:
+        yield _Server.asked
+    finally:
+        withdraw(home)
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_running_server_is_asked(home: Path):
+    """The hook takes the server's answer, and the memory is not opened."""
+    with serving(home, str(home / "memory.db")) as asked:
+        out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})
+
+    assert "from the server" in out
+    assert asked[0]["query"] == "staging"
+    assert running(home, str(home / "memory.db")) is None
+
+
+def test_a_server_of_another_store_is_not_asked(home: Path):
+    """Whose memory it is matters more than speed."""
+    with serving(home, "/somewhere/else.db") as asked:
+        out, _ = hook({"hook_event_name": "SessionStart"})
+
+    assert FACT in out
+    assert asked == []
+
+
+def test_a_server_that_is_gone_is_no_loss(home: Path):
+    """An announcement that nobody took back: the hook opens the memory itself."""
+    announce(home, "127.0.0.1", 9, str(home / "memory.db"))
+
+    assert FACT in hook({"hook_event_name": "SessionStart"})[0]
+
+
+def test_only_this_machine_is_asked(home: Path):
+    """A server elsewhere never hears what a prompt says."""
+    announce(home, "192.0.2.1", 80, "x")
+
+    assert running(home, "x") is None
+
+
+# The plugins in the package
+
+
+def test_the_plugins_are_well_formed():
+    """Names, versions and commands agree with the package."""
+    plugins = ROOT / "src" / "thermocline" / "plugins"
+    for file in plugins.rglob("*.json"):
+        assert isinstance(json.loads(file.read_text("utf-8")), dict)
+    market = json.loads((plugins / ".claude-plugin" / "marketplace.json").read_text("utf-8"))
+    (entry,) = market["plugins"]
+    plugin = plugins / entry["source"]
+    about = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text("utf-8"))
+    hooks = json.loads((plugin / "hooks" / "hooks.json").read_text("utf-8"))["hooks"]
+
+    assert (about["name"], about["version"]) == (entry["name"], thermocline.__version__)
+    assert all(read_event({"hook_event_name": name}) is not None for name in hooks)
+    assert len((plugin / "README.md").read_text("utf-8").split()) >= 40
+    for name in ("package.json", "openclaw.plugin.json"):
+        assert json.loads((plugins / "openclaw" / name).read_text("utf-8"))["description"]
+
+
+def test_scopes_and_settings_of_a_hook_are_those_of_the_library(home: Path):
+    """Everything a hook may say about a scope is a field of the scope."""
+    options = Options(
+        [word for name in ("tenant", "project", "environment", "user", "agent") for word in (f"--{name}", "x")]
+    )
+
+    assert Scope(**options.scope).items()
+    assert Settings().silent_token == "NO_REPLY"
+    assert os.environ["THERMOCLINE_HOME"] == str(home)
