@@ -96,7 +96,8 @@ def hook(told: bytes | dict[str, Any], *arguments: str, deadline: float = 100) -
 def test_a_session_of_every_host(client: str, home: Path):
     """The memory is given in the host's form, once, and only where the host takes it."""
     answers = {event["hook_event_name"]: hook(event)[0] for event in SESSIONS[client]}
-    start, prompt, *others = (json.loads(text) if text else None for text in answers.values())
+    said: list[Any] = [json.loads(text) if text else None for text in answers.values()]
+    start, prompt, *others = said
 
     assert others == [None] * len(others)
     if client == "openclaw":
@@ -128,7 +129,7 @@ def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path)
     assert (done.captured, done.ended, done.failed) == (2, 1, ())
     assert spool.waiting() == []
     with thermocline.open() as mem:
-        said = [memory for memory in mem.find(kind="message")][::-1]
+        said = list(mem.find(kind="message"))[::-1]
     assert [memory.metadata["role"] for memory in said] == ["user", "assistant"]
     assert "heron" in said[1].content
 
@@ -159,9 +160,16 @@ def test_what_is_no_event_of_ours_says_nothing(told: bytes, home: Path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--nonsense"], ["--deadline", "soon"], ["--budget", "-3"], ["--client"], ["--project", ""], ["--store", "/dev/null/x"]],
+    [
+        ["--nonsense"],
+        ["--deadline", "soon"],
+        ["--budget", "-3"],
+        ["--client"],
+        ["--project", ""],
+        ["--store", "/nil/x"],
+    ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_options_that_cannot_be_are_no_reason_to_block(arguments: list[str], home: Path):
     """Usage errors would erase the user's prompt: there are none."""
     hook({"hook_event_name": "SessionStart"}, *arguments)
@@ -455,7 +463,7 @@ def test_nothing_is_said_where_a_host_forbids_it(name: str):
 class _Server(http.server.BaseHTTPRequestHandler):
     asked: list[dict[str, Any]] = []  # noqa: RUF012 - one list for the one server of a test
 
-    def do_POST(self) -> None:  # noqa: N802 - the library's name
+    def do_POST(self) -> None:
         self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         body = json.dumps({"text": "<thermocline-memory>\nfrom the server\n</thermocline-memory>"}).encode()
         self.send_response(200)
@@ -463,7 +471,7 @@ class _Server(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         pass
 
 

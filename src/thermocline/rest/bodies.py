@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 __all__ = [
     "Batch",
@@ -44,8 +44,14 @@ __all__ = [
     "Why",
 ]
 
-#: A text that says something: no NUL, and at least one character that is not white space.
-_SAYS = r"^[^\x00]*[^\x00-\x20\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ufeff][^\x00]*$"
+
+def _whole(value: object) -> object:
+    """Return 3 for 3.0: JSON knows one kind of number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+#: A text that says something: no NUL, and at least one character that is not white space of any kind.
+_SAYS = r"^[^\x00]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00]*$"
 _LONGEST_TTL = 52_596_000.0
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1_000_000, pattern=_SAYS)]
@@ -61,9 +67,10 @@ PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
 RetentionName = Literal["active", "archived", "deleted", "purged"]
 Tiers = Annotated[list[TierName], Field(min_length=1, max_length=3)]
 Json = dict[str, Any]
-Limit = Annotated[int, Field(ge=0, le=200)]
+Whole = Annotated[int, BeforeValidator(_whole)]
+Limit = Annotated[Whole, Field(ge=0, le=200)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Budget = Annotated[int, Field(ge=0, le=1_000_000)]
+Budget = Annotated[Whole, Field(ge=0, le=1_000_000)]
 Minutes = Annotated[float, Field(gt=0, le=_LONGEST_TTL, description="Time to live, in minutes.")]
 Format = Literal["markdown", "xml", "messages", "index"]
 
@@ -226,7 +233,7 @@ class SessionAdd(Wish):
 class SpillWish(Wish):
     """How many, or which, hot memories shall leave."""
 
-    count: Annotated[int, Field(ge=0, le=10_000)] = 4
+    count: Annotated[Whole, Field(ge=0, le=10_000)] = 4
     ids: Annotated[list[MemoryId], Field(max_length=1000)] | None = None
 
 
@@ -254,8 +261,8 @@ class SessionEnd(Wish):
 class FlushWish(Wish):
     """How full a session's context is."""
 
-    total_tokens: Annotated[int, Field(ge=0, le=1_000_000_000)]
-    context_window: Annotated[int, Field(ge=1, le=1_000_000_000)] = 200_000
+    total_tokens: Annotated[Whole, Field(ge=0, le=1_000_000_000)]
+    context_window: Annotated[Whole, Field(ge=1, le=1_000_000_000)] = 200_000
 
 
 # Answers

@@ -35,20 +35,24 @@ router = APIRouter(responses=_PROBLEMS)
 Name = Annotated[str | None, Query(pattern=_NAME, max_length=200)]
 
 
-def the_view(
+def the_surroundings(
     request: Request,
     tenant: Name = None,
     project: Name = None,
     environment: Name = None,
     user: Name = None,
     agent: Name = None,
-    session: Name = None,
 ) -> Thermocline:
     """Return the memory as this request may see it: the key's tenant, narrowed by what it names."""
     mem: Thermocline = request.scope["thermocline"]
     if tenant is not None and mem.scope.tenant is not None and tenant != mem.scope.tenant:
         raise HTTPException(403, "this key belongs to another tenant")
-    return mem.scoped(tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session)
+    return mem.scoped(tenant=tenant, project=project, environment=environment, user=user, agent=agent)
+
+
+def the_view(around: Annotated[Thermocline, Depends(the_surroundings)], session: Name = None) -> Thermocline:
+    """Return the same, from inside a session if one is named."""
+    return around.scoped(session=session)
 
 
 View = Annotated[Thermocline, Depends(the_view)]
@@ -56,9 +60,9 @@ MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
 SessionId = Annotated[str, Path(pattern=_PLAIN)]
 
 
-def the_session(view: View, session_id: SessionId) -> Session:
+def the_session(around: Annotated[Thermocline, Depends(the_surroundings)], session_id: SessionId) -> Session:
     """Return a session's working memory."""
-    return view.session(session_id)
+    return around.session(session_id)
 
 
 InSession = Annotated[Session, Depends(the_session)]
