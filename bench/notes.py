@@ -54,7 +54,7 @@ def _rows(lab: Lab, notes: Notes, alone: Notes, count: int) -> list[Row]:
     alone.sync()
     notes.search("the first search of a process reads the vectors")
     scan = min(_cpu(notes.sync) for _ in range(5))
-    wall = max(_visible(notes, number) for number in range(_EDITS))
+    waits = sorted(_visible(notes, number) for number in range(_EDITS))
     work, bare = _work(notes), _work(alone)
     size = f"{count:,} notes of 2 kB"
     return [
@@ -62,10 +62,11 @@ def _rows(lab: Lab, notes: Notes, alone: Notes, count: int) -> list[Row]:
         Row(key="sync_nothing", what=f"sync of {size} when nothing changed", value=scan, unit="ms CPU", target=400),
         Row(
             key="edit_visible",
-            what=f"one edit among {size} until a search finds it, longest",
-            value=wall,
+            what=f"one edit among {size} until a search finds it, median",
+            value=statistics.median(waits),
             unit="s",
             target=_VISIBLE_SECONDS,
+            notes={"longest": waits[-1]},
         ),
         Row(
             key="edit_work",

@@ -21,6 +21,7 @@ import pytest
 import thermocline
 from tests.helpers import ROOT
 from thermocline import Settings, Thermocline, errors
+from thermocline.cli.app import COMMANDS
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 MORE_PAGES = sorted({*PAGES, *ROOT.glob("*.md")})
@@ -85,7 +86,11 @@ def makefile_targets() -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=title)
 def test_shell_commands_work(page: Path, tmp_path: Path) -> None:
     """Every `$ thermocline ...` succeeds in one empty folder per page; every `$ make ...` names a target."""
-    home = {"THERMOCLINE_HOME": str(tmp_path / "home"), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    home = {
+        "HOME": str(tmp_path),
+        "THERMOCLINE_HOME": str(tmp_path / "home"),
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+    }
     for line, command in commands(page):
         words = shlex.split(command, comments=True)
         if words[:1] == ["make"]:
@@ -133,6 +138,13 @@ def test_the_reference_pages_follow_the_code() -> None:
 
     for name, page in pages.items():
         assert (ROOT / "docs" / "reference" / name).read_text("utf-8") == page(), f"run `make docs`: {name} is outdated"
+
+
+def test_every_command_is_documented() -> None:
+    """Each command of the command line stands in its reference page."""
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+
+    assert [name for name in COMMANDS if f"`{name}`" not in page] == []
 
 
 def test_every_setting_is_documented() -> None:

@@ -494,7 +494,7 @@ class Thermocline:
         return Notes(self._workshop(self.scope), root, extra_paths, name)
 
     def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
-        """Remember what another program keeps: openclaw, claude-code, codex or mcp-memory."""
+        """Remember what another program keeps: openclaw, claude-code, codex, mcp-memory, or jsonl from an export."""
         day = local_day(self._now(), self.settings)
 
         def remember(drafts: Sequence[Mapping[str, Any]]) -> int:

@@ -89,8 +89,7 @@ def served(path: Path, *, key: str | None = None, **settings: str) -> Iterator[S
 
 def _read(process: subprocess.Popen[bytes], log: list[str]) -> None:
     assert process.stderr is not None
-    for line in process.stderr:
-        log.append(line.decode())
+    log.extend(line.decode() for line in process.stderr)
 
 
 def _wait(running: Served) -> None:

@@ -22,7 +22,7 @@ from thermocline import Scope, Settings
 from thermocline.hooks.capture import Done, work_off
 from thermocline.hooks.entry import Options
 from thermocline.hooks.events import answer, fitted, read_event
-from thermocline.hooks.server import announce, running, withdraw
+from thermocline.hooks.server import announced, running
 from thermocline.hooks.spool import Spool
 from thermocline.hooks.work import project_name
 
@@ -480,12 +480,11 @@ def serving(home: Path, store: str) -> Iterator[list[dict[str, Any]]]:
     server = http.server.HTTPServer(("127.0.0.1", 0), _Server)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    announce(home, "127.0.0.1", server.server_port, store)
     _Server.asked.clear()
     try:
-        yield _Server.asked
+        with announced(home, "127.0.0.1", server.server_port, store):
+            yield _Server.asked
     finally:
-        withdraw(home)
         server.shutdown()
         server.server_close()
         thread.join()
@@ -497,14 +496,14 @@ def test_a_running_server_is_asked(home: Path):
         out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})
 
     assert "from the server" in out
-    assert asked[0]["query"] == "staging"
+    assert asked == [{"prompt": "staging", "budget": 2000}]
     assert running(home, str(home / "memory.db")) is None
 
 
 def test_a_server_of_another_store_is_not_asked(home: Path):
     """Whose memory it is matters more than speed."""
     with serving(home, "/somewhere/else.db") as asked:
-        out, _ = hook({"hook_event_name": "SessionStart"})
+        out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})
 
     assert FACT in out
     assert asked == []
@@ -512,16 +511,18 @@ def test_a_server_of_another_store_is_not_asked(home: Path):
 
 def test_a_server_that_is_gone_is_no_loss(home: Path):
     """An announcement that nobody took back: the hook opens the memory itself."""
-    announce(home, "127.0.0.1", 9, str(home / "memory.db"))
-
-    assert FACT in hook({"hook_event_name": "SessionStart"})[0]
+    with announced(home, "127.0.0.1", 9, str(home / "memory.db")):
+        assert FACT in hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})[0]
 
 
 def test_only_this_machine_is_asked(home: Path):
     """A server elsewhere never hears what a prompt says."""
-    announce(home, "192.0.2.1", 80, "x")
-
-    assert running(home, "x") is None
+    (home / "server.json").write_text(
+        json.dumps({"host": "192.0.2.1", "port": 80, "store": "x://y", "pid": os.getpid()}), "utf-8"
+    )
+    assert running(home, "x://y") is None
+    with announced(home, "0.0.0.0", 80, "x://y"), announced(home, "127.0.0.1", 0, "x://y"):
+        assert running(home, "x://y") is None
 
 
 # The plugins in the package

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.helpers import ROOT, SOURCE
 from tests.notes.ids import spec
 
-ENV = {"PYTHONPATH": f"{SOURCE}:{ROOT}", "OPENBLAS_NUM_THREADS": "1", "THERMOCLINE_EMBEDDER": "none"}
+ENV = {"PYTHONPATH": f"{SOURCE}:{ROOT}", "OPENBLAS_NUM_THREADS": "1", "THERMOCLINE_EMBEDDER": "local"}
 
 
 @contextmanager
@@ -60,7 +60,9 @@ def test_from_a_full_context_to_a_cited_line(tmp_path: Path) -> None:
         env={**env, "THERMOCLINE_SYNC_ON_SEARCH": "false"}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
-    (hit,) = json.loads(found.stdout)["results"]
+    answer = json.loads(found.stdout)
+    assert answer["degraded"] == []  # the watcher has embedded the chunk with the bundled model
+    (hit,) = answer["results"]
     assert hit["citation"] == f"{told['file']}#L1-L4"
     assert "release train leaves on Thursday" in hit["snippet"]
 

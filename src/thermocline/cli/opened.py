@@ -14,6 +14,7 @@ import click
 
 import thermocline
 from thermocline import Thermocline
+from thermocline.hooks.work import project_name
 from thermocline.model import SCOPE_FIELDS, Scope
 
 __all__ = ["Place", "dry_run_option", "json_option", "opened", "rehearsed", "store_option"]
@@ -23,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _STORE = "A path or URL; otherwise the setting `store`, or your own store."
 _SCOPES = {
     "tenant": "Whose memories: the tenant.",
-    "project": "The project.",
+    "project": "The project; `auto` names it after the folder of the repository.",
     "environment": "The environment, such as production.",
     "user": "The user.",
     "agent": "The agent.",
@@ -44,8 +45,10 @@ def store_option(command: Command) -> Command:
 
     @functools.wraps(command)
     def located(*, store: str | None, **options: Any) -> Any:  # noqa: ANN401
-        scope = Scope(**{name: options.pop(f"scope_{name}") for name in SCOPE_FIELDS})
-        return command(store=Place(store, scope), **options)
+        names = {name: options.pop(f"scope_{name}") for name in SCOPE_FIELDS}
+        if names["project"] == "auto":
+            names["project"] = project_name(Path.cwd())
+        return command(store=Place(store, Scope(**names)), **options)
 
     wrapped: Any = located
     for name in reversed(SCOPE_FIELDS):

@@ -48,6 +48,7 @@ def get(memory_id: str, store: Place, as_json: bool) -> None:
 @click.option("--tag", "-t", "tags", multiple=True, help="Only with one of these tags (repeatable).")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many at once.")
 @click.option("--cursor", help="Where the last page ended.")
+@click.option("--ids", is_flag=True, help="Print nothing but the ids, one in a line.")
 @store_option
 @json_option
 def list_(
@@ -58,6 +59,7 @@ def list_(
     tags: tuple[str, ...],
     limit: int,
     cursor: str | None,
+    ids: bool,
     store: Place,
     as_json: bool,
 ) -> None:
@@ -66,6 +68,7 @@ def list_(
     \b
     thermocline list --tier hot
     thermocline list --retention deleted --json
+    thermocline list --tag sprint-12 --ids | xargs -n 1 thermocline archive
     """
     with opened(store) as mem:
         page = mem.find(
@@ -74,7 +77,9 @@ def list_(
     if as_json:
         print_json({"memories": [memory_json(memory) for memory in page], "cursor": page.cursor})
         return
-    if page.memories:
+    if ids:
+        click.echo("".join(f"{memory.id}\n" for memory in page), nl=False)
+    elif page.memories:
         console().print(_table(page.memories))
     if page.cursor:
         print_notes([f"there are more: --cursor {page.cursor}"])

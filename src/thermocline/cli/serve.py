@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import click
 
 import thermocline
 from thermocline.cli.opened import Place, store_option
+from thermocline.hooks.server import announced
+from thermocline.settings import data_home, default_store
 
 __all__ = ["command"]
 
@@ -27,4 +31,8 @@ def command(host: str | None, port: int | None, log_level: str, store: Place) ->
 
     with thermocline.open(store.url, scope=store.scope) as mem:
         settings = mem.settings
-        serve(mem, host or settings.server_host, settings.server_port if port is None else port, log_level)
+        place = host or settings.server_host, settings.server_port if port is None else port
+        # Hooks ask a server that sees everything, as they do; one with a scope serves others.
+        told = announced(data_home(), *place, store.url or default_store(settings))
+        with nullcontext() if store.scope.items() else told:
+            serve(mem, *place, log_level)

@@ -9,30 +9,42 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["announce", "ask", "running", "withdraw"]
+__all__ = ["announced", "ask", "running", "store_name"]
 
 _NAME = "server.json"
 _MOST_BYTES = 1_000_000
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_OK = 200
 
 
-def announce(home: Path, host: str, port: int, store: str) -> Path:
-    """Say that a server for a store listens on this port of this machine."""
+@contextlib.contextmanager
+def announced(home: Path, host: str, port: int, store: str) -> Iterator[None]:
+    """Say, as long as this lasts, that a server for a store listens on this port of this machine."""
+    if host not in _LOOPBACK or not port:
+        yield
+        return
     home.mkdir(parents=True, exist_ok=True)
-    path = home / _NAME
-    partial = home / f"{_NAME}.{os.getpid()}.part"
-    partial.write_text(json.dumps({"host": host, "port": port, "store": store, "pid": os.getpid()}), "utf-8")
+    path, partial = home / _NAME, home / f"{_NAME}.{os.getpid()}.part"
+    told = {"host": host, "port": port, "store": store_name(store), "pid": os.getpid()}
+    partial.write_text(json.dumps(told), "utf-8")
     partial.chmod(0o600)
-    return partial.replace(path)
+    partial.replace(path)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            if json.loads(path.read_text("utf-8"))["pid"] == os.getpid():
+                path.unlink()
 
 
-def withdraw(home: Path) -> None:
-    """Take the announcement back, if it is this process's own."""
-    with contextlib.suppress(OSError, ValueError):
-        if json.loads((home / _NAME).read_text("utf-8"))["pid"] == os.getpid():
-            (home / _NAME).unlink()
+def store_name(store: str) -> str:
+    """Return one name for a store, however it was written."""
+    path = store.removeprefix("sqlite:///")
+    return store if "://" in path else os.path.realpath(Path(path).expanduser())
 
 
 def running(home: Path, store: str) -> tuple[str, int] | None:
@@ -40,9 +52,12 @@ def running(home: Path, store: str) -> tuple[str, int] | None:
     try:
         found = json.loads((home / _NAME).read_text("utf-8"))
         host, port, its = str(found["host"]), int(found["port"]), str(found["store"])
+        if os.name == "posix":
+            # A server that was killed could not take its announcement back.
+            os.kill(int(found["pid"]), 0)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return (host, port) if host in ("127.0.0.1", "::1", "localhost") and its == store else None
+    return (host, port) if host in _LOOPBACK and its == store_name(store) else None
 
 
 def ask(place: tuple[str, int], path: str, body: dict[str, Any], timeout: float) -> dict[str, Any] | None:
@@ -54,7 +69,7 @@ def ask(place: tuple[str, int], path: str, body: dict[str, Any], timeout: float)
         connection.request("POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
         response = connection.getresponse()
         told = json.loads(response.read(_MOST_BYTES))
-        return told if response.status == 200 and isinstance(told, dict) else None
+        return told if response.status == _OK and isinstance(told, dict) else None
     except (OSError, ValueError, http.client.HTTPException):
         return None
     finally:

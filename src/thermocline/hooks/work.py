@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
 
 from thermocline.hooks.events import Event
 from thermocline.hooks.server import ask, running
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["project_name", "scope_of", "text_for"]
 
+_LONGEST_PROMPT = 20_000
+
 
 def text_for(event: Event, options: Options, deadline: float) -> str:
     """Return the text for a moment; empty when there is nothing to say."""
     scope = scope_of(options.scope, event.folder)
-    if event.moment != "compact":
+    if event.moment == "prompt":
         told = _from_server(event, options, scope, deadline)
         if told is not None:
             return told
@@ -44,9 +47,16 @@ def _from_server(event: Event, options: Options, scope: dict[str, str], deadline
     place = running(data_home(), options.store or default_store(load()))
     if place is None:
         return None
-    body = {"query": event.prompt or None, "budget": options.budget, "session": event.session, "scope": scope}
-    told = ask(place, "/context", body, max(0.05, deadline - time.monotonic()))
+    half = _LONGEST_PROMPT // 2
+    prompt = event.prompt if len(event.prompt) <= _LONGEST_PROMPT else f"{event.prompt[:half]}\n{event.prompt[-half:]}"
+    path = f"/sessions/{quote(event.session, safe='')}/context?{urlencode(scope)}"
+    told = ask(place, path, {"prompt": prompt, "budget": options.budget}, _patience(deadline))
     return None if told is None else str(told.get("text", ""))
+
+
+def _patience(deadline: float) -> float:
+    """Return how long a server may think, so that there is time left to do without it."""
+    return min(1.5, max(0.05, (deadline - time.monotonic()) / 2))
 
 
 def _in_process(event: Event, options: Options, scope: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from thermocline.text.cutting import first_characters
@@ -17,6 +18,8 @@ _LISTS = ("items", "results", "moved", "included", "leftOut", "suggestions")
 _TEXTS = ("content", "text", "snippet")
 _SHORTEST = 200
 _ITEM_CHARS = 4000
+#: How many items are shown in short rather than fewer at length.
+_FEWEST = 5
 
 
 def written(value: Json) -> str:
@@ -29,15 +32,16 @@ def bounded(answer: Json, most: int, tokenizer: str) -> Json:
     count = counter(tokenizer).count
     if _small(answer, most) or count(written(answer)) <= most:
         return answer
+    name = next((each for each in _LISTS if answer.get(each) and isinstance(answer[each], list)), None)
     longest = max(_SHORTEST, min(_ITEM_CHARS, most))
-    answer = _cut(answer, longest)
-    name = next((each for each in _LISTS if isinstance(answer.get(each), list) and answer[each]), None)
-    if name is not None:
-        answer = _shortened(answer, name, most, count)
-    while count(written(answer)) > most and longest > _SHORTEST:
-        longest //= 2
-        answer = _cut(answer, longest)
-    return answer
+    while True:
+        shown = _cut(answer, longest)
+        if name is not None:
+            shown = _shortened(shown, name, most, count)
+        enough = name is None or len(shown[name]) >= min(_FEWEST, len(answer[name]))
+        if longest <= _SHORTEST or (enough and count(written(shown)) <= most):
+            return shown
+        longest = max(_SHORTEST, longest // 2)
 
 
 def _small(answer: Json, most: int) -> bool:
@@ -45,21 +49,27 @@ def _small(answer: Json, most: int) -> bool:
     return len(written(answer).encode("utf-8", "replace")) <= most
 
 
-def _shortened(answer: Json, name: str, most: int, count: Any) -> Json:  # noqa: ANN401 - a counting function
+def _shortened(answer: Json, name: str, most: int, count: Callable[[str], int]) -> Json:
     """Return the answer with as many of the first items as fit, and the number of the others."""
     items = answer[name]
-    kept, spent = [], count(written({**answer, name: [], "leftOut": len(items)}))
-    for item in items:
-        spent += count(written(item) if isinstance(item, dict) else str(item)) + 1
-        if spent > most:
-            break
-        kept.append(item)
-    if len(kept) == len(items):
+    low, high = 0, len(items)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(written(_first(answer, name, middle))) <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return _first(answer, name, low)
+
+
+def _first(answer: Json, name: str, kept: int) -> Json:
+    items = answer[name]
+    if kept == len(items):
         return answer
-    scores = {key: value for key, value in answer.items() if key == "relevanceScores"}
-    ids = {item["id"] for item in kept if isinstance(item, dict) and "id" in item}
-    scores = {key: {each: value[each] for each in value if each in ids} for key, value in scores.items()}
-    return {**answer, **scores, name: kept, "leftOut": len(items) - len(kept)}
+    ids = {item["id"] for item in items[:kept] if isinstance(item, dict) and "id" in item}
+    scores = {key: value for key, value in answer.get("relevanceScores", {}).items() if key in ids}
+    told = {"relevanceScores": scores} if "relevanceScores" in answer else {}
+    return {**answer, **told, name: items[:kept], "leftOut": len(items) - kept}
 
 
 def _cut(value: Json, longest: int) -> Json:

@@ -21,6 +21,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools.base import Tool as OfferedTool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field
 
 from thermocline import Thermocline, __version__, tools
 from thermocline.errors import InvalidInput, NotFound, ThermoclineError
@@ -91,10 +92,12 @@ class _Tool(OfferedTool):
     """A tool of the table: arguments are checked against the very schema that hosts are shown."""
 
     call: Callable[[Json], Json]
+    #: Names that are understood without being told to hosts.
+    aliases: dict[str, str] = Field(default_factory=dict)
 
     async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:  # noqa: ANN401, ARG002
         """Check, call on a thread of its own, and return both forms of the answer."""
-        given = {key: value for key, value in arguments.items() if value is not None}
+        given = {self.aliases.get(key, key): value for key, value in arguments.items() if value is not None}
         wrong = best_match(Draft202012Validator(self.parameters).iter_errors(given))
         if wrong is not None:
             where = ".".join(str(part) for part in wrong.path)
@@ -123,6 +126,7 @@ def _offered(mem: Thermocline, tool: tools.Tool) -> _Tool:
         is_async=False,
         context_kwarg=None,
         annotations=hints(tool),
+        aliases=dict(tool.aliases),
         call=functools.partial(_answered, mem, tool.name),
     )
 

@@ -31,7 +31,14 @@ _DESCRIPTION = (
     "Tiered memory for AI agents: hot, warm and cold. Every answer is JSON; every error is "
     "application/problem+json with a stable `code`. A POST with an Idempotency-Key can be repeated safely."
 )
-_CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
+_CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 

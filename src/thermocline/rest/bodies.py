@@ -67,11 +67,10 @@ PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
 RetentionName = Literal["active", "archived", "deleted", "purged"]
 Tiers = Annotated[list[TierName], Field(min_length=1, max_length=3)]
 Json = dict[str, Any]
-Whole = Annotated[int, BeforeValidator(_whole)]
-Limit = Annotated[Whole, Field(ge=0, le=200)]
+Limit = Annotated[int, Field(ge=0, le=200), BeforeValidator(_whole)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Budget = Annotated[Whole, Field(ge=0, le=1_000_000)]
-Minutes = Annotated[float, Field(gt=0, le=_LONGEST_TTL, description="Time to live, in minutes.")]
+Budget = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole)]
+Minutes = Annotated[float, Field(ge=0.1, le=_LONGEST_TTL, description="Time to live, in minutes.")]
 Format = Literal["markdown", "xml", "messages", "index"]
 
 
@@ -233,7 +232,7 @@ class SessionAdd(Wish):
 class SpillWish(Wish):
     """How many, or which, hot memories shall leave."""
 
-    count: Annotated[Whole, Field(ge=0, le=10_000)] = 4
+    count: Annotated[int, Field(ge=0, le=10_000), BeforeValidator(_whole)] = 4
     ids: Annotated[list[MemoryId], Field(max_length=1000)] | None = None
 
 
@@ -261,8 +260,8 @@ class SessionEnd(Wish):
 class FlushWish(Wish):
     """How full a session's context is."""
 
-    total_tokens: Annotated[Whole, Field(ge=0, le=1_000_000_000)]
-    context_window: Annotated[Whole, Field(ge=1, le=1_000_000_000)] = 200_000
+    total_tokens: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(_whole)]
+    context_window: Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_whole)] = 200_000
 
 
 # Answers

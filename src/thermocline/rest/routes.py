@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from fastapi.exceptions import HTTPException
+from starlette.exceptions import HTTPException
 
 from thermocline import Thermocline, __version__, tools
-from thermocline.errors import NotFound
+from thermocline.errors import ContentTooLarge, InvalidInput, NotFound
 from thermocline.model import Event, Memory, Move, Recall, Retention
 from thermocline.rest import bodies
 from thermocline.rest.bodies import PriorityName, TierName
@@ -28,31 +29,37 @@ _PROBLEMS: dict[int | str, Json] = {
 #: Visible ASCII, blanks inside only.
 _NAME = r"^[!-~]([ -~]{0,198}[!-~])?$"
 _PLAIN = r"^[A-Za-z0-9_.:@+-]{1,200}$"
-_ETAG = r"^\"[0-9]{1,18}\"$"
+_VALUE = "[!-:<-~]{1,200}"
+_FIELDS = ("project", "environment", "user", "agent", "session")
+_SCOPE = "^" + "".join(f"({name}={_VALUE};?)?" for name in _FIELDS) + "$"
+_ETAG = '^"[0-9]{1,18}"$'
 
 router = APIRouter(responses=_PROBLEMS)
 
-Name = Annotated[str | None, Query(pattern=_NAME, max_length=200)]
+#: A header that may be left out, and is never null.
+_ABSENT: Any = None
 
 
 def the_surroundings(
     request: Request,
-    tenant: Name = None,
-    project: Name = None,
-    environment: Name = None,
-    user: Name = None,
-    agent: Name = None,
+    thermocline_scope: Annotated[
+        str,
+        Header(
+            pattern=_SCOPE, description="Whose memories: `project=web;agent=planner`, from the widest field to session."
+        ),
+    ] = _ABSENT,
 ) -> Thermocline:
-    """Return the memory as this request may see it: the key's tenant, narrowed by what it names."""
+    """Return the memory as this request may see it: the key's tenant, narrowed by what the header names."""
     mem: Thermocline = request.scope["thermocline"]
-    if tenant is not None and mem.scope.tenant is not None and tenant != mem.scope.tenant:
-        raise HTTPException(403, "this key belongs to another tenant")
-    return mem.scoped(tenant=tenant, project=project, environment=environment, user=user, agent=agent)
+    pairs = (pair.partition("=") for pair in (thermocline_scope or "").split(";") if pair)
+    named = {name: value for name, _, value in pairs}
+    request.state.session = named.pop("session", None)
+    return mem.scoped(**named)
 
 
-def the_view(around: Annotated[Thermocline, Depends(the_surroundings)], session: Name = None) -> Thermocline:
-    """Return the same, from inside a session if one is named."""
-    return around.scoped(session=session)
+def the_view(request: Request, around: Annotated[Thermocline, Depends(the_surroundings)]) -> Thermocline:
+    """Return the same, from inside a session if the header names one."""
+    return around.scoped(session=request.state.session)
 
 
 View = Annotated[Thermocline, Depends(the_view)]
@@ -114,7 +121,7 @@ def get_memory(
     memory_id: MemoryId,
     response: Response,
     hidden: Annotated[bool, Query(description="Also when it was forgotten.")] = False,
-    if_none_match: Annotated[str | None, Header(pattern=_ETAG)] = None,
+    if_none_match: Annotated[str, Header(pattern=_ETAG)] = _ABSENT,
 ) -> Any:  # noqa: ANN401 - an answer, or none when nothing has changed
     """Return a memory; one that was forgotten only if hidden ones are asked for."""
     memory = view.get(memory_id)
@@ -131,10 +138,11 @@ def change(
     memory_id: MemoryId,
     body: bodies.Change,
     response: Response,
-    if_match: Annotated[str | None, Header(pattern=_ETAG)] = None,
+    if_match: Annotated[str, Header(pattern=_ETAG)] = _ABSENT,
 ) -> Json:
     """Change what a memory says; with If-Match only if it is still as it was read."""
-    memory = view.update(
+    memory = _changed(
+        view.update,
         memory_id,
         content=body.content,
         kind=body.kind,
@@ -142,7 +150,7 @@ def change(
         metadata=body.metadata,
         ttl=None if body.ttl_minutes is None else body.ttl_minutes * 60,
         why=body.why,
-        version=None if if_match is None else int(if_match.strip('"')),
+        version=int(if_match.strip('"')) if if_match else None,
     )
     return _told(memory, response)
 
@@ -158,19 +166,19 @@ def forget(view: View, memory_id: MemoryId, response: Response) -> Json:
 @router.post("/memories/{memory_id}/move", operation_id="move", tags=["memories"], response_model=bodies.MemoryAnswer)
 def move(view: View, memory_id: MemoryId, body: bodies.MoveWish, response: Response) -> Json:
     """Keep a memory in another tier."""
-    return _told(view.move(memory_id, body.tier, body.why), response)
+    return _told(_changed(view.move, memory_id, body.tier, body.why), response)
 
 
 @router.post("/memories/{memory_id}/pin", operation_id="pin", tags=["memories"], response_model=bodies.MemoryAnswer)
 def pin(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
     """Include a memory always, until it is unpinned."""
-    return _told(view.pin(memory_id, _why(body)), response)
+    return _told(_changed(view.pin, memory_id, _why(body)), response)
 
 
 @router.post("/memories/{memory_id}/unpin", operation_id="unpin", tags=["memories"], response_model=bodies.MemoryAnswer)
 def unpin(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
     """Give a pinned memory normal priority again."""
-    return _told(view.unpin(memory_id, _why(body)), response)
+    return _told(_changed(view.unpin, memory_id, _why(body)), response)
 
 
 @router.post(
@@ -178,7 +186,7 @@ def unpin(view: View, memory_id: MemoryId, response: Response, body: bodies.Why 
 )
 def archive(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
     """Hide a memory from every search."""
-    return _told(view.archive(memory_id, _why(body)), response)
+    return _told(_changed(view.archive, memory_id, _why(body)), response)
 
 
 @router.post(
@@ -186,7 +194,7 @@ def archive(view: View, memory_id: MemoryId, response: Response, body: bodies.Wh
 )
 def restore(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
     """Bring an archived or forgotten memory back."""
-    return _told(view.restore(memory_id, _why(body)), response)
+    return _told(_changed(view.restore, memory_id, _why(body)), response)
 
 
 @router.get("/memories/{memory_id}/history", operation_id="history", tags=["memories"], response_model=bodies.History)
@@ -337,7 +345,7 @@ def maintain(view: View) -> Json:
 @router.post("/events/{seq}/undo", operation_id="undo", tags=["upkeep"], response_model=bodies.MemoryAnswer)
 def undo(view: View, seq: Annotated[int, Path(ge=1, le=2**62)], response: Response) -> Json:
     """Take back one event of the ledger, unless later ones build on it."""
-    return _told(view.undo(seq), response)
+    return _told(_changed(view.undo, seq), response)
 
 
 @router.get(
@@ -360,6 +368,16 @@ def metrics(view: View, request: Request) -> Response:
 
 
 # Small steps
+
+
+def _changed(verb: Callable[..., Memory], *arguments: object, **more: object) -> Memory:
+    """Make a change; what was asked for is well-formed here, so what is wrong is the state of the memory."""
+    try:
+        return verb(*arguments, **more)
+    except ContentTooLarge:
+        raise
+    except InvalidInput as exc:
+        raise HTTPException(409, str(exc)) from exc
 
 
 def _etag(memory: Memory) -> str:

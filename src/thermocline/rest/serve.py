@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from thermocline.errors import PluginUnavailable, SettingsError
 from thermocline.facade import Thermocline
 from thermocline.rest.keys import Keys
@@ -43,4 +45,6 @@ def serve(mem: Thermocline, host: str, port: int, log_level: str) -> None:
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+    # uvicorn raises the signal again when it has shut down; the store is still to be closed then.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     uvicorn.Server(config).run()
