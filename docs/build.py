@@ -19,7 +19,10 @@ _SETTINGS_HEAD = """\
 # Settings
 
 Every setting with its default.
-Values come from arguments (`thermocline.open(..., settings={...})`), then the environment (`THERMOCLINE_` and the name in capitals), then `thermocline.toml` or `[tool.thermocline]` in `pyproject.toml` in the working directory or above it, then your own `config.toml`, then these defaults.
+Values come from arguments (`thermocline.open(..., settings={...})`),
+then the environment (`THERMOCLINE_` and the name in capitals),
+then `thermocline.toml` or `[tool.thermocline]` in `pyproject.toml` in the working directory or above it,
+then your own `config.toml`, then these defaults.
 0 means 0, never "the default".
 An unknown name is an error.
 
@@ -36,8 +39,10 @@ Messages say what to do; doors translate codes, never messages.
 _PYTHON_HEAD = """\
 # Python
 
-`thermocline.open(url)` returns a `Thermocline`; `async with thermocline.aopen(url) as mem` the same verbs to await (`AsyncThermocline`).
-Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `Page`, `Status`, `Why`, `Problem`, ...) are frozen; change one with `dataclasses.replace`.
+`thermocline.open(url)` returns a `Thermocline`;
+`async with thermocline.aopen(url) as mem` the same verbs to await (`AsyncThermocline`).
+Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `Page`, `Status`, `Why`, `Problem`, ...) are frozen;
+change one with `dataclasses.replace`.
 
 """
 
@@ -77,9 +82,9 @@ def errors_page() -> str:
     """Return the tree of errors and what each one means."""
     tree = inspect.getdoc(errors) or ""
     drawn = "\n".join(line for line in tree.splitlines() if line.startswith("    "))
+    classes = [getattr(errors, name) for name in errors.__all__]
     rows = [
-        f"| `{name}` | `{getattr(errors, name).code}` | {(inspect.getdoc(getattr(errors, name)) or '').splitlines()[0]} |"
-        for name in errors.__all__
+        f"| `{each.__name__}` | `{each.code}` | {(inspect.getdoc(each) or '').splitlines()[0]} |" for each in classes
     ]
     table = "| error | code | when |\n|---|---|---|\n" + "\n".join(rows)
     return f"{_ERRORS_HEAD}```text\n{inspect.cleandoc(drawn)}\n```\n\n{table}\n"
@@ -111,7 +116,8 @@ def _entry(name: str, method: object) -> str:
     signature = re.sub(r"<\w+\.\w+: ('\w+')>", r"\1", signature)
     doc = inspect.getdoc(method) or ""
     lines = [f"### `{name}{signature}`", "", _paragraphs(doc)]
-    arguments = re.findall(r"^    (\w+): ((?:.|\n        )+?)(?=\n    \w|\n*\Z)", doc.partition("Args:\n")[2], re.MULTILINE)
+    told = doc.partition("Args:\n")[2]
+    arguments = re.findall(r"^    (\w+): ((?:.|\n        )+?)(?=\n    \w|\n*\Z)", told, re.MULTILINE)
     lines += [f"- `{argument}`: {' '.join(text.split())}" for argument, text in arguments]
     return "\n".join([*lines, ""])
 

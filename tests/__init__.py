@@ -1,0 +1,1 @@
+"""What Thermocline promises, tested through its public doors."""

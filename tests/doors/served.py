@@ -51,9 +51,16 @@ class Served:
         return self.process.wait(60)
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """Return the variables for a process that must not touch what is the user's."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("THERMOCLINE_")}
-    return {**kept, "PYTHONPATH": f"{SOURCE}:{ROOT}", "THERMOCLINE_EMBEDDER": "none", **more}
+    return {
+        **kept,
+        "PYTHONPATH": f"{SOURCE}:{ROOT}",
+        "THERMOCLINE_EMBEDDER": "none",
+        "THERMOCLINE_HOME": str(home),
+        **more,
+    }
 
 
 def free_port() -> int:
@@ -69,7 +76,7 @@ def served(path: Path, *, key: str | None = None, **settings: str) -> Iterator[S
     process = subprocess.Popen(
         [sys.executable, "-m", "thermocline", "serve", "--store", str(path), "--port", str(port)],
         stderr=subprocess.PIPE,
-        env=environment(**settings),
+        env=environment(path.parent / "home", **settings),
         cwd=path.parent,
     )
     running = Served(f"http://127.0.0.1:{port}", process, key)

@@ -203,7 +203,7 @@ def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> Non
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "thermocline", "mcp", "--store", str(path), "--agent", "planner", "--tools", "core"],
-        env=environment(),
+        env=environment(tmp_path / "home"),
         cwd=str(tmp_path),
     )
 

@@ -146,6 +146,9 @@ def test_the_scope_comes_with_a_header(client: TestClient) -> None:
     assert client.get(f"/memories/{made['id']}", headers=mine).status_code == 200
     problem(client.get(f"/memories/{made['id']}", headers=other), 404, "not_found")
     problem(client.get("/status", headers={"thermocline-scope": "tenant=acme"}), 422, "invalid_input")
+    for field in ("agent", "tenant", "session"):
+        told = problem(client.get("/memories", params={field: "planner"}), 422, "invalid_input")
+        assert "Thermocline-Scope" in told["detail"]
 
 
 # Keys and tenants
@@ -341,7 +344,7 @@ def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path)
     """SIGTERM: exit code 0, and another process finds the memories; keys are made by the command."""
     path = tmp_path / "memory.db"
     code = "from thermocline.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
-    made = python(code, "keys", "create", "ci", "--tenant", "acme", "--store", path, env=environment())
+    made = python(code, "keys", "create", "ci", "--tenant", "acme", "--store", path, env=environment(tmp_path / "home"))
     with served(path, key=made.stdout.strip()) as server:
         status, memory = server.ask("POST", "/memories", {"content": "An otter"})
         refused, _ = server.ask("GET", "/status", headers={"authorization": "Bearer no"})
@@ -358,7 +361,16 @@ def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path)
 def test_listening_to_others_without_keys_is_refused_by_the_command(tmp_path: Path) -> None:
     """With the exit code for configuration."""
     code = "from thermocline.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
-    done = python(code, "serve", "--host", "0.0.0.0", "--store", tmp_path / "m.db", env=environment())
+    done = python(code, "serve", "--host", "0.0.0.0", "--store", tmp_path / "m.db", env=environment(tmp_path / "home"))
 
     assert done.returncode == 5
     assert "keys create" in done.stderr
+
+
+def test_without_the_packages_the_command_says_how_to_get_them(tmp_path: Path) -> None:
+    """One line with the command to run."""
+    code = "import sys; sys.modules['uvicorn'] = None; from thermocline.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    done = python(code, "serve", "--store", tmp_path / "m.db", env=environment(tmp_path / "home"))
+
+    assert done.returncode == 5
+    assert "pip install 'thermocline[server]'" in done.stderr

@@ -20,7 +20,8 @@ __all__ = ["command"]
 
 _PAUSE_SECONDS = 2.5
 _NEXT = (
-    ("Keep your own", "python -c \"import thermocline; thermocline.open('agent.db').remember('...')\""),
+    ("Keep your own", 'thermocline remember "..."'),
+    ("Give it to your agent", "thermocline install claude-code"),
     ("Read on", "README.md, then docs/"),
     ("Measure it", "make bench"),
 )

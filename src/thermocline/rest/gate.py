@@ -23,7 +23,7 @@ from thermocline.facade import Thermocline
 from thermocline.rest.keys import Key, Keys
 from thermocline.rest.problems import answer
 
-__all__ = ["Body", "Hosts", "KeyCheck", "Rate", "Repetition", "is_loopback"]
+__all__ = ["Body", "Hosts", "KeyCheck", "Rate", "Repetition", "header", "is_loopback"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from thermocline import Thermocline, __version__, tools
 from thermocline.errors import ContentTooLarge, InvalidInput, NotFound
-from thermocline.model import Event, Memory, Move, Recall, Retention
+from thermocline.model import SCOPE_FIELDS, Event, Memory, Move, Recall, Retention
 from thermocline.rest import bodies
 from thermocline.rest.bodies import PriorityName, TierName
 from thermocline.rest.problems import PROBLEM_TYPE
@@ -51,6 +51,10 @@ def the_surroundings(
 ) -> Thermocline:
     """Return the memory as this request may see it: the key's tenant, narrowed by what the header names."""
     mem: Thermocline = request.scope["thermocline"]
+    misplaced = [name for name in SCOPE_FIELDS if name in request.query_params]
+    if misplaced:
+        # Left unread, it would let a caller see and write another scope than it means.
+        raise InvalidInput(f"{misplaced[0]} is no query parameter: send the header Thermocline-Scope")
     pairs = (pair.partition("=") for pair in (thermocline_scope or "").split(";") if pair)
     named = {name: value for name, _, value in pairs}
     request.state.session = named.pop("session", None)

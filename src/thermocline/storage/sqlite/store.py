@@ -441,7 +441,8 @@ class SqliteStore:
         """Return what a drawer holds by key, or the one thing under a key."""
         if key is None:
             return dict(self._rows("kept_all", drawer=drawer, now=to_micros(now)))
-        return {key: value for (value,) in self._rows("kept_get", drawer=drawer, key=key, now=to_micros(now))}
+        rows = self._rows("kept_get", drawer=drawer, key=key, now=to_micros(now))
+        return {key: rows[0][0]} if rows else {}
 
     def keep(
         self, drawer: str, key: str, value: str, now: datetime, until: datetime | None, *, replace: bool

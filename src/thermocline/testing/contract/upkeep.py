@@ -57,6 +57,23 @@ class UpkeepContract(Contract):
         with self.store.write() as writing:
             assert numbers(writing.prunable(used.space, self.clock(), 10)) == [unused.no, used.no]
 
+    def test_doors_keep_small_things(self) -> None:
+        """By drawer and key, until their time is over; the first of two stays unless it is replaced."""
+        now, later = self.clock(), self.clock() + timedelta(hours=1)
+
+        assert self.store.keep("keys", "a", "1", now, None, replace=False) is None
+        assert self.store.keep("keys", "a", "2", now, None, replace=False) == "1"
+        assert self.store.keep("keys", "a", "3", now, None, replace=True) is None
+        assert self.store.keep("keys", "b", "4", now, later, replace=False) is None
+        assert self.store.kept("keys", now) == {"a": "3", "b": "4"}
+        assert self.store.kept("keys", now, "b") == {"b": "4"}
+        assert self.store.kept("replies", now) == {}
+        assert self.store.kept("keys", later) == {"a": "3"}
+        assert self.store.keep("keys", "b", "5", later, None, replace=False) is None
+        assert self.store.unkeep("keys", "a")
+        assert not self.store.unkeep("keys", "a")
+        assert self.store.kept("keys", now, "a") == {}
+
     def test_tallies_add_up(self) -> None:
         """By name, over the spaces asked for."""
         one, two = self.stored("one").space, self.stored("two", _SESSION).space
