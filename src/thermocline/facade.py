@@ -233,7 +233,8 @@ class Thermocline:
         require_limit(limit, self.settings.pool_size)
 
         def promoted(hits: Sequence[Hit]) -> list[Move]:
-            moves = [move for hit in hits if (move := promotion(hit, now, self.settings)) is not None]
+            own = [hit for hit in hits if self.scope.may_change(hit.memory.scope)]
+            moves = [move for hit in own if (move := promotion(hit, now, self.settings)) is not None]
             return self._changes.carry_out(moves, self._cause("move", now, ""))
 
         return self._recaller.recall(question, limit, promote=promoted if promote else None, track=track)
@@ -535,7 +536,7 @@ class Thermocline:
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the tier rules once over everything that is visible from here."""
         cause = self._cause("move", self._now(), "")
-        return self._tiering.compact(self._store.spaces(self.scope), cause, dry_run=dry_run)
+        return self._tiering.compact(self.scope, cause, dry_run=dry_run)
 
     def maintain(self) -> Maintenance:
         """Let expiry, retention windows and cooling do their work on everything inside this scope."""

@@ -133,6 +133,10 @@ class Scope:
         mine = dict(self.items())
         return all(mine.get(name) == value for name, value in other.items())
 
+    def may_change(self, other: Scope) -> bool:
+        """Tell whether a memory of scope `other` may be changed from here: a tenant changes only its own."""
+        return self.sees(other) and self.tenant in (None, other.tenant)
+
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self.items()) or "everyone"
 

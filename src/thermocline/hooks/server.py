@@ -60,13 +60,16 @@ def running(home: Path, store: str) -> tuple[str, int] | None:
     return (host, port) if host in _LOOPBACK and its == store_name(store) else None
 
 
-def ask(place: tuple[str, int], path: str, body: dict[str, Any], timeout: float) -> dict[str, Any] | None:
-    """Post a question to the server; None when it does not answer as it should."""
+def ask(
+    place: tuple[str, int], path: str, body: dict[str, Any], timeout: float, scope: str = ""
+) -> dict[str, Any] | None:
+    """Post a question to the server, from a scope; None when it does not answer as it should."""
     import http.client
 
+    headers = {"Content-Type": "application/json"} | ({"Thermocline-Scope": scope} if scope else {})
     connection = http.client.HTTPConnection(*place, timeout=timeout)
     try:
-        connection.request("POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        connection.request("POST", path, json.dumps(body).encode(), headers)
         response = connection.getresponse()
         told = json.loads(response.read(_MOST_BYTES))
         return told if response.status == _OK and isinstance(told, dict) else None

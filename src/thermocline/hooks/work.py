@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from thermocline.hooks.events import Event
 from thermocline.hooks.server import ask, running
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from thermocline.hooks.entry import Options
 
 __all__ = ["project_name", "scope_of", "text_for"]
+
+#: In the order of the server's header; this path imports nothing heavy to ask for it.
+SCOPE_FIELDS = ("project", "environment", "user", "agent", "session")
 
 _LONGEST_PROMPT = 20_000
 
@@ -49,8 +52,9 @@ def _from_server(event: Event, options: Options, scope: dict[str, str], deadline
         return None
     half = _LONGEST_PROMPT // 2
     prompt = event.prompt if len(event.prompt) <= _LONGEST_PROMPT else f"{event.prompt[:half]}\n{event.prompt[-half:]}"
-    path = f"/sessions/{quote(event.session, safe='')}/context?{urlencode(scope)}"
-    told = ask(place, path, {"prompt": prompt, "budget": options.budget}, _patience(deadline))
+    path = f"/sessions/{quote(event.session, safe='')}/context"
+    named = ";".join(f"{name}={scope[name]}" for name in SCOPE_FIELDS if name in scope)
+    told = ask(place, path, {"prompt": prompt, "budget": options.budget}, _patience(deadline), named)
     return None if told is None else str(told.get("text", ""))
 
 

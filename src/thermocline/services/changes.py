@@ -29,6 +29,8 @@ def visible(writing: Writing, scope: Scope, memory_id: str) -> Record:
     record = writing.get(memory_id) if isinstance(memory_id, str) else None
     if record is None or not scope.sees(record.memory.scope) or record.memory.retention is Retention.PURGED:
         raise NotFound(f"no memory {memory_id!r} can be seen from here ({scope})")
+    if not scope.may_change(record.memory.scope):
+        raise InvalidInput(f"{memory_id} is shared by all tenants and read-only from here ({scope})")
     return record
 
 

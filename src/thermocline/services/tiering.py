@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from thermocline.errors import EmbedderError
-from thermocline.model import Compaction, Maintenance, Memory, Move, Retention, Tier
+from thermocline.model import Compaction, Maintenance, Memory, Move, Retention, Scope, Tier
 from thermocline.policy.compaction import Situation, compaction
 from thermocline.policy.cooling import cooling
 from thermocline.policy.retention import Transition, overdue
@@ -32,11 +32,13 @@ class Tiering:
         self._vectorizer = vectorizer
         self._settings = settings
 
-    def compact(self, spaces: tuple[int, ...], cause: Cause, *, dry_run: bool) -> Compaction:
-        """Run the four rules once over some spaces."""
+    def compact(self, scope: Scope, cause: Cause, *, dry_run: bool) -> Compaction:
+        """Run the four rules once over everything that a scope sees and may change."""
+        spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         watch = Watch(name="compaction", spaces=spaces, now=cause.at)
-        moves = compaction(self._watched(watch), situation)
+        own = (memory for memory in self._watched(watch) if scope.may_change(memory.scope))
+        moves = compaction(own, situation)
         return Compaction(moves=tuple(moves if dry_run else self._carried_out(moves, cause)), dry_run=dry_run)
 
     def _carried_out(self, moves: list[Move], cause: Cause) -> list[Move]:
