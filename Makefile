@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fix docs bench torture budget golden hosts clean
+.PHONY: help setup demo test lint check fix docs bench torture budget golden hosts clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -28,14 +28,15 @@ $(VENV)/.ready: $(VENV)/.runtime
 demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
 	$(BIN)/thermocline demo
 
-test: setup ## Lint, types and every test
-	$(MAKE) --no-print-directory check
+test: lint ## Lint, types and every test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-check: setup ## Lint, types, architecture and docs, without the long tests
+lint: setup ## Style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+check: lint ## Lint, types, architecture and docs, without the long tests
 	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_public_api.py tests/test_docs.py
 
 fix: setup ## Let ruff mend what it can

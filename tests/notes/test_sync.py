@@ -249,7 +249,7 @@ def test_the_words_of_a_note_are_changed_in_its_file(mem: Thermocline, notes: No
 
 @spec("O38")
 def test_another_chunk_size_cuts_every_file_anew(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
-    """Each file changes over in one transaction; the index then equals a fresh one of that size."""
+    """All files change over in one transaction; until then the old index serves, also after an interruption."""
     root = tmp_path / "w"
     (root / "memory").mkdir(parents=True)
     for number in range(5):
@@ -259,6 +259,15 @@ def test_another_chunk_size_cuts_every_file_anew(open_mem: Callable[..., Thermoc
     open_mem(path).notes(root).sync()
     mem = open_mem(path, settings={"chunk_tokens": 100, "chunk_overlap": 10})
     notes = mem.notes(root)
+    before = index(mem, notes)
+
+    def interrupted(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        notes.sync(interrupted)
+    assert index(mem, notes) == before
     done = notes.sync()
     fresh = open_mem(tmp_path / "b.db", settings={"chunk_tokens": 100, "chunk_overlap": 10})
     fresh.notes(root).sync()

@@ -4,6 +4,7 @@
     sessions + haystacks + queries   each question searches the sessions of its own haystack
     corpus + questions           notes, asked in two phrasings
     Conflict_Resolution.json     numbered facts; a later one makes an earlier one untrue
+    beliefs.seed + retrieval.cases   small beliefs with aliases, asked from several scopes
 
 A set is a list of documents and a list of questions; nothing in it says how to rank.
 """
@@ -84,6 +85,7 @@ def _sets_in(folder: Path) -> Iterator[EvaluationSet]:
         ({"sessions", "haystacks", "queries"}, _haystacks),
         ({"corpus", "questions"}, _notes),
         ({"Conflict_Resolution"}, _conflicts),
+        ({"beliefs", "retrieval"}, _beliefs),
     )
     for needed, read in forms:
         if needed <= names:
@@ -172,6 +174,32 @@ def _conflicts(folder: Path) -> Iterator[EvaluationSet]:
         if questions and len(facts) <= _MOST_FACTS:
             name = f"{folder.name}/{len(facts)} facts"
             yield EvaluationSet(name=name, documents=tuple(facts), questions=_answerable(tuple(questions)))
+
+
+def _beliefs(folder: Path) -> Iterator[EvaluationSet]:
+    """Beliefs that hold, as each case's scopes see them; a case without a relevant belief asks for nothing."""
+    held = [row for row in _json(folder, "beliefs") if not row.get("superseded_by") and not row.get("resolved_at")]
+    documents: dict[tuple[str, str], Document] = {}
+    questions: list[Question] = []
+    for case in _json(folder, "retrieval"):
+        wanted = case.get("expect", {}).get("relevantBeliefs", {})
+        gold = frozenset((*wanted.get("shouldOnlyInclude", ()), *wanted.get("mustInclude", ())))
+        scope = " ".join(sorted(case.get("scope") or ()))
+        questions.append(
+            Question(
+                id=case["caseId"], text=case["query"], gold=gold, scope=scope, category=str(case.get("category", ""))
+            )
+        )
+        for row in held:
+            ours = row.get("user_id") == case.get("userId", "test-user")
+            if ours and set(row["scope"]) & {*(case.get("scope") or ()), "user:universal"}:
+                content = f"{row['canonical_name']} ({', '.join(row['aliases'])}): {row['content']}"
+                documents[scope, row["_id"]] = Document(id=row["_id"], content=content, scope=scope)
+    found = EvaluationSet(
+        name=folder.name, documents=tuple(documents.values()), questions=_answerable(tuple(questions))
+    )
+    if found.questions:
+        yield found
 
 
 def _saying(facts: list[Document], asked: str, answers: list[str]) -> list[str]:

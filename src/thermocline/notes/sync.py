@@ -205,12 +205,26 @@ class Syncer:
         run.renamed.append((row.path, each.path))
 
     def _index(self, run: _Run, files: Sequence[Seen], progress: Progress | None) -> None:
-        done = 0
-        for group in self._groups(run, files):
+        done = self._recut(run, files, progress)
+        for group in self._groups(run, [each for each in files if not self._is_cut_otherwise(run, each)]):
             self._commit_group(run, [each for each in group if each is not None])
             done += len(group)
             if progress is not None:
                 progress(done, len(files))
+
+    def _recut(self, run: _Run, files: Sequence[Seen], progress: Progress | None) -> int:
+        """Cut anew what was cut by other settings: all of it is made first, then the index changes over at once."""
+        prepared: list[_Prepared | None] = []
+        for each in [each for each in files if self._is_cut_otherwise(run, each)]:
+            prepared.append(self._prepared(run, each, run.known.get(each.path)))
+            if progress is not None:
+                progress(len(prepared), len(files))
+        self._commit_group(run, [each for each in prepared if each is not None])
+        return len(prepared)
+
+    def _is_cut_otherwise(self, run: _Run, each: Seen) -> bool:
+        row = run.known.get(each.path)
+        return row is not None and row.cut != self._cut(each.path)
 
     def _groups(self, run: _Run, files: Sequence[Seen]) -> Iterator[list[_Prepared | None]]:
         """Yield files that are read and cut, a few at a time; None for one that needs nothing."""
