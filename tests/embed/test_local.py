@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -116,3 +119,12 @@ def test_a_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(EmbedderError, match="cannot be loaded"):
         embedder.embed(["a"])
+
+
+def test_nothing_is_reported_to_anybody(tmp_path: Path) -> None:
+    """Embedding leaves no device id and no queue of events in a fresh home: the runtime's telemetry is off."""
+    code = "from thermocline.embed.local import LocalEmbedder; LocalEmbedder().embed(['a quiet text'])"
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": os.environ["PATH"]}
+    subprocess.run([sys.executable, "-c", code], env=home, check=True, timeout=120)
+
+    assert list(tmp_path.rglob("*")) == []

@@ -185,6 +185,8 @@ def _read_vocabulary(folder: Path) -> WordPiece:
 
 def _load(path: Path) -> Any:  # noqa: ANN401  # onnxruntime ships no types
     """Load a model for single-threaded runs, quietly."""
+    # Its official builds report to their maker unless this is set before they start; calls later come too late.
+    os.putenv("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime
     except ImportError as error:
