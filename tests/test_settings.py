@@ -180,3 +180,24 @@ def test_settings_survive_the_environment(values: dict[str, Any]) -> None:
     }
 
     assert load(environ={**environ, "THERMOCLINE_HOME": str(nowhere)}, folder=nowhere) == Settings(**values)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'embedder = "https://elsewhere.example/v1?model=m"',
+        'embedder = "openai"',
+        'store = "postgresql://elsewhere.example/memory"',
+        'openai_api_key = "sk-1"',
+        "trust_project = true",
+    ],
+)
+def test_a_project_cannot_send_memories_elsewhere_by_itself(tmp_path: Path, line: str) -> None:
+    """A file that may come with a cloned repository names no other machine, unless the person trusts it."""
+    (tmp_path / "thermocline.toml").write_text(line)
+    home = {"THERMOCLINE_HOME": str(tmp_path / "home")}
+
+    with pytest.raises(SettingsError, match="THERMOCLINE_TRUST_PROJECT"):
+        load(environ=home, folder=tmp_path)
+
+    load(environ={**home, "THERMOCLINE_TRUST_PROJECT": "1"}, folder=tmp_path)

@@ -233,6 +233,8 @@ class Settings:
     server_body_bytes: int = _number(4_194_304, low=1)
     server_rate_per_minute: int = _number(30_000)
 
+    #: Whether a project's settings file may name services, servers and keys; never read from such a file.
+    trust_project: bool = False
     #: The API key for an OpenAI-compatible embedder (also read from OPENAI_API_KEY).
     openai_api_key: str = field(default="", repr=False)
     #: The API key for Gemini (also read from GEMINI_API_KEY or GOOGLE_API_KEY).
@@ -316,10 +318,35 @@ def _layers(
     yield "environment", _from_environment(environ)
     project = _project_file(folder or Path.cwd())
     if project is not None:
-        yield str(project), _from_toml(project)
+        found = _from_toml(project)
+        if not _trusts_projects(overrides, environ):
+            _require_harmless(found, project)
+        yield str(project), found
     user = _user_file(environ)
     if user.is_file():
         yield str(user), _from_toml(user)
+
+
+def _trusts_projects(overrides: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    """Tell whether the person, and not the project itself, says that project files may name other machines."""
+    user = _user_file(environ)
+    told = (
+        overrides.get("trust_project"),
+        environ.get(f"{PREFIX}TRUST_PROJECT"),
+        _from_toml(user).get("trust_project") if user.is_file() else None,
+    )
+    return next((_as_bool("trust_project", value) for value in told if value is not None), False)
+
+
+def _require_harmless(values: Mapping[str, Any], path: Path) -> None:
+    """Refuse a project file that would send memories to another machine: it may come with a cloned repository."""
+    embedder, store = str(values.get("embedder", "local")), str(values.get("store", ""))
+    far = embedder.partition("?")[0] not in ("local", "none") or "://" in store.removeprefix("sqlite://")
+    if far or "trust_project" in values or any(name in values for name in _SECRETS):
+        raise SettingsError(
+            f"{path} names a service, a server or a key: set THERMOCLINE_TRUST_PROJECT=1 (or trust_project = true in "
+            "your own config.toml) if you trust this project with your memories"
+        )
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
