@@ -87,6 +87,12 @@ class Model:
             raise Refused(NotFound)
         return item
 
+    def own(self, scope: Scope, item: Item) -> Item:
+        """Return an item that may be changed from a scope: a tenant changes only its own."""
+        if scope.tenant is not None and self.one(scope, item).scope.tenant != scope.tenant:
+            raise Refused(InvalidInput)
+        return self.one(scope, item)
+
     # Verbs
 
     def remember(self, scope: Scope, wishes: list[Wish], now: datetime) -> list[Item]:
@@ -143,7 +149,7 @@ class Model:
 
     def change(self, scope: Scope, item: Item, now: datetime, **fields: Any) -> None:
         """Change an active memory."""
-        if self.one(scope, item).retention is not Retention.ACTIVE:
+        if self.own(scope, item).retention is not Retention.ACTIVE:
             raise Refused(InvalidInput)
         self._change(item, now, **fields)
 
@@ -153,18 +159,13 @@ class Model:
 
     def retain(self, scope: Scope, item: Item, wanted: Retention, now: datetime) -> None:
         """Archive, forget or restore."""
-        self.one(scope, item)
-        if item.retention is Retention.DELETED and wanted is Retention.ARCHIVED:
-            raise Refused(InvalidInput)
-        late = item.retention_since is not None and now - item.retention_since >= GRACE
-        if item.retention is Retention.DELETED and wanted is Retention.ACTIVE and late:
-            raise Refused(InvalidInput)
+        self._require_way(self.own(scope, item), wanted, now)
         over = item.expires_at is not None and item.expires_at <= now
         ends = None if wanted is Retention.ACTIVE and over else item.expires_at
         self._change(item, now, retention=wanted, expires_at=ends)
 
     def purge(self, scope: Scope, item: Item, now: datetime) -> None:
-        self.one(scope, item)
+        self.own(scope, item)
         self._change(item, now, retention=Retention.PURGED, content="", tags=())
         quoted = {"content", "tags", "metadata", "source"}
         item.events = [{name: pair for name, pair in each.items() if name not in quoted} for each in item.events]
@@ -175,15 +176,29 @@ class Model:
             raise Refused(NotFound)
         if item.retention is Retention.PURGED:
             raise Refused(InvalidInput)
+        self.own(scope, item)
         changes = item.events[position]
-        if position == 0:
-            self._change(item, now, retention=Retention.DELETED)
-            return
-        if any(_said(getattr(item, name)) != after for name, (_, after) in changes.items()):
+        if position and any(_said(getattr(item, name)) != after for name, (_, after) in changes.items()):
             raise Refused(StaleWrite)
-        self._change(item, now, **{name: _meant(name, before) for name, (before, _) in changes.items()})
+        fields: dict[str, Any] = {"retention": Retention.DELETED}
+        if position:
+            fields = {name: _meant(name, before) for name, (before, _) in changes.items()}
+        wanted = fields.get("retention", item.retention)
+        if wanted is not item.retention:
+            self._require_way(item, wanted, now)
+        elif item.retention is not Retention.ACTIVE:
+            raise Refused(InvalidInput)
+        self._change(item, now, **fields)
 
     # Rules
+
+    @staticmethod
+    def _require_way(item: Item, wanted: Retention, now: datetime) -> None:
+        if item.retention is Retention.DELETED and wanted is Retention.ARCHIVED:
+            raise Refused(InvalidInput)
+        late = item.retention_since is not None and now - item.retention_since >= GRACE
+        if item.retention is Retention.DELETED and wanted is Retention.ACTIVE and late:
+            raise Refused(InvalidInput)
 
     def _change(self, item: Item, now: datetime, **fields: Any) -> None:
         after = copy.copy(item)

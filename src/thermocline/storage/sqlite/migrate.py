@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,13 +17,33 @@ __all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
 
 #: Marks the file as ours ("thmc").
 _APPLICATION_ID = 0x74686D63
+#: How often a file that looks foreign is looked at, and the seconds in between.
+_LOOKS = 6
+_BETWEEN_LOOKS = 0.05
 #: The schema this code reads and writes.
 SCHEMA_VERSION = len(queries.migrations("sqlite"))
 
 
 def require_ours(path: str) -> None:
-    """Look at an existing file without changing a byte of it; raise unless it is ours or empty."""
-    if path == MEMORY or not Path(path).exists() or not Path(path).stat().st_size:
+    """Look at an existing file without changing a byte of it; raise unless it is ours or empty.
+
+    A file that another process is just making may look foreign for a moment, so the verdict is asked for again.
+    """
+    if path == MEMORY:
+        return
+    for last in (*(False,) * (_LOOKS - 1), True):
+        try:
+            _look(path)
+        except NotAStore:
+            if last:
+                raise
+            time.sleep(_BETWEEN_LOOKS)
+        else:
+            return
+
+
+def _look(path: str) -> None:
+    if not Path(path).exists() or not Path(path).stat().st_size:
         return
     uri = f"{Path(path).absolute().as_uri()}?mode=ro{'' if _marked(path) else '&immutable=1'}"
     with mapped(path), closing(sqlite3.connect(uri, uri=True)) as connection:
