@@ -63,10 +63,20 @@ def aopen(
     return Opening(functools.partial(open, url, scope=scope, embedder=embedder, settings=settings, clock=clock))
 
 
-def restore(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> Path:
-    """Make a new store out of a checkpoint; the checkpoint stays as it is."""
+def restore(
+    path: str | os.PathLike[str],
+    into: str | os.PathLike[str],
+    purged_in: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Make a new store out of a checkpoint; the checkpoint stays as it is.
+
+    Args:
+        path: The checkpoint.
+        into: The new store; must not exist yet.
+        purged_in: The store that the checkpoint was made of: what was purged there since then does not come back.
+    """
     source, target = Path(path).expanduser(), Path(into).expanduser()
-    restore_store(source, target)
+    restore_store(source, target, None if purged_in is None else os.fspath(purged_in))
     return target
 
 

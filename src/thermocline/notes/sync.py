@@ -393,6 +393,11 @@ def _tail(file: str, size: int) -> bytes:
         return b""
 
 
+def _kept_away(place: tuple[str, int, int]) -> Skipped:
+    path, first, last = place
+    return Skipped(path=path, why=f"lines {first}-{last} say what was purged: remember it to have it back")
+
+
 def _told(run: _Run) -> Sync:
     worked = len(run.added) + len(run.changed) + len(run.renamed)
     return Sync(
@@ -404,7 +409,7 @@ def _told(run: _Run) -> Sync:
         chunks_new=run.outcome.new,
         chunks_kept=run.outcome.kept,
         moves=tuple(run.outcome.moves),
-        skipped=(*run.found.skipped, *run.skipped),
+        skipped=(*run.found.skipped, *run.skipped, *map(_kept_away, run.outcome.purged)),
         waiting=tuple(run.waiting),
         unlinked=tuple(run.outcome.unlinked),
         degraded=tuple(run.degraded),

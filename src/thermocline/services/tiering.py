@@ -112,7 +112,7 @@ class Tiering:
         action = {Retention.ARCHIVED: "archive", Retention.DELETED: "forget", Retention.PURGED: "purge"}[transition.to]
         told = replace(cause, action=action, rule=transition.rule, why=transition.why)
         if transition.to is Retention.PURGED:
-            (writing.purge if clean else writing.discard)(record, told)
+            writing.purge(record, told, clean=clean)
         else:
             writing.change(record, replace(record.memory, retention=transition.to), told)
         return True

@@ -260,7 +260,10 @@ class Writing(Protocol):
         """Return the visible memory of a space that says the same."""
 
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
-        """Store a new memory with its vectors (None = to be made later) and its event."""
+        """Store a new memory with its vectors (None = to be made later) and its event.
+
+        If its scope had purged the same content, the tombstone goes: somebody wants it again.
+        """
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
         """Store a changed memory and its event; nothing happens when nothing differs.
@@ -268,11 +271,17 @@ class Writing(Protocol):
         `vectors` belong to a new content; without them it waits for its vectors.
         """
 
-    def purge(self, record: Record, cause: Cause) -> Record:
-        """Erase content, vectors, words and everything the ledger quotes; the events stay."""
+    def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
+        """Erase content, vectors, words and everything the ledger quotes; the events and a tombstone stay.
+
+        With `clean`, nothing of it is left in free space either; of many purges, the last one cleans for all.
+        """
 
     def discard(self, record: Record, cause: Cause) -> Record:
-        """Like `purge`, for what was only a copy: the free space of the file is not cleaned at once."""
+        """Like `purge`, for what was only a copy: it may come back, and free space is not cleaned."""
+
+    def buried(self, scope: Scope, digests: Iterable[str]) -> set[str]:
+        """Return those contents, by their digests, that were purged from what a scope can see."""
 
     def shelve(self, record: Record, space: int, cause: Cause) -> Record:
         """Put a memory on another shelf of its scope."""

@@ -401,3 +401,9 @@ WHERE retention = 0 AND space IN (SELECT value FROM json_each(:spaces)) AND tier
 SELECT {columns} FROM memories
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND created_at <= :moment AND retention < 3 AND no > :after
 ORDER BY no LIMIT :limit
+
+-- tombstones_seen: Which of some marks were purged from what a scope can see.
+SELECT DISTINCT t.mark FROM tombstones t JOIN spaces s ON s.space = t.space
+WHERE t.mark IN (SELECT value FROM json_each(:marks))
+  AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
+  AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
