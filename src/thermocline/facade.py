@@ -80,6 +80,7 @@ class Thermocline:
         store: Store,
         embedder: Embedder,
         *,
+        fallback: Embedder | None = None,
         scope: Scope | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -88,7 +89,7 @@ class Thermocline:
         self.settings = settings or Settings()
         self._clock = clock or system_clock
         self._store = store
-        self._vectorizer = Vectorizer(store, embedder)
+        self._vectorizer = Vectorizer(store, embedder, fallback)
         self._search = Search(store, self._vectorizer, self.settings)
         self._remember = Remember(store, self._vectorizer, self.settings)
         self._changes = Changes(store, self._vectorizer, self.settings)

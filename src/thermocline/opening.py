@@ -43,12 +43,11 @@ def open(  # noqa: A001 - `thermocline.open` is the door's name
     if scope is not None and not isinstance(scope, Scope):
         raise InvalidInput(f"scope must be a Scope, such as Scope(agent='planner'), not {scope!r}")
     known = settings_module.load(settings)
-    found = embed.resolve(
-        embedder if embedder is not None else known.embedder,
-        keys={"openai": known.openai_api_key, "gemini": known.gemini_api_key},
-    )
+    keys = {"openai": known.openai_api_key, "gemini": known.gemini_api_key}
+    found = embed.resolve(embedder if embedder is not None else known.embedder, keys=keys)
+    fallback = embed.resolve(known.fallback_embedder, keys=keys) if known.fallback_embedder else None
     store = open_store(_located(url, known), known)
-    return Thermocline(store, found, scope=scope, settings=known, clock=clock)
+    return Thermocline(store, found, fallback=fallback, scope=scope, settings=known, clock=clock)
 
 
 def aopen(

@@ -14,7 +14,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from thermocline.errors import InvalidInput
+from thermocline.errors import EmbedderError, InvalidInput
 from thermocline.markdown import Chunk, Cut, chunks, decoded
 from thermocline.model import Scope
 from thermocline.notes.day import local_day
@@ -123,7 +123,17 @@ class Syncer:
         self._remove(run, [row for path, row in run.known.items() if self._gone(path, found)])
         self._refresh(run)
         self._age(run)
+        self._stand_by(run)
         return _told(run)
+
+    def _stand_by(self, run: _Run) -> None:
+        """If the embedder has failed, let the fallback see what is new, so that it is found by meaning all the same."""
+        if not run.degraded:
+            return
+        try:
+            self._vectorizer.stand_by(run.cause.at)
+        except EmbedderError as exc:
+            run.degraded[f"the fallback embedder has not seen all notes: {exc}"] = None
 
     def clear(self, now: datetime, actor: str) -> int:
         """Take every note out of the store, and the folder out of the list of known ones."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from thermocline.clock import from_micros, to_micros
 from thermocline.model import Priority, Tier
 from thermocline.rank import Evidence, Ranked, Weights, Worded, coverage, newer_first, rank
-from thermocline.services.vectors import Vectorizer
+from thermocline.services.vectors import Asked, Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.store import Candidate, Filter, Record, Saying, Store
 from thermocline.text.words import is_fragment, weighed_words, words
@@ -61,10 +61,11 @@ class Search:
         weighed = weighed_words(question.text)
         pinned = self._store.pinned(question.spaces, question.where.now)
         strengths = self._text_leg(question, weighed)
-        candidates, cosines, degraded = self._gather(question, strengths, pinned)
+        asked = self._vectorizer.for_query(question.text)
+        candidates, cosines, degraded = self._gather(question, asked, strengths, pinned)
         sayings = self._store.sayings(list(candidates))
         evidence = self._evidence(question, candidates, cosines, strengths, weighed, sayings)
-        scale = self._vectorizer.scale()
+        scale = asked.scale
         records = {record.no: record for record in pinned}
         unpinned = [each for each in evidence if each.priority is not Priority.PINNED]
         ranked = rank(unpinned, weights, scale, now, question.min_score)
@@ -86,15 +87,14 @@ class Search:
         return {each.no: each.strength for each in found}
 
     def _gather(
-        self, question: Question, strengths: Mapping[int, float], pinned: Sequence[Record]
+        self, question: Question, asked: Asked, strengths: Mapping[int, float], pinned: Sequence[Record]
     ) -> tuple[dict[int, Candidate], dict[int, float], tuple[str, ...]]:
         """Return what either leg found and may be shown, with cosines for all, and what is missing."""
-        vector, reason = self._vectorizer.for_query(question.text)
-        cosines: dict[int, float] = {}
-        degraded = [reason] if reason else []
+        vector, cosines = asked.vector, dict[int, float]()
+        degraded = [asked.reason] if asked.reason else []
         if vector is not None:
             found = self._store.search_vector(
-                question.spaces, question.tiers, vector, self._settings.pool_size, question.where
+                question.spaces, question.tiers, vector, self._settings.pool_size, question.where, asked.by
             )
             cosines = {each.no: each.strength for each in found}
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
@@ -107,7 +107,8 @@ class Search:
             )
         if vector is not None:
             unseen = [no for no in shown if no not in cosines]
-            cosines |= self._store.similarities(question.spaces, tuple(Tier), unseen, vector) if unseen else {}
+            if unseen:
+                cosines |= self._store.similarities(question.spaces, tuple(Tier), unseen, vector, asked.by)
         return shown, cosines, tuple(degraded)
 
     # Weighing them

@@ -343,8 +343,8 @@ class Writing(Protocol):
     def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
         """Store the vectors that an embedder made of a content, unless it has changed since."""
 
-    def serve(self, number: int) -> bool:
-        """Let an embedder's vectors serve searches and drop all others, if none is missing."""
+    def serve(self, number: int, keep: int | None = None) -> bool:
+        """Let an embedder's vectors serve searches and drop all others but those to keep, if none is missing."""
 
 
 class Store(Protocol):
@@ -382,12 +382,23 @@ class Store(Protocol):
         """Return the best keyword matches, strongest first."""
 
     def search_vector(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
     ) -> list[Found]:
-        """Return the memories with the nearest vectors, nearest first."""
+        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
 
     def similarities(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], vector: Vectors
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
 
@@ -470,11 +481,11 @@ class Store(Protocol):
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
         """Count the uses of a recall and, if `keep`, log it; never waits for other writers."""
 
-    def identity(self) -> Identity | None:
-        """Return the embedder whose vectors serve searches, if there is one."""
+    def identity(self, name: str | None = None) -> Identity | None:
+        """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
 
-    def adopt(self, name: str, dimensions: int) -> Identity:
-        """Give an embedder a number; the first one serves at once."""
+    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Give an embedder a number; the first one that may serve does so at once."""
 
     def cached(self, digest: str) -> Vectors | None:
         """Return the serving vectors already made for the same content."""
@@ -485,8 +496,8 @@ class Store(Protocol):
     def count_without_vectors(self, number: int) -> int:
         """Return how many memories an embedder has not seen yet."""
 
-    def sample_vectors(self, limit: int) -> Vectors | None:
-        """Return some of the serving vectors, the same ones every time."""
+    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
+        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
 
     def shelf(self, scope: Scope, shelf: str) -> int | None:
         """Return the number of a shelf of a scope, if it exists."""

@@ -157,12 +157,18 @@ class SqliteStore:
         return sorted(found, key=lambda each: (-each.strength, -each.no))[:limit]
 
     def search_vector(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
     ) -> list[Found]:
-        """Return the memories with the nearest vectors, nearest first."""
+        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
         places = [Place(space, tier) for space in spaces for tier in tiers]
         with self._connections.reading() as connection:
-            identity = _identity(connection)
+            identity = by or _identity(connection)
             if identity is None:
                 return []
             expired = set(_expired(connection, spaces, where.now))
@@ -170,12 +176,17 @@ class SqliteStore:
         return [each for each in found if each.no not in expired][:limit]
 
     def similarities(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], vector: Vectors
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
         places = [Place(space, tier) for space in spaces for tier in tiers]
         with self._connections.reading() as connection:
-            identity = _identity(connection)
+            identity = by or _identity(connection)
             return {} if identity is None else self._bands.cosines(connection, identity, places, nos, vector)
 
     def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
@@ -359,16 +370,19 @@ class SqliteStore:
 
     # Embedders and their vectors
 
-    def identity(self) -> Identity | None:
-        """Return the embedder whose vectors serve searches, if there is one."""
+    def identity(self, name: str | None = None) -> Identity | None:
+        """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
         with self._connections.reading() as connection:
-            return _identity(connection)
+            if name is None:
+                return _identity(connection)
+            row = connection.execute(SQL["embedder_by_name"], {"name": name}).fetchone()
+        return None if row is None else Identity(number=row[0], name=name, dimensions=row[1])
 
-    def adopt(self, name: str, dimensions: int) -> Identity:
-        """Give an embedder a number; the first one serves at once."""
+    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Give an embedder a number; the first one that may serve does so at once."""
         with self._connections.writing() as connection:
             (number,) = connection.execute(SQL["embedder_put"], {"name": name, "dimensions": dimensions}).fetchone()
-            if _identity(connection) is None:
+            if serve and _identity(connection) is None:
                 connection.execute(SQL["meta_set"], {"key": "embedder", "value": str(number)})
         return Identity(number=number, name=name, dimensions=dimensions)
 
@@ -394,9 +408,9 @@ class SqliteStore:
         """Return how many memories an embedder has not seen yet."""
         return int(self._rows("vectors_missing_count", base=vector_base(number))[0][0])
 
-    def sample_vectors(self, limit: int) -> Vectors | None:
-        """Return some of the serving vectors, the same ones every time."""
-        identity = self.identity()
+    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
+        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
+        identity = by or self.identity()
         if identity is None:
             return None
         base = vector_base(identity.number)

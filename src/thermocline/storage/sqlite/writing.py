@@ -263,18 +263,18 @@ class SqliteWriting:
         self._store_vectors(number, no, vectors)
         if number == self._serving:
             self._run("memory_parts", no=no, parts=len(vectors))
-            self._seq += 1
-            self._append(no, cause, {})
+        self._seq += 1
+        self._append(no, cause, {})
 
-    def serve(self, number: int) -> bool:
-        """Let an embedder's vectors serve searches and drop all others, if none is missing."""
+    def serve(self, number: int, keep: int | None = None) -> bool:
+        """Let an embedder's vectors serve searches and drop all others but those to keep, if none is missing."""
         if self._one("vectors_missing_count", base=vector_base(number)):
             return False
         self._run("meta_set", key="embedder", value=str(number))
         if number != self._serving:
             self._serving = number
             for (other,) in self._connection.execute(SQL["embedders_all"]).fetchall():
-                if other != number:
+                if other not in (number, keep):
                     self._run("vectors_drop", low=vector_base(other), high=vector_base(other + 1) - 1)
             self._run("parts_recount", base=vector_base(number))
         return True
