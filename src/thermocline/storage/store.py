@@ -353,6 +353,13 @@ class Store(Protocol):
     #: How a person would name this store: a path, or a URL without secrets.
     name: str
 
+    def for_tenant(self, tenant: str | None) -> Store:
+        """Return the same store as one tenant uses it ("" = where there are none); None = all tenants together.
+
+        Where the database can, it keeps the tenant from everybody else's rows by itself, as a second wall
+        behind the spaces. Closing one of them closes the store.
+        """
+
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
 

@@ -10,7 +10,7 @@ from thermocline.model import Tier
 from thermocline.storage.sqlite.connect import Connections
 from thermocline.storage.sqlite.keys import text_key
 from thermocline.storage.sqlite.statements import SQL
-from thermocline.storage.sqlite.writing import indexed_words
+from thermocline.storage.writing import indexed_words
 from thermocline.text.words import WORDS_VERSION, is_fragment
 
 __all__ = ["match_expression", "rebuild_if_outdated"]
