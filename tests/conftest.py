@@ -16,6 +16,7 @@ from hypothesis import settings as hypothesis_settings
 pytest.register_assert_rewrite("thermocline.testing")
 
 import thermocline  # noqa: E402
+from tests.postgres import server  # noqa: E402
 from thermocline import Memory, Settings, Thermocline  # noqa: E402
 from thermocline.testing import FakeClock, HashEmbedder  # noqa: E402
 
@@ -23,6 +24,13 @@ hypothesis_settings.register_profile(
     "thermocline", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 hypothesis_settings.load_profile("thermocline")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One PostgreSQL server for all tests of a run; the URL of its superuser."""
+    with server(tmp_path_factory.getbasetemp()) as url:
+        yield url
 
 
 @pytest.fixture

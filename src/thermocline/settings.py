@@ -91,7 +91,8 @@ class Settings:
     #: What a query that spans all tiers takes off a warm and a cold memory.
     warm_penalty: float = _number(0.02, high=1)
     cold_penalty: float = _number(0.1, high=1)
-    #: Bands with more vectors than this are scanned as 4-bit codes and rescored exactly.
+    #: Where a search has more vectors than this, it scans 4-bit codes (SQLite) or an index (PostgreSQL)
+    #: and rescores exactly.
     exact_band_limit: int = _number(20_000)
 
     #: Whether compaction moves anything.
@@ -173,8 +174,10 @@ class Settings:
 
     #: SQLite: wait for the disk at every commit (full), or let it follow later (normal).
     synchronous: str = _word("full", "full", "normal")
-    #: SQLite: how long a writer waits for other writers.
+    #: How long a writer waits for other writers, and on PostgreSQL also for a free connection.
     busy_timeout_ms: int = _number(30_000)
+    #: PostgreSQL: how many connections one process uses at most.
+    postgres_pool_size: int = _number(10, low=1, high=1000)
 
     #: Notes: the size of a chunk, and how much of it the next one repeats, in tokens.
     chunk_tokens: int = _number(400, low=16)

@@ -38,7 +38,7 @@ def shelf_of(statements: Statements, scope: Scope, shelf: str) -> int | None:
 
 def roots_of(statements: Statements, spaces: Sequence[int]) -> list[RootRow]:
     """Return the folders whose chunks are in some spaces."""
-    rows = statements.rows("roots_of", spaces=spaces)
+    rows = statements.rows("roots_of", spaces=list(spaces))
     return [RootRow(row[0], row[1], tuple(json.loads(row[2])), scope_of(row[4:]), row[3]) for row in rows]
 
 
@@ -107,7 +107,7 @@ def set_chunks(statements: Statements, note: int, chunks: Sequence[ChunkRow]) ->
 
 def chunk_places(statements: Statements, nos: Sequence[int]) -> dict[int, ChunkPlace]:
     """Return where memories stand in files."""
-    rows = statements.rows("chunk_places", nos=nos)
+    rows = statements.rows("chunk_places", nos=list(nos))
     return {row[0]: ChunkPlace(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
 
 

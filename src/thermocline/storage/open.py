@@ -20,7 +20,7 @@ _PAGE = 1000
 def open_store(url: str, settings: Settings) -> Store:
     """Open the store that a path or URL names, creating it if it is not there yet."""
     if url.startswith(("postgresql://", "postgres://")):
-        raise PluginUnavailable("the PostgreSQL store is not part of this version: use a path or sqlite:///...")
+        return _open_postgres(url, settings)
     path = url.removeprefix(_SQLITE)
     if path == url and "://" in url:
         raise InvalidInput(
@@ -31,6 +31,16 @@ def open_store(url: str, settings: Settings) -> Store:
     from thermocline.storage.sqlite.store import SqliteStore
 
     return SqliteStore(path if path == ":memory:" else str(Path(path).expanduser()), settings)
+
+
+def _open_postgres(url: str, settings: Settings) -> Store:
+    try:
+        from thermocline.storage.postgres.store import PostgresStore
+    except ImportError as exc:
+        raise PluginUnavailable(
+            f"PostgreSQL needs packages that are not installed ({exc}): pip install 'thermocline[postgres]'"
+        ) from exc
+    return PostgresStore(url, settings)
 
 
 def restore_store(checkpoint: Path, into: Path, purged_in: str | None = None) -> None:

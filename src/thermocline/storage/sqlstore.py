@@ -6,9 +6,10 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from typing import Any
 
 from thermocline.clock import to_micros
 from thermocline.errors import StoreBusy, StoreFull, StoreUnavailable
@@ -31,6 +32,7 @@ from thermocline.storage.store import (
     Tally,
     Watch,
 )
+from thermocline.storage.writing import settle_words, words_outdated
 
 __all__ = ["SqlStore", "expired", "identity_of", "shown"]
 
@@ -70,6 +72,10 @@ class SqlStore(ABC):
     @abstractmethod
     def _writing(self) -> AbstractContextManager[Statements]:
         """Lend statements in one transaction that excludes other writers."""
+
+    @abstractmethod
+    def _marking(self) -> AbstractContextManager[Statements]:
+        """Lend statements in a transaction for what two may write at once without harm, whoever's it is."""
 
     @abstractmethod
     def _logging(self) -> AbstractContextManager[Statements]:
@@ -172,24 +178,24 @@ class SqlStore(ABC):
 
     def give(self, space: int, updated: Mapping[int, int]) -> None:
         """Remember that a session was given memories, and when each had last changed."""
-        rows = [{"space": space, "no": no, "updated_at": moment} for no, moment in updated.items()]
-        with self._writing() as statements:
+        rows = [{"space": space, "no": no, "updated_at": moment} for no, moment in sorted(updated.items())]
+        with self._marking() as statements:
             statements.run_many("given_put", rows)
 
     def clear_given(self, space: int) -> None:
         """Forget what a session was given: its prompt was cut, or it has ended."""
-        with self._writing() as statements:
+        with self._marking() as statements:
             statements.run("given_clear", space=space)
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or renew a lease; False when somebody else holds it."""
         values = {"name": name, "holder": holder, "now": to_micros(now), "until": to_micros(until)}
-        with self._writing() as statements:
+        with self._marking() as statements:
             return statements.row("lease_take", **values) is not None
 
     def release(self, name: str, holder: str) -> None:
         """Give a lease back."""
-        with self._writing() as statements:
+        with self._marking() as statements:
             statements.run("lease_drop", name=name, holder=holder)
 
     # The ledger
@@ -326,7 +332,7 @@ class SqlStore(ABC):
         """Put a thing into a drawer; without `replace`, what is there already stays and is returned."""
         moment = to_micros(now)
         row = {"drawer": drawer, "key": key, "value": value, "until": None if until is None else to_micros(until)}
-        with self._writing() as statements:
+        with self._marking() as statements:
             statements.run("kept_expire", now=moment)
             if replace:
                 statements.run("kept_put", **row)
@@ -336,10 +342,20 @@ class SqlStore(ABC):
 
     def unkeep(self, drawer: str, key: str) -> bool:
         """Take a thing out of a drawer; tell whether it was there."""
-        with self._writing() as statements:
+        with self._marking() as statements:
             return statements.row("kept_drop", drawer=drawer, key=key) is not None
 
     # Small steps
+
+    def _rebuild_if_outdated(self, rebuild: Callable[[Any], None]) -> None:
+        """Make the text index anew when it was made by other rules for words."""
+        with self._reading(once=True) as statements:
+            if not words_outdated(statements):
+                return
+        with self._writing() as statements:
+            if words_outdated(statements):
+                rebuild(statements)
+                settle_words(statements)
 
     def _rows(self, name: str, /, **values: object) -> list[Row]:
         with self._reading(once=True) as statements:

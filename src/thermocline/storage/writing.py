@@ -33,9 +33,9 @@ from thermocline.storage.rows import (
 from thermocline.storage.statements import Statements
 from thermocline.storage.store import Cause, ChunkRow, NoteRow, Record, RootRow
 from thermocline.text.clean import digest
-from thermocline.text.words import words
+from thermocline.text.words import WORDS_VERSION, words
 
-__all__ = ["SqlWriting", "indexed_words"]
+__all__ = ["SqlWriting", "indexed_words", "settle_words", "words_outdated"]
 
 _UNLIMITED = 1 << 62
 #: What changes when a memory only moves.
@@ -49,6 +49,16 @@ _AUTHOR_KEYS = ("speaker", "author", "role")
 def indexed_words(content: str, tags: Iterable[str]) -> str:
     """Return what the text index stores of a memory: the words of its content and tags."""
     return " ".join((*words(content), *words(" ".join(tags))))
+
+
+def words_outdated(statements: Statements) -> bool:
+    """Tell whether the text index was made by other rules for words."""
+    return int(statements.value("meta_get", key="words") or 0) != WORDS_VERSION
+
+
+def settle_words(statements: Statements) -> None:
+    """Remember which rules for words the text index was made by."""
+    statements.run("meta_set", key="words", value=str(WORDS_VERSION))
 
 
 class SqlWriting(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -20,7 +20,7 @@ from thermocline.storage.sqlite.connect import MEMORY, Connections, require_open
 from thermocline.storage.sqlite.keys import MEMORY_MASK, text_ranges, vector_base, vector_range
 from thermocline.storage.sqlite.migrate import migrate, require_ours
 from thermocline.storage.sqlite.statements import SqliteStatements
-from thermocline.storage.sqlite.textindex import match_expression, rebuild_if_outdated
+from thermocline.storage.sqlite.textindex import match_expression, rebuild
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
 from thermocline.storage.store import Filter, Found, Identity, Saying
@@ -40,7 +40,7 @@ class SqliteStore(SqlStore):
         self._connections = Connections(path, settings)
         try:
             migrate(self._connections)
-            rebuild_if_outdated(self._connections)
+            self._rebuild_if_outdated(rebuild)
             store = str(self._rows("meta_get", key="store")[0][0])
         except BaseException:
             self._connections.close()
@@ -61,6 +61,9 @@ class SqliteStore(SqlStore):
     def _writing(self) -> Iterator[SqliteStatements]:
         with self._connections.writing() as connection:
             yield SqliteStatements(connection)
+
+    def _marking(self) -> AbstractContextManager[SqliteStatements]:
+        return self._writing()
 
     @contextmanager
     def _logging(self) -> Iterator[SqliteStatements]:

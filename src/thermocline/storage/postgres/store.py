@@ -1,0 +1,259 @@
+"""A store on a PostgreSQL server, for one tenant or for all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thermocline.clock import to_micros
+from thermocline.errors import InvalidInput, StoreBusy, StoreError
+from thermocline.model import Problem, Scope, Tier
+from thermocline.settings import Settings
+from thermocline.storage.postgres.check import check
+from thermocline.storage.postgres.connect import Connections
+from thermocline.storage.postgres.migrate import LOCK, migrate
+from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
+from thermocline.storage.postgres.text import asked, scoped
+from thermocline.storage.postgres.textindex import rebuild
+from thermocline.storage.postgres.vectors import index_live, nearest, of_memory, sampled, strengths
+from thermocline.storage.postgres.writing import PostgresWriting
+from thermocline.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
+from thermocline.storage.statements import Row
+from thermocline.storage.store import Filter, Found, Identity, Saying
+
+__all__ = ["PostgresStore"]
+
+Vectors = NDArray[np.float32]
+
+_LIVE = (Tier.HOT, Tier.WARM)
+
+
+class PostgresStore(SqlStore):
+    """Rows, words and vectors in one database; any number of servers may use it at once.
+
+    Writers of one tenant take turns; those of different tenants do not wait for each other. What works on all
+    tenants (`for_tenant(None)`) takes turns with everybody.
+    """
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        self._settings = settings
+        self._tenant: str | None = None
+        self._connections = Connections(url, settings)
+        self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
+        super().__init__(self._connections.name, settings.use_window_days, {}, self._queues[None])
+        migrate(self._connections)
+        self._connections.open()
+        try:
+            self._rebuild_if_outdated(rebuild)
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def for_tenant(self, tenant: str | None) -> Self:
+        """Return the same store as one tenant uses it; None = all tenants together."""
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        view._tenant = tenant
+        view._waiting = self._queues[tenant]
+        return view
+
+    # Transactions
+
+    @contextmanager
+    def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
+        mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with self._connections.transaction(self._tenant, mode=mode) as connection:
+            yield PostgresStatements(connection, self._tenant)
+
+    @contextmanager
+    def _writing(self) -> Iterator[PostgresStatements]:
+        with self._connections.transaction(self._tenant, patient=True) as connection:
+            statements = PostgresStatements(connection, self._tenant)
+            if self._tenant is None:
+                statements.rows("lock_store", store=LOCK)
+            else:
+                statements.rows("lock_tenant", store=LOCK, tenant=self._tenant)
+            yield statements
+
+    @contextmanager
+    def _marking(self) -> Iterator[PostgresStatements]:
+        with self._connections.transaction(self._tenant, patient=True, wide=True) as connection:
+            yield PostgresStatements(connection, self._tenant)
+
+    @contextmanager
+    def _logging(self) -> Iterator[PostgresStatements]:
+        # A tenant's recall also counts the use of what belongs to nobody in particular, so it reaches beyond.
+        with self._connections.transaction(self._tenant, patient=True, durable=False, wide=True) as connection:
+            statements = PostgresStatements(connection, self._tenant)
+            if not statements.value("try_lock_tenant", store=LOCK, tenant=self._tenant or ""):
+                raise StoreBusy(f"{self.name} is held by another writer: the log of recalls is written later")
+            yield statements
+
+    def _made_by(self, number: int) -> dict[str, object]:
+        return {"number": number}
+
+    # Searching
+
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> list[Found]:
+        """Return the best keyword matches, strongest first."""
+        queries = asked(words)
+        if not queries or not spaces:
+            return []
+        found: list[Row] = []
+        with self._reading() as statements:
+            for band, ranks in _bands(tiers):
+                place = {"spaces": list(spaces), "tiers": ranks}
+                ((length, total),) = statements.rows("text_length", **place)
+                found += statements.rows(
+                    f"text_search_{band}",
+                    queries=queries,
+                    scoped=scoped(queries, spaces),
+                    total=total,
+                    average=max(1.0, length / total) if total else 1.0,
+                    limit=limit,
+                    **place,
+                    **_filtered(where),
+                )
+        ranked = sorted(found, key=lambda row: (-row[1], -row[0]))
+        return [Found(no, strength) for no, strength in ranked[:limit]]
+
+    def search_vector(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
+    ) -> list[Found]:
+        """Return the memories with the nearest vectors, nearest first."""
+        if not spaces or not tiers:
+            return []
+        with self._reading() as statements:
+            identity = identity_of(statements)
+            if identity is None:
+                return []
+            place = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
+            exact = (
+                where.selective
+                or Tier.COLD in tiers
+                or statements.value("count_in", **place) <= self._settings.exact_band_limit
+            )
+            rows = nearest(statements, identity, vector, limit, {**place, **_filtered(where)}, exact=exact)
+        return [Found(no, strength) for no, strength in rows]
+
+    def similarities(
+        self,
+        spaces: Sequence[int],  # noqa: ARG002
+        tiers: Sequence[Tier],  # noqa: ARG002
+        nos: Sequence[int],
+        vector: Vectors,
+    ) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+        with self._reading() as statements:
+            identity = identity_of(statements)
+            return {} if identity is None else strengths(statements, identity, vector, nos)
+
+    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
+        """Return what active memories say, by number."""
+        rows = self._rows("text_words", nos=list(nos))
+        return {no: Saying(f" {words} ", author, previous) for no, words, author, previous in rows}
+
+    def frequencies(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+        counted = dict.fromkeys(words, 0)
+        queries = asked(words)
+        with self._reading() as statements:
+            total = statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers])
+            for band, ranks in _bands(tiers) if queries and spaces else ():
+                values = {"spaces": list(spaces), "tiers": ranks, "scoped": scoped(queries, spaces)}
+                for place, count in statements.rows(f"text_frequencies_{band}", **values):
+                    counted[words[place - 1]] += count
+        return int(total), counted
+
+    # Writing
+
+    @contextmanager
+    def write(self, *, made_by: int | None = None) -> Iterator[PostgresWriting]:
+        """Begin a transaction."""
+        with self._writing() as statements:
+            # Kept apart: if the transaction is taken back, its new numbers belong to nothing.
+            scopes: dict[int, Scope] = {}
+            writing = PostgresWriting(
+                statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
+            )
+            yield writing
+            writing.finish()
+
+    # Embedders and their vectors
+
+    def adopt(self, name: str, dimensions: int) -> Identity:
+        """Give an embedder a number; the first one serves at once."""
+        with self.for_tenant(None)._writing() as statements:
+            number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
+            identity = Identity(number=number, name=name, dimensions=dimensions)
+            if identity_of(statements) is None:
+                statements.run("meta_set", key="embedder", value=str(number))
+            index_live(statements, identity)
+        return identity
+
+    def cached(self, digest: str) -> Vectors | None:
+        """Return the serving vectors already made for the same content."""
+        with self._reading() as statements:
+            no = statements.value("vectors_by_digest", digest=bytes.fromhex(digest))
+            identity = None if no is None else identity_of(statements)
+            return None if identity is None else of_memory(statements, identity, no)
+
+    def sample_vectors(self, limit: int) -> Vectors | None:
+        """Return some of the serving vectors, the same ones every time."""
+        with self._reading() as statements:
+            identity = identity_of(statements)
+            return None if identity is None else sampled(statements, identity, limit)
+
+    # Upkeep
+
+    def size(self) -> int:
+        """Return the bytes that the tables and their indexes take."""
+        return int(self._rows("size", schema=SCHEMA)[0][0])
+
+    def check(self) -> list[Problem]:
+        """Compare everything with everything else and say what does not agree."""
+        with self.for_tenant(None)._reading() as statements:
+            return check(statements, identity_of(statements))
+
+    def checkpoint(self, path: Path) -> None:
+        """Refuse: a server has its own means for consistent copies."""
+        raise InvalidInput(f"{path} was not written: a PostgreSQL store is backed up by the server, see pg_dump")
+
+    def close(self) -> None:
+        """Give up all connections; calling it twice is harmless."""
+        with suppress(StoreError):
+            for tenant, waiting in list(self._queues.items()):
+                if waiting:
+                    self.for_tenant(tenant)._log_waiting()
+        self._connections.close()
+
+
+def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
+    """Yield the bands that some tiers belong to, each with its part of them."""
+    live = [tier.rank for tier in tiers if tier in _LIVE]
+    if live:
+        yield "live", live
+    if Tier.COLD in tiers:
+        yield "cold", [Tier.COLD.rank]
+
+
+def _filtered(where: Filter) -> dict[str, object]:
+    """Return a filter as the parameters of a search."""
+    return {
+        "now": to_micros(where.now),
+        "any": int(not where.selective),
+        "any_kinds": int(where.kinds is None),
+        "kinds": list(where.kinds or ()),
+        "any_tags": int(where.tags is None),
+        "tags": list(where.tags or ()),
+    }

@@ -1,0 +1,196 @@
+-- Statements that only PostgreSQL understands: numbers from sequences, lexemes, vectors, locks.
+
+-- numbers: The numbers of the next memory and its event.
+SELECT nextval('memory_numbers'), nextval('event_numbers')
+
+-- event_number: The number of the next event.
+SELECT nextval('event_numbers')
+
+-- lock_tenant: Keep other writers of the tenant out, and those of all tenants, until the transaction ends.
+SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock(hashtextextended(:tenant, :store))
+
+-- lock_store: Keep all other writers out until the transaction ends.
+SELECT pg_advisory_xact_lock(:store)
+
+-- try_lock_tenant: The same as lock_tenant, without waiting.
+SELECT pg_try_advisory_xact_lock_shared(:store) AND pg_try_advisory_xact_lock(hashtextextended(:tenant, :store))
+
+-- space_tenant: Whose a space is.
+SELECT tenant FROM spaces WHERE space = :space
+
+-- text_add: Make a memory findable by its words, or by a part of them.
+INSERT INTO texts (no, part, space, tier, length, words, lexemes)
+VALUES (:no, :part, :space, :tier, :length, :words, CAST(:lexemes AS TSVECTOR))
+
+-- text_drop: Take a memory out of the text index.
+DELETE FROM texts WHERE {own}no = :no RETURNING part, length
+
+-- text_place: Let the words of a memory follow it to another tier.
+UPDATE texts SET tier = :tier WHERE {own}no = :no RETURNING part, length
+
+-- text_length: How many words the texts of some spaces and tiers have together.
+SELECT CAST(coalesce(sum(words), 0) AS BIGINT), CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
+WHERE {own}retention = 0 AND space {in spaces} AND tier {in tiers}
+
+-- text_search: The best keyword matches of a band; strengths as BM25 has them (k1 = 1.2, b = 0.75).
+-- For a single word, ts_rank adds up 1/i² for each time that it occurs, so it tells how often that is;
+-- for the beginning of words, which has no such sum, the number of words stands for it.
+WITH asked AS (
+    SELECT * FROM unnest(CAST(:queries AS TSQUERY[]), CAST(:scoped AS TSQUERY[]))
+      WITH ORDINALITY AS each (query, scoped, place)
+), postings AS MATERIALIZED (
+    SELECT a.place, t.no, t.length, 1.64493406685 * ts_rank('{1,1,1,1}', t.lexemes, a.query) AS share
+    FROM asked a JOIN texts t ON t.lexemes @@ a.scoped
+    WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers}
+), weighed AS (
+    SELECT place, greatest(ln((CAST(:total AS DOUBLE PRECISION) - count(*) + 0.5) / (count(*) + 0.5)), 1e-6) AS weight
+    FROM postings GROUP BY place
+), counted AS (
+    SELECT place, no, length,
+      CASE WHEN share < 1.6448 THEN floor(1 / (1.64493406685 - share)) ELSE share END AS times
+    FROM postings
+), scored AS (
+    SELECT no, sum(weight * times * 2.2
+        / (times + 1.2 * (0.25 + 0.75 * length / CAST(:average AS DOUBLE PRECISION)))) AS strength
+    FROM counted JOIN weighed USING (place) GROUP BY no
+)
+SELECT no, strength FROM scored s
+WHERE no NOT IN (
+    SELECT no FROM memories
+    WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
+  AND (:any = 1 OR EXISTS (
+    SELECT 1 FROM memories m
+    WHERE {own m}m.no = s.no AND (:any_kinds = 1 OR m.kind {in kinds}) AND (:any_tags = 1 OR EXISTS (
+        SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
+ORDER BY strength DESC, no DESC LIMIT :limit
+
+-- text_frequencies: How many memories of a band have each of the words, by the word's place.
+SELECT a.place, count(*)
+FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
+WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
+
+-- text_words: The words of some memories, with who said them and after what.
+SELECT t.no, t.words, coalesce(u.author, ''), u.previous
+FROM texts t LEFT JOIN turns u ON {same u t}u.no = t.no
+WHERE {own t}t.no {in nos} AND t.part = 0
+
+-- texts_clear: Empty the text index before it is rebuilt.
+DELETE FROM texts
+
+-- texts_uncount: Forget how long the texts are before they are made anew.
+UPDATE counters SET words = 0
+
+-- vector_add: One vector, or another one in its place.
+INSERT INTO vectors (embedder, no, part, space, tier, vector)
+VALUES (:number, :no, :part, :space, :tier, :vector)
+ON CONFLICT (tenant, embedder, no, part) DO UPDATE
+SET vector = excluded.vector, space = excluded.space, tier = excluded.tier
+
+-- vectors_place: Let the vectors of a memory follow it to another place.
+UPDATE vectors SET space = :space, tier = :tier WHERE {own}no = :no
+
+-- vectors_drop: What an embedder has made of a memory.
+DELETE FROM vectors WHERE {own}embedder = :number AND no = :no
+
+-- vectors_drop_all: Everything that an embedder has made.
+DELETE FROM vectors WHERE {own}embedder = :number
+
+-- vector_index: Index an embedder's live vectors, so that the nearest are found without looking at all.
+CREATE INDEX IF NOT EXISTS vectors_live_$number ON vectors
+USING hnsw ((CAST(vector AS $type($dimensions))) $type_ip_ops) WHERE embedder = $number AND tier < 2
+
+-- vector_care: Look on in the index until enough is found that the filter lets through.
+SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :width, true)
+
+-- vector_near: The nearest live vectors by the index, then exactly.
+WITH near AS MATERIALIZED (
+    SELECT no, vector FROM vectors v
+    WHERE {own}embedder = $number AND tier < 2 AND space {in spaces} AND tier {in tiers} AND no NOT IN (
+        SELECT no FROM memories
+        WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
+    ORDER BY CAST(vector AS $type($dimensions)) <#> CAST(:vector AS $type($dimensions)) LIMIT :wanted
+)
+SELECT no, max(-(vector <#> :vector)) AS strength FROM near GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
+
+-- vector_exact: The nearest of all vectors in some places.
+SELECT no, max(-(vector <#> :vector)) AS strength FROM vectors v
+WHERE {own}embedder = :number AND space {in spaces} AND tier {in tiers} AND no NOT IN (
+    SELECT no FROM memories
+    WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
+  AND (:any = 1 OR EXISTS (
+    SELECT 1 FROM memories m
+    WHERE {own m}m.no = v.no AND (:any_kinds = 1 OR m.kind {in kinds}) AND (:any_tags = 1 OR EXISTS (
+        SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
+GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
+
+-- vector_strengths: How near some memories are.
+SELECT no, max(-(vector <#> :vector)) FROM vectors WHERE {own}embedder = :number AND no {in nos} GROUP BY no
+
+-- vectors_of: What an embedder has made of a memory.
+SELECT vector FROM vectors WHERE {own}embedder = :number AND no = :no ORDER BY part
+
+-- vectors_sample: Some vectors of an embedder, spread over the store.
+SELECT vector FROM vectors TABLESAMPLE SYSTEM (CAST(:percent AS REAL)) REPEATABLE (0)
+WHERE {own}embedder = :number ORDER BY no, part LIMIT :limit
+
+-- vectors_missing: Memories that have no vector of an embedder yet.
+SELECT no, content FROM memories m
+WHERE {own m}retention < 3 AND no > :after AND NOT EXISTS (
+    SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+ORDER BY no LIMIT :limit
+
+-- vectors_missing_count: How many memories have no vector of an embedder yet.
+SELECT count(*) FROM memories m
+WHERE {own m}retention < 3 AND NOT EXISTS (
+    SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+
+-- parts_recount: Set every memory's number of vectors to what an embedder has made.
+UPDATE memories m SET parts = (
+    SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+
+-- counter_add: Add up what a transaction has changed in a place.
+INSERT INTO counters (space, tier, retention, memories, tokens, words)
+VALUES (:space, :tier, :retention, :memories, :tokens, :words)
+ON CONFLICT (tenant, space, tier, retention) DO UPDATE
+SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens,
+    words = counters.words + excluded.words
+
+-- count_all: How many memories there are.
+SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
+
+-- size: The bytes that the tables and their indexes take.
+SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c
+WHERE c.relnamespace = CAST(:schema AS REGNAMESPACE) AND c.relkind = 'r'
+
+-- walls: Whether row-level security holds for this role.
+SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
+
+-- check_texts: Every row of the text index that has the words.
+SELECT no, space, tier, words FROM texts WHERE part = 0 ORDER BY no
+
+-- check_words: Counters of words that differ from the texts.
+SELECT space, tier, sum(said), sum(found) FROM (
+    SELECT space, tier, words AS said, 0 AS found FROM counters WHERE retention = 0
+    UNION ALL
+    SELECT space, tier, 0, length FROM texts WHERE part = 0) AS counted
+GROUP BY space, tier HAVING sum(said) <> sum(found)
+
+-- check_parts: Memories that do not have as many vectors as they say.
+SELECT id, parts, found FROM (
+    SELECT m.id, m.parts, (
+        SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no) AS found
+    FROM memories m) AS counted
+WHERE parts <> found
+
+-- check_orphans: Vectors of memories that do not exist or are purged.
+SELECT v.no || '/' || v.part FROM vectors v
+WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE {same v m}m.no = v.no AND m.retention < 3)
+
+-- check_lengths: Vectors of another length than their embedder's.
+SELECT v.no || '/' || v.part, 4 * vector_dims(v.vector), e.dimensions
+FROM vectors v LEFT JOIN embedders e ON e.number = v.embedder
+WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
+
+-- check_places: Vectors that are not where their memory is.
+SELECT m.id FROM vectors v JOIN memories m ON {same v m}m.no = v.no
+WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
