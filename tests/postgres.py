@@ -155,6 +155,8 @@ def server(folder: Path) -> Iterator[str]:
     try:
         yield named or cluster.url("postgres", "postgres")
     finally:
+        if named:
+            _drop_idle(named)
         with _locked(home):
             (home / f"postgres-{worker}-{os.getpid()}.user").unlink()
             if not named and not list(home.glob("postgres-*.user")):
@@ -196,16 +198,54 @@ def prepare(admin: str) -> None:
     open_store(_on(admin, _TEMPLATE, ROLE), Settings()).close()
 
 
+#: Databases of this process that are empty again.
+_idle: list[str] = []
+_EMPTY = """
+    SET session_replication_role = replica;
+    DO $$
+    DECLARE named TEXT;
+    BEGIN
+        FOR named IN SELECT relname FROM pg_class
+            WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'r' LOOP
+            IF named <> 'meta' THEN EXECUTE format('DELETE FROM thermocline.%I', named); END IF;
+        END LOOP;
+        DELETE FROM thermocline.meta WHERE key = 'embedder';
+        FOR named IN SELECT relname FROM pg_class
+            WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'S' LOOP
+            EXECUTE format('ALTER SEQUENCE thermocline.%I RESTART', named);
+        END LOOP;
+        FOR named IN SELECT relname FROM pg_class
+            WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'i' AND relname LIKE 'vectors_live_%' LOOP
+            EXECUTE format('DROP INDEX thermocline.%I', named);
+        END LOOP;
+    END $$;
+"""
+
+
 @contextmanager
 def database(admin: str) -> Iterator[str]:
-    """Make a database with the schema in it, return its URL, and drop it at the end."""
+    """Return the URL of a database with the schema and nothing else in it; afterwards it is emptied."""
+    name = _idle.pop() if _idle else _new_database(admin)
+    yield _on(admin, name, ROLE)
+    with psycopg.connect(_on(admin, name), autocommit=True) as connection:
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+        connection.execute(others, (name,))
+        connection.execute(_EMPTY)
+    _idle.append(name)
+
+
+def _new_database(admin: str) -> str:
     name = f"thermocline_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} OWNER {ROLE} STRATEGY FILE_COPY")
-        try:
-            yield _on(admin, name, ROLE)
-        finally:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} OWNER {ROLE}")
+    return name
+
+
+def _drop_idle(admin: str) -> None:
+    """Leave nothing behind on a server that is not ours."""
+    with psycopg.connect(admin, autocommit=True) as connection:
+        while _idle:
+            connection.execute(f"DROP DATABASE {_idle.pop()} WITH (FORCE)")
 
 
 def _on(url: str, name: str, role: str | None = None) -> str:

@@ -15,6 +15,7 @@ from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
 from thermocline import Settings, Thermocline, Tier, tools
 from thermocline.errors import InvalidInput
+from thermocline.storage.store import Store
 from thermocline.testing import FakeClock
 from thermocline.text.tokens import count_tokens
 
@@ -408,7 +409,7 @@ def test_background_maintenance_runs_in_one_process_at_a_time(mem: Thermocline) 
     started, go_on = threading.Event(), threading.Event()
     held = mem.maintenance()
 
-    def job() -> None:
+    def job(part: Store) -> None:
         started.set()
         go_on.wait(timeout=20)
 
@@ -439,8 +440,8 @@ def test_background_maintenance_really_runs_and_stops(mem: Thermocline) -> None:
     scheduler = mem.maintenance(every_minutes=0.0002)
     job = scheduler._job
 
-    def counted() -> None:
-        job()
+    def counted(part: Store) -> None:
+        job(part)
         done.set()
 
     scheduler._job = counted

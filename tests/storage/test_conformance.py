@@ -11,10 +11,10 @@ from tests.postgres import database
 from thermocline.settings import Settings
 from thermocline.storage.open import open_store
 from thermocline.storage.store import Store
-from thermocline.testing import SharedStoreConformance, StoreConformance
+from thermocline.testing import CheckpointConformance, SharedStoreConformance, StoreConformance
 
 
-class TestSqliteFile(SharedStoreConformance):
+class TestSqliteFile(SharedStoreConformance, CheckpointConformance):
     """A store in a file."""
 
     def open_store(self, folder: Path) -> Store:
@@ -28,7 +28,7 @@ class TestSqliteFileCoded(SharedStoreConformance):
         return open_store(str(folder / "memory.db"), Settings(synchronous="normal", exact_band_limit=0))
 
 
-class TestSqliteMemory(StoreConformance):
+class TestSqliteMemory(StoreConformance, CheckpointConformance):
     """A store that lives as long as its process."""
 
     def open_store(self, folder: Path) -> Store:

@@ -7,10 +7,10 @@ so the scope is applied inside the index and never after it. Every change goes t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -358,6 +358,19 @@ class Store(Protocol):
 
         Where the database can, it keeps the tenant from everybody else's rows by itself, as a second wall
         behind the spaces. Closing one of them closes the store.
+        """
+
+    def parts(self, scope: Scope) -> Sequence[Store]:
+        """Return the stores that together hold what lies inside a scope: one for each tenant, or one for all."""
+
+    def claims(
+        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
+    ) -> Generator[Store, None, None]:
+        """Yield, one by one, the parts of the store that nobody else is doing some work on.
+
+        A part counts as done when the next one is asked for, and is free again when the iterator is closed
+        before that, or after the term, when its holder is gone. Where parts are many, those that were done
+        at `before` or later are left out.
         """
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -98,6 +100,53 @@ class PostgresStore(SqlStore):
     def _made_by(self, number: int) -> dict[str, object]:
         return {"number": number}
 
+    # Tenants
+
+    def spaces_within(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces that lie inside a scope, as far as they are this tenant's."""
+        return super().spaces_within(replace(scope, tenant=self._tenant) if self._tenant else scope)
+
+    def parts(self, scope: Scope) -> list[Self]:
+        """Return the stores that together hold what lies inside a scope: one for each tenant."""
+        tenants = [scope.tenant] if scope.tenant else [tenant for (tenant,) in self._everyone()._rows("tenants")]
+        return [self.for_tenant(tenant) for tenant in tenants]
+
+    def claims(
+        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
+    ) -> Generator[Self, None, None]:
+        """Yield the tenants' parts of the store whose turn it is for some work and that nobody else is at."""
+        seen: list[str] = []
+        while (tenant := self._claimed(name, holder, now(), term, before, seen)) is not None:
+            seen.append(tenant)
+            outcome = "chore_drop"
+            try:
+                yield self.for_tenant(tenant)
+                outcome = "chore_done"
+            finally:
+                with self._everyone()._marking() as statements:
+                    statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
+
+    def _claimed(
+        self, name: str, holder: str, now: datetime, term: timedelta, before: datetime, seen: list[str]
+    ) -> str | None:
+        """Claim the tenant that has waited longest; one that somebody else is just claiming is passed over."""
+        with self._everyone()._marking() as statements:
+            statements.run("chores_know", name=name)
+            found = statements.value(
+                "chore_claim",
+                name=name,
+                holder=holder,
+                tenant=self._tenant,
+                now=to_micros(now),
+                until=to_micros(now + term),
+                before=to_micros(before),
+                seen=seen,
+            )
+        return None if found is None else str(found)
+
+    def _everyone(self) -> Self:
+        return self.for_tenant(None)
+
     # Searching
 
     def search_text(
@@ -126,13 +175,19 @@ class PostgresStore(SqlStore):
         return [Found(no, strength) for no, strength in ranked[:limit]]
 
     def search_vector(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
     ) -> list[Found]:
-        """Return the memories with the nearest vectors, nearest first."""
+        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
         if not spaces or not tiers:
             return []
         with self._reading() as statements:
-            identity = identity_of(statements)
+            identity = by or identity_of(statements)
             if identity is None:
                 return []
             place = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
@@ -150,10 +205,11 @@ class PostgresStore(SqlStore):
         tiers: Sequence[Tier],  # noqa: ARG002
         nos: Sequence[int],
         vector: Vectors,
+        by: Identity | None = None,
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
         with self._reading() as statements:
-            identity = identity_of(statements)
+            identity = by or identity_of(statements)
             return {} if identity is None else strengths(statements, identity, vector, nos)
 
     def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
@@ -191,12 +247,12 @@ class PostgresStore(SqlStore):
 
     # Embedders and their vectors
 
-    def adopt(self, name: str, dimensions: int) -> Identity:
-        """Give an embedder a number; the first one serves at once."""
-        with self.for_tenant(None)._writing() as statements:
+    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Give an embedder a number; the first one that may serve does so at once."""
+        with self._everyone()._writing() as statements:
             number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
             identity = Identity(number=number, name=name, dimensions=dimensions)
-            if identity_of(statements) is None:
+            if serve and identity_of(statements) is None:
                 statements.run("meta_set", key="embedder", value=str(number))
             index_live(statements, identity)
         return identity
@@ -208,10 +264,10 @@ class PostgresStore(SqlStore):
             identity = None if no is None else identity_of(statements)
             return None if identity is None else of_memory(statements, identity, no)
 
-    def sample_vectors(self, limit: int) -> Vectors | None:
-        """Return some of the serving vectors, the same ones every time."""
+    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
+        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
         with self._reading() as statements:
-            identity = identity_of(statements)
+            identity = by or identity_of(statements)
             return None if identity is None else sampled(statements, identity, limit)
 
     # Upkeep
@@ -222,7 +278,7 @@ class PostgresStore(SqlStore):
 
     def check(self) -> list[Problem]:
         """Compare everything with everything else and say what does not agree."""
-        with self.for_tenant(None)._reading() as statements:
+        with self._everyone()._reading() as statements:
             return check(statements, identity_of(statements))
 
     def checkpoint(self, path: Path) -> None:

@@ -18,6 +18,29 @@ SELECT pg_try_advisory_xact_lock_shared(:store) AND pg_try_advisory_xact_lock(ha
 -- space_tenant: Whose a space is.
 SELECT tenant FROM spaces WHERE space = :space
 
+-- tenants: Everybody who has a space.
+SELECT '' UNION SELECT DISTINCT tenant FROM spaces ORDER BY 1
+
+-- chores_know: See that some work is known for every tenant.
+INSERT INTO chores (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DISTINCT tenant, CAST(:name AS TEXT) FROM spaces
+ON CONFLICT (tenant, name) DO NOTHING
+
+-- chore_claim: Take the tenant whose work has waited longest, unless somebody is at it or just taking it.
+UPDATE chores SET holder = :holder, until = :until
+WHERE name = :name AND tenant = (
+    SELECT tenant FROM chores
+    WHERE name = :name AND until <= :now AND done_at < :before AND tenant <> ALL(CAST(:seen AS TEXT[]))
+      AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
+    ORDER BY done_at, tenant LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING tenant
+
+-- chore_done: The work on a tenant is done.
+UPDATE chores SET holder = '', until = 0, done_at = :now
+WHERE tenant = :tenant AND name = :name AND holder = :holder
+
+-- chore_drop: The work on a tenant was given up; anybody may take it.
+UPDATE chores SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
+
 -- text_add: Make a memory findable by its words, or by a part of them.
 INSERT INTO texts (no, part, space, tier, length, words, lexemes)
 VALUES (:no, :part, :space, :tier, :length, :words, CAST(:lexemes AS TSVECTOR))

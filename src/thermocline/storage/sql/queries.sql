@@ -37,7 +37,7 @@ ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELS
 
 -- spaces_within: The spaces that lie inside a scope: equal to it or narrower.
 SELECT space FROM spaces
-WHERE (:tenant = '' OR tenant = :tenant) AND (:project = '' OR project = :project)
+WHERE {own}(:tenant = '' OR tenant = :tenant) AND (:project = '' OR project = :project)
   AND (:environment = '' OR environment = :environment) AND (:user = '' OR user_ = :user)
   AND (:agent = '' OR agent = :agent) AND (:session = '' OR session = :session)
 ORDER BY space

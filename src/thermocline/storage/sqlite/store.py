@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -51,6 +52,25 @@ class SqliteStore(SqlStore):
     def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
         """Return the store itself: in one file, the scope filter is the only wall."""
         return self
+
+    def parts(self, scope: Scope) -> list[Self]:  # noqa: ARG002
+        """Return the store itself, which holds what lies inside any scope."""
+        return [self]
+
+    def claims(
+        self,
+        name: str,
+        holder: str,
+        now: Callable[[], datetime],
+        term: timedelta,
+        before: datetime,  # noqa: ARG002
+    ) -> Generator[Self, None, None]:
+        """Yield the store itself, unless somebody else is at the same work."""
+        if self.lease(name, holder, now(), now() + term):
+            try:
+                yield self
+            finally:
+                self.release(name, holder)
 
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[SqliteStatements]:

@@ -275,6 +275,17 @@ CREATE TABLE counters (
     PRIMARY KEY (tenant, space, tier, retention)
 ) WITH (fillfactor = 50);
 
+-- Work that is done tenant by tenant, by whichever server takes it: who is at it, until when at most, and when
+-- it was last done.
+CREATE TABLE chores (
+    tenant  TEXT COLLATE "C" NOT NULL,
+    name    TEXT COLLATE "C" NOT NULL,
+    holder  TEXT   NOT NULL DEFAULT '',
+    until   BIGINT NOT NULL DEFAULT 0,
+    done_at BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant, name)
+);
+
 -- Who may do what only one process at a time should do, and until when.
 CREATE TABLE leases (
     name   TEXT COLLATE "C" PRIMARY KEY,
