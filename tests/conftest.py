@@ -16,6 +16,7 @@ from hypothesis import settings as hypothesis_settings
 pytest.register_assert_rewrite("thermocline.testing")
 
 import thermocline  # noqa: E402
+from tests import stores  # noqa: E402
 from tests.postgres import server  # noqa: E402
 from thermocline import Memory, Settings, Thermocline  # noqa: E402
 from thermocline.testing import FakeClock, HashEmbedder  # noqa: E402
@@ -33,6 +34,26 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+#: What is tested on every kind of store; `@pytest.mark.sqlite` leaves out what only a file can do.
+_EVERYWHERE = ("spec/", "notes/", "properties/", "test_changes", "test_context", "test_embedding_service",
+               "test_fallback", "test_marker", "test_recall", "test_remember", "test_tenants")  # fmt: skip
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of services once for each kind of store."""
+    name = str(metafunc.definition.path.relative_to(Path(__file__).parent))
+    if name.startswith(_EVERYWHERE) and not metafunc.definition.get_closest_marker("sqlite"):
+        metafunc.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def store_kind(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the memories of a test are: in files, unless it is run for PostgreSQL."""
+    kind = getattr(request, "param", "sqlite")
+    with stores.using(request.getfixturevalue("postgres") if kind == "postgres" else None):
+        yield kind
+
+
 @pytest.fixture
 def clock() -> FakeClock:
     """A clock that stands still until a test moves it."""
@@ -46,14 +67,15 @@ def embedder() -> HashEmbedder:
 
 
 @pytest.fixture
-def open_mem(clock: FakeClock, embedder: HashEmbedder) -> Iterator[Callable[..., Thermocline]]:
+def open_mem(clock: FakeClock, embedder: HashEmbedder, store_kind: str) -> Iterator[Callable[..., Thermocline]]:
     """Open memories at a path with any settings; at the end each one is checked and closed."""
     with ExitStack() as stack:
 
         def opened(path: Path | str = ":memory:", **arguments: Any) -> Thermocline:
             settings = arguments.pop("settings", {})
             found = settings if isinstance(settings, Settings) else Settings(**settings)
-            mem = thermocline.open(path, **{"clock": clock, "embedder": embedder, "settings": found, **arguments})
+            place = stores.located(path)
+            mem = thermocline.open(place, **{"clock": clock, "embedder": embedder, "settings": found, **arguments})
             stack.callback(_closed_in_order, mem)
             return mem
 
