@@ -42,14 +42,16 @@ _EVERYWHERE = ("spec/", "notes/", "properties/", "test_changes", "test_context",
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of services once for each kind of store."""
     name = str(metafunc.definition.path.relative_to(Path(__file__).parent))
-    if name.startswith(_EVERYWHERE) and not metafunc.definition.get_closest_marker("sqlite"):
+    stored = "open_mem" in metafunc.fixturenames or {"opened", "a_store"} & vars(metafunc.module).keys()
+    if stored and name.startswith(_EVERYWHERE) and not metafunc.definition.get_closest_marker("sqlite"):
         metafunc.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
 
 
 @pytest.fixture(autouse=True)
 def store_kind(request: pytest.FixtureRequest) -> Iterator[str]:
     """Where the memories of a test are: in files, unless it is run for PostgreSQL."""
-    kind = getattr(request, "param", "sqlite")
+    marked = request.node.get_closest_marker("postgres") is not None
+    kind = getattr(request, "param", "postgres" if marked else "sqlite")
     with stores.using(request.getfixturevalue("postgres") if kind == "postgres" else None):
         yield kind
 

@@ -141,41 +141,51 @@ class Cluster:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """Share one server among the processes of a test run: the first one starts it, the last one ends it.
+    """Share one server among the processes of a test run: whoever comes first starts it, whoever leaves last ends it.
 
     Args:
         folder: A folder of this process, beside those of the others.
     """
-    named = os.environ.get("THERMOCLINE_TEST_POSTGRES")
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     home = folder.parent if worker else folder
+    mine = home / f"postgres-{os.getpid()}.user"
     with _locked(home):
-        cluster = _shared(home, named)
-        (home / f"postgres-{worker}-{os.getpid()}.user").touch()
+        admin = _joined(home)
+        mine.touch()
     try:
-        yield named or cluster.url("postgres", "postgres")
+        yield admin
     finally:
-        if named:
-            _drop_idle(named)
+        _drop_idle(admin)
         with _locked(home):
-            (home / f"postgres-{worker}-{os.getpid()}.user").unlink()
-            if not named and not list(home.glob("postgres-*.user")):
-                cluster.stop("immediate")
+            mine.unlink()
+            if not list(home.glob("postgres-*.user")):
+                _end(home)
 
 
-def _shared(home: Path, named: str | None) -> Cluster:
-    """Return the server of this run, started and prepared by whoever comes first."""
-    note = home / "postgres.port"
+def _joined(home: Path) -> str:
+    """Return the superuser's URL of this run's server; where there is none, start and prepare it."""
+    note = home / "postgres.url"
     if note.exists():
-        return Cluster(home / "postgres" / "data", port=int(note.read_text()))
-    (home / "postgres").mkdir(exist_ok=True)
-    cluster = Cluster(home / "postgres" / "data")
-    if named is None:
+        return note.read_text().splitlines()[0]
+    admin, place = os.environ.get("THERMOCLINE_TEST_POSTGRES"), ""
+    if admin is None:
+        # Not in pytest's folder, which only its user may enter.
+        cluster = Cluster(Path(tempfile.mkdtemp(prefix="thermocline-pg-")) / "data")
         cluster.create()
         cluster.start()
-    prepare(named or cluster.url("postgres", "postgres"))
-    note.write_text(str(cluster.port))
-    return cluster
+        admin, place = cluster.url("postgres", "postgres"), str(cluster.folder)
+    prepare(admin)
+    note.write_text(f"{admin}\n{place}")
+    return admin
+
+
+def _end(home: Path) -> None:
+    """Stop this run's server and throw it away, if it is ours."""
+    _, place = (home / "postgres.url").read_text().split("\n")
+    if place:
+        Cluster(Path(place)).stop("immediate")
+        shutil.rmtree(Path(place).parent, ignore_errors=True)
+    (home / "postgres.url").unlink()
 
 
 @contextmanager
@@ -210,8 +220,9 @@ _EMPTY = """
             IF named <> 'meta' THEN EXECUTE format('DELETE FROM thermocline.%I', named); END IF;
         END LOOP;
         DELETE FROM thermocline.meta WHERE key = 'embedder';
+        -- Embedders get new numbers: an index that is made looks at rows that were just deleted, too.
         FOR named IN SELECT relname FROM pg_class
-            WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'S' LOOP
+            WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'S' AND relname LIKE '%_numbers' LOOP
             EXECUTE format('ALTER SEQUENCE thermocline.%I RESTART', named);
         END LOOP;
         FOR named IN SELECT relname FROM pg_class

@@ -302,6 +302,7 @@ def test_as_many_pinned_as_the_limit_still_leave_room_for_results(mem: Thermocli
     assert sum(line.startswith("- [pinned]") for line in lines) == 5
 
 
+@pytest.mark.sqlite
 @spec("W22")
 def test_a_restored_checkpoint_has_the_same_pinned_memories_and_tiers(
     mem: Thermocline, open_mem: Open, tmp_path: Path
@@ -423,6 +424,7 @@ def test_background_maintenance_runs_in_one_process_at_a_time(mem: Thermocline) 
     assert second.run_once()
 
 
+@pytest.mark.sqlite
 def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Thermocline, clock: FakeClock) -> None:
     """Nobody has to clean up behind it."""
     store = mem._store

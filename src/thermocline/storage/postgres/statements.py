@@ -30,6 +30,8 @@ def placed(statement: str) -> str:
 def _loaded(*, of_tenant: bool) -> dict[str, str]:
     """Return the statements; those of a tenant say in every filter whose rows they want."""
 
+    asking, everybody = "unnest(CAST(:tenants AS TEXT[]))", "(SELECT DISTINCT tenant FROM spaces)"
+
     def own(table: str = "") -> str:
         return f"{table}.tenant = ANY(:tenants) AND ".removeprefix(".") if of_tenant else ""
 
@@ -42,6 +44,7 @@ def _loaded(*, of_tenant: bool) -> dict[str, str]:
             "key": lambda: "tenant, ",
             "index": lambda _: "",
             "cross": lambda: "JOIN",
+            "each_tenant": lambda: f"{everybody if not of_tenant else asking} AS each (tenant)",
             "band": lambda table: f"{table}.tier {_BAND} AND ",
         },
     )

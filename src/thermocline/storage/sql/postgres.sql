@@ -6,6 +6,10 @@ SELECT nextval('memory_numbers'), nextval('event_numbers')
 -- event_number: The number of the next event.
 SELECT nextval('event_numbers')
 
+-- event_last: The newest sequence number, tenant by tenant, each from the end of its index.
+SELECT coalesce(max(newest.seq), 0)
+FROM {each_tenant}, LATERAL (SELECT max(seq) AS seq FROM events WHERE events.tenant = each.tenant) AS newest
+
 -- lock_tenant: Keep other writers of the tenant out, and those of all tenants, until the transaction ends.
 SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock(hashtextextended(:tenant, :store))
 
