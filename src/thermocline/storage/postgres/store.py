@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,6 +32,8 @@ from thermocline.storage.store import Filter, Found, Identity, Saying
 
 __all__ = ["PostgresStore"]
 
+_log = logging.getLogger(__name__)
+
 Vectors = NDArray[np.float32]
 
 _LIVE = (Tier.HOT, Tier.WARM)
@@ -53,6 +56,12 @@ class PostgresStore(SqlStore):
         self._connections.open()
         try:
             self._rebuild_if_outdated(rebuild)
+            if self._rows("walls")[0][0]:
+                _log.warning(
+                    "row-level security does not hold for the role of %s: let the server use a role "
+                    "that is neither superuser nor has BYPASSRLS",
+                    self.name,
+                )
         except BaseException:
             self._connections.close()
             raise
