@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture budget golden hosts conformance clean
+.PHONY: help setup demo test lint check fix docs bench torture budget golden hosts conformance load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -48,6 +48,9 @@ docs: setup ## Write the reference pages that follow from the code
 
 bench: setup ## Measure speed, print the tables, write JSON under bench/results/
 	$(BIN)/python -m bench
+
+load: setup ## Let 32 clients at a real server for a minute, alone and beside maintenance, and look for losses
+	$(BIN)/python -m bench.load
 
 budget: setup ## Pack a million generated contexts and look for one that is too long
 	THERMOCLINE_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py

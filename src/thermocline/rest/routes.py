@@ -40,7 +40,8 @@ router = APIRouter(responses=_PROBLEMS)
 _ABSENT: Any = None
 
 
-def the_surroundings(
+# The first two do no work that would be worth a thread of its own.
+async def the_surroundings(
     request: Request,
     thermocline_scope: Annotated[
         str,
@@ -58,12 +59,12 @@ def the_surroundings(
     pairs = (pair.partition("=") for pair in (thermocline_scope or "").split(";") if pair)
     named = {name: value for name, _, value in pairs}
     request.state.session = named.pop("session", None)
-    return mem.scoped(**named)
+    return mem.scoped(**named) if named else mem
 
 
-def the_view(request: Request, around: Annotated[Thermocline, Depends(the_surroundings)]) -> Thermocline:
+async def the_view(request: Request, around: Annotated[Thermocline, Depends(the_surroundings)]) -> Thermocline:
     """Return the same, from inside a session if the header names one."""
-    return around.scoped(session=request.state.session)
+    return around if request.state.session is None else around.scoped(session=request.state.session)
 
 
 View = Annotated[Thermocline, Depends(the_view)]
