@@ -17,6 +17,7 @@ __all__ = [
     "Captured",
     "Compaction",
     "Event",
+    "EventPage",
     "Hit",
     "Maintenance",
     "Memory",
@@ -477,6 +478,21 @@ class Event:
     def __str__(self) -> str:
         changed = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in self.changes.items())
         return f"#{self.seq} {self.at:%Y-%m-%d %H:%M:%S} {self.action} {self.memory_id} {changed} ({self.why})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventPage:
+    """A part of the ledger; pass `cursor` to `events` for the next one."""
+
+    events: tuple[Event, ...] = ()
+    #: Where the next page begins; None on the last one.
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

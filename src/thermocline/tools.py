@@ -15,11 +15,11 @@ from typing import Any
 
 from thermocline.errors import InvalidInput, NotFound
 from thermocline.facade import Thermocline
-from thermocline.model import Hit, Memory, Move, Priority, Recall, SessionStatus, Status, Tier, TierCount
+from thermocline.model import Event, Hit, Memory, Move, Priority, Recall, SessionStatus, Status, Tier, TierCount
 from thermocline.notes import NoteHit, NoteText
 from thermocline.text.cutting import first_characters
 
-__all__ = ["TOOLS", "Parameter", "Tool", "call", "hit_json", "memory_json", "move_json", "query"]
+__all__ = ["TOOLS", "Parameter", "Tool", "call", "event_json", "hit_json", "memory_json", "move_json", "query"]
 
 Json = dict[str, Any]
 
@@ -454,6 +454,20 @@ def _moment(moment: datetime | None) -> str | None:
 def move_json(move: Move) -> Json:
     """Return a move: which memory, from where to where, by which rule and why."""
     return {"id": move.id, "from": str(move.from_tier), "to": str(move.to), "rule": move.rule, "why": move.why}
+
+
+def event_json(event: Event) -> Json:
+    """Return one line of the ledger: what happened to which memory, when, by whom, by which rule and why."""
+    return {
+        "seq": event.seq,
+        "at": event.at.isoformat(),
+        "id": event.memory_id,
+        "action": event.action,
+        "actor": event.actor,
+        "rule": event.rule,
+        "why": event.why,
+        "changes": {name: {"from": was, "to": now} for name, (was, now) in event.changes.items()},
+    }
 
 
 def _count(count: TierCount) -> Json:

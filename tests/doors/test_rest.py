@@ -106,6 +106,35 @@ def test_pages_lead_through_all_memories(client: TestClient) -> None:
     problem(client.get("/memories", params={"page": "first"}), 422, "invalid_input")
 
 
+@pytest.mark.parametrize(("order", "first"), [("newest", 5), ("oldest", 1)])
+def test_pages_lead_through_the_ledger(client: TestClient, order: str, first: int) -> None:
+    """From either end; a feed goes on after the last event that it has seen."""
+    for number in range(5):
+        client.post("/memories", json={"content": f"otter {number}"})
+    seen: list[int] = []
+    query: dict[str, Any] = {"order": order}
+    while query:
+        answer = client.get("/events", params={"limit": 2, **query}).json()
+        seen += [event["seq"] for event in answer["events"]]
+        query = {"page": answer["next_page"]} if answer["next_page"] else {}
+
+    assert seen == sorted(seen, reverse=order == "newest")
+    assert (len(seen), seen[0]) == (5, first)
+    assert [event["seq"] for event in client.get("/events", params={"page": "after-4"}).json()["events"]] == [5]
+    problem(client.get("/events", params={"page": "4"}), 422, "invalid_input")
+
+
+def test_the_priority_of_a_memory_is_set(client: TestClient) -> None:
+    """To any of the five, with a reason that the ledger keeps."""
+    place = client.post("/memories", json={"content": "An otter"}).headers["location"]
+
+    assert (
+        client.post(f"{place}/prioritize", json={"priority": "critical", "why": "x"}).json()["priority"] == "critical"
+    )
+    event = client.get("/events").json()["events"][0]
+    assert (event["why"], event["changes"]["priority"]) == ("x", {"from": "normal", "to": "critical"})
+
+
 @pytest.mark.parametrize(
     ("body", "found"),
     [
@@ -131,6 +160,8 @@ def test_the_query_of_the_source_searches_all_tiers_or_one(
 def test_a_session_works_by_http(client: TestClient) -> None:
     """Add, spill, recall, promote, context, flush, end."""
     base = "/sessions/s1"
+    client.post("/memories", json={"content": "Our mascot is a walrus", "tier": "hot"})
+    assert "walrus" in client.post(f"{base}/start", json={"budget": 500}).json()["text"]
     made = client.post(f"{base}/memories", json={"content": "The budget is $50K", "type": "fact"}).json()
     assert made["tier"] == "hot"
     assert client.get(f"{base}/hot").json()["memories"][0]["id"] == made["id"]
@@ -140,6 +171,9 @@ def test_a_session_works_by_http(client: TestClient) -> None:
     assert client.post(f"{base}/promote", json={"memory_id": made["id"]}).json()["promoted"] is True
     assert client.get(f"{base}/status").json()["hot"]["items"] == 1
     assert "$50K" in client.post(f"{base}/context", json={"prompt": "what is the budget?"}).json()["text"]
+    assert "$50K" not in client.post(f"{base}/context", json={"prompt": "the budget?"}).json()["text"]
+    assert client.post(f"{base}/compacted").status_code == 204
+    assert "$50K" in client.post(f"{base}/context", json={"prompt": "the budget?"}).json()["text"]
     assert client.post(f"{base}/flush", json={"total_tokens": 190_000}).json()["due"] is True
     assert client.post(f"{base}/end", json={"summary": "We talked about money"}).status_code == 200
     assert client.get("/memories").json()["memories"][0]["content"] == "We talked about money"
@@ -180,6 +214,8 @@ def test_keys_are_hashed_scoped_and_revoked(mem: Thermocline, tmp_path: Path) ->
             problem(client.request(method, path, headers=bearer(other)), 404, "not_found")
         problem(client.post(f"/events/{made['version']}/undo", headers=bearer(other)), 404, "not_found")
         assert client.post("/recall", json={"query": "otter"}, headers=bearer(other)).json()["items"] == []
+        assert client.get("/events", headers=bearer(other)).json()["events"] == []
+        assert len(client.get("/events", headers=bearer(acme)).json()["events"]) == 1
         assert b'thermocline_memories{tier="warm"} 0.0' in client.get("/metrics", headers=bearer(other)).content
         keys.revoke("acme-ci")
         problem(client.get(place, headers=bearer(acme)), 401, "unauthorized")

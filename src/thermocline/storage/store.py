@@ -438,6 +438,16 @@ class Store(Protocol):
     def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
         """Return one event of a memory in one of the spaces, and that memory as it is now."""
 
+    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+        """Return events of memories in some spaces, purged ones included, in the order of the ledger or against it.
+
+        Args:
+            spaces: The spaces that the memories are in now.
+            past: Where to go on: events after this number, or before it against the order; None begins.
+            limit: The most events.
+            oldest_first: Whether in the order of the ledger.
+        """
+
     def counts(self, spaces: Sequence[int]) -> Counts:
         """Return how much some spaces hold."""
 

@@ -139,6 +139,16 @@ SELECT no, space, tier, retention FROM memories WHERE no IN (SELECT value FROM j
 SELECT tier, retention, sum(memories), sum(tokens) FROM counters
 WHERE space IN (SELECT value FROM json_each(:spaces)) GROUP BY tier, retention
 
+-- events_after: Events of memories in some spaces, in the order of the ledger, which is read until there are enough.
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+FROM events e CROSS JOIN memories m ON m.no = e.no
+WHERE e.seq > :past AND m.space IN (SELECT value FROM json_each(:spaces)) ORDER BY e.seq LIMIT :limit
+
+-- events_before: The same, against the order of the ledger.
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+FROM events e CROSS JOIN memories m ON m.no = e.no
+WHERE e.seq < :past AND m.space IN (SELECT value FROM json_each(:spaces)) ORDER BY e.seq DESC LIMIT :limit
+
 -- pending_in: How many memories of some spaces wait for their vectors.
 SELECT count(*) FROM memories INDEXED BY memories_without_vector
 WHERE parts = 0 AND retention < 3 AND retention = 0 AND space IN (SELECT value FROM json_each(:spaces))

@@ -58,6 +58,8 @@ _TIERS = tuple(Tier)
 _PRIORITIES = tuple(Priority)
 _RETENTIONS = tuple(Retention)
 _MICROS_PER_DAY = 86_400_000_000
+#: More than any sequence number.
+_AFTER_ALL = 2**63 - 1
 #: How many recalls wait to be logged while another process writes.
 _MOST_WAITING = 1000
 
@@ -286,6 +288,12 @@ class SqliteStore:
             return None
         (record,) = self._records("memory_by_no", no=rows[0][8])
         return event_of(rows[0]), record
+
+    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+        """Return events of memories in some spaces, purged ones included, in the order of the ledger or against it."""
+        name, begin = ("events_after", 0) if oldest_first else ("events_before", _AFTER_ALL)
+        values = {"spaces": json.dumps(spaces), "past": begin if past is None else past, "limit": limit}
+        return [event_of(row) for row in self._rows(name, **values)]
 
     def counts(self, spaces: Sequence[int]) -> Counts:
         """Return how much some spaces hold."""
