@@ -356,6 +356,51 @@ def test_a_repeated_request_is_answered_as_the_first_on_every_server(tmp_path: P
         assert "order-1" not in kept
 
 
+def test_a_repeat_tells_of_memories_as_they_are_now(mem: Thermocline, client: TestClient) -> None:
+    """From any scope, one or several; what was purged since is not brought back by it."""
+    key, scope = {"idempotency-key": "k1"}, {"thermocline-scope": "user=u1;agent=planner"}
+    batch = {"memories": [{"content": "One otter"}, {"content": "Two otters"}]}
+    made = client.post("/memories:batch", json=batch, headers={**key, **scope}).json()["memories"]
+    added = client.post("/sessions/s1/memories", json={"content": "An otter"}, headers={"idempotency-key": "k2"})
+    client.patch(f"/memories/{made[0]['id']}", json={"content": "Three otters"}, headers=scope)
+    again = client.post("/memories:batch", json=batch, headers={**key, **scope})
+    other = client.post("/sessions/s1/memories", json={"content": "An otter"}, headers={"idempotency-key": "k2"})
+
+    assert again.status_code == 201
+    assert [each["content"] for each in again.json()["memories"]] == ["Three otters", "Two otters"]
+    assert (other.json(), other.headers["etag"]) == (added.json(), added.headers["etag"])
+    assert other.headers["location"] == added.headers["location"]
+    problem(client.post("/memories:batch", json=batch, headers=key), 422, "idempotency_key_reused")
+    mem.scoped(user="u1", agent="planner").purge(made[0]["id"])
+    problem(client.post("/memories:batch", json=batch, headers={**key, **scope}), 404, "not_found")
+
+
+def test_what_was_refused_or_asked_is_not_kept(mem: Thermocline, client: TestClient) -> None:
+    """A refusal changed nothing; a question has its answer of today."""
+    key = {"idempotency-key": "k1"}
+    place = f"/memories/{NOBODY}/pin"
+    problem(client.post(place, headers=key), 404, "not_found")
+    problem(client.post(place, headers=key), 404, "not_found")
+    assert client.post("/recall", json={"query": "otter"}, headers=key).json()["items"] == []
+    mem.remember("An otter")
+    assert len(client.post("/recall", json={"query": "otter"}, headers=key).json()["items"]) == 1
+    assert mem.drawers["replies"].all() == {}
+
+
+def test_a_key_is_one_tenants_own(mem: Thermocline) -> None:
+    """Another tenant's request under the same Idempotency-Key is another request."""
+    keys = Keys(mem)
+    acme, other = keys.create("a", "acme"), keys.create("o", "other")
+    with asking(mem) as client:
+        made = [
+            client.post("/memories", json={"content": "An otter"}, headers={**bearer(key), "idempotency-key": "k1"})
+            for key in (acme, other)
+        ]
+
+    assert [each.json()["scope"] for each in made] == [{"tenant": "acme"}, {"tenant": "other"}]
+    assert "idempotency-replayed" not in made[1].headers
+
+
 # What can be seen
 
 

@@ -18,8 +18,9 @@ from starlette.routing import BaseRoute, Match
 from thermocline import Thermocline, __version__
 from thermocline.errors import ThermoclineError
 from thermocline.rest.bodies import Problem
-from thermocline.rest.gate import App, Body, Hosts, KeyCheck, Rate, Repetition, is_loopback
+from thermocline.rest.gate import App, Body, Hosts, KeyCheck, Rate, is_loopback
 from thermocline.rest.problems import answer, status_of
+from thermocline.rest.repeating import Repetition
 from thermocline.rest.routes import router
 from thermocline.rest.watching import Counts, Watch
 
