@@ -173,7 +173,8 @@ class Bands:
         while True:
             keys, strengths = band.search(query, wanted, allowed)
             nos = keys >> PART_BITS
-            distinct = len(np.unique(nos))
+            # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
+            distinct = len(set(nos.tolist()))
             if distinct >= limit or len(keys) < wanted:
                 break
             wanted *= 2
