@@ -400,7 +400,7 @@ def _transcripts(settings: Settings) -> tuple[Path, ...]:
 
 
 def _passes(each: Ranked, min_score: float) -> bool:
-    return max(each.relevance, min(1.0, each.evidence.coverage)) >= max(min_score, 1e-9)
+    return max(each.relevance, min(1.0, each.coverage)) >= max(min_score, 1e-9)
 
 
 def _excerpt(path: str, lines: Sequence[str], first: int, count: int | None) -> NoteText:
