@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from thermocline.model import Priority, Tier, Why
 from thermocline.settings import Settings
 
-__all__ = ["Evidence", "Ranked", "Scale", "Weights", "Worded", "coverage", "newer_first", "rank"]
+__all__ = ["Evidence", "Ranked", "Scale", "Weights", "Worded", "behind", "coverage", "newer_first", "rank"]
 
 _RRF_K = 60
 _MICROS_PER_DAY = 86_400_000_000
@@ -254,6 +254,12 @@ def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> li
                 front[better] = newer._replace(score=older.score, newer=newer.newer + gap)
                 front[place] = older._replace(score=newer.score, newer=older.newer - gap)
     return front + rest
+
+
+def behind(before: Sequence[Ranked], block: Sequence[Ranked]) -> list[Ranked]:
+    """Return a block of candidates as it stands behind another one: none of them scores more than its last."""
+    most = before[-1].score if before else math.inf
+    return [each._replace(score=min(each.score, most)) for each in block]
 
 
 def _versions(one: Ranked, other: Ranked, texts: Mapping[int, frozenset[str]]) -> bool:

@@ -167,7 +167,7 @@ class Notes:
             min_score=min_score,
         )
         started = time.perf_counter_ns()
-        ranking = self._tools.search.rank(question)
+        ranking = self._tools.search.rank(question, settings.pool_size)
         found = self._chosen(
             ranking,
             max_results,

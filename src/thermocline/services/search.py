@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from thermocline.clock import from_micros, to_micros
 from thermocline.model import Priority, Tier
-from thermocline.rank import Evidence, Ranked, Weights, Worded, coverage, newer_first, rank
+from thermocline.rank import Evidence, Ranked, Weights, Worded, behind, coverage, newer_first, rank
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.store import Candidate, Filter, Found, Record, Saying, Store
@@ -25,6 +26,8 @@ __all__ = ["Question", "Ranking", "Search"]
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
 #: How an assistant's log names the person it talks with.
 _USER = "user"
+#: How many candidates are ranked together; measured, more of them change nothing that comes first.
+_BLOCK = 100
 #: A query of more words than this says nothing more, and costs.
 _MOST_WORDS = 64
 #: How many of the best candidates are compared with each other.
@@ -53,10 +56,12 @@ class Ranking:
     degraded: tuple[str, ...] = ()
 
 
-class _Pool(NamedTuple):
-    """The candidates, and what each leg says of them."""
+class _Legs(NamedTuple):
+    """What both legs found."""
 
-    candidates: dict[int, Candidate]
+    #: The memories, each leg naming its next best in turn.
+    numbers: list[int]
+    vector: NDArray[np.float32] | None
     cosines: dict[int, float]
     strengths: dict[int, float]
     degraded: tuple[str, ...]
@@ -70,30 +75,57 @@ class Search:
         self._vectorizer = vectorizer
         self._settings = settings
 
-    def rank(self, question: Question) -> Ranking:
-        """Return the candidates of both legs in order; the pool does not depend on any limit."""
-        weights = Weights.of(self._settings, penalise=question.penalise)
-        now = to_micros(question.where.now)
+    def rank(self, question: Question, depth: int) -> Ranking:
+        """Return the best candidates of both legs in order.
+
+        They are ranked in blocks of a fixed size, and a later block stands behind an earlier one,
+        so the answer for a smaller depth begins the answer for a larger one.
+
+        Args:
+            question: What is asked, and where to look.
+            depth: How many candidates are wanted; one block is the least.
+        """
         weighed = dict(islice(weighed_words(question.text).items(), _MOST_WORDS))
         pinned = self._store.pinned(question.spaces, question.where.now)
-        pool = self._pool(question, weighed, pinned)
-        evidence = self._evidence(question, pool, weighed)
+        size = min(self._settings.pool_size, _BLOCK * max(1, math.ceil(depth / _BLOCK)))
+        found = self._legs(question, weighed, size)
+        ranking = self._ranked(question, found, found.numbers[:_BLOCK], pinned, weighed)
+        for start in range(_BLOCK, len(found.numbers), _BLOCK):
+            block = self._ranked(question, found, found.numbers[start : start + _BLOCK], (), weighed)
+            ranking.ranked.extend(behind(ranking.ranked, block.ranked))
+        return ranking
+
+    def _ranked(
+        self,
+        question: Question,
+        found: _Legs,
+        numbers: Sequence[int],
+        pinned: Sequence[Record],
+        weighed: Mapping[str, float],
+    ) -> Ranking:
+        """Return one block of candidates in order, and pinned memories apart."""
+        weights = Weights.of(self._settings, penalise=question.penalise)
+        now = to_micros(question.where.now)
+        candidates = self._candidates(question, numbers, pinned)
+        evidence = self._evidence(question, found, candidates, weighed)
         scale = self._vectorizer.scale()
         records = {record.no: record for record in pinned}
-        ranked = rank(evidence, weights, scale, now, question.min_score)
-        loose = [each for each in ranked if each.priority is not Priority.PINNED] if records else ranked
+        loose = [
+            each
+            for each in rank(evidence, weights, scale, now, question.min_score)
+            if each.priority is not Priority.PINNED
+        ]
         held = [each for each in rank(evidence, weights, scale, now, 0.0) if each.no in records] if records else []
         return Ranking(
-            ranked=newer_first(loose, _versionable(loose, pool.candidates)),
+            ranked=newer_first(loose, _versionable(loose, candidates)),
             pinned=[(records[each.no], each) for each in held],
-            degraded=pool.degraded,
+            degraded=found.degraded,
         )
 
     # Finding candidates
 
-    def _pool(self, question: Question, weighed: Mapping[str, float], pinned: Sequence[Record]) -> _Pool:
-        """Return what the legs found and may be shown, with cosines for all, and what is missing."""
-        size = self._settings.pool_size
+    def _legs(self, question: Question, weighed: Mapping[str, float], size: int) -> _Legs:
+        """Return what each leg found, and what is missing."""
         worded = self._store.search_text(question.spaces, question.tiers, list(weighed), size, question.where)
         vector, reason = self._vectorizer.for_query(question.text)
         degraded = [reason] if reason else []
@@ -102,34 +134,44 @@ class Search:
             near = self._store.search_vector(question.spaces, question.tiers, vector, size, question.where)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
             degraded.append(f"{waiting} memories wait for their vectors: run reembed")
-        shown = self._store.candidates(question.spaces, question.tiers, _in_turn(near, worded, size), question.where)
+        return _Legs(_in_turn(near, worded, size), vector, dict(near), dict(worded), tuple(degraded))
+
+    def _candidates(self, question: Question, numbers: Sequence[int], pinned: Sequence[Record]) -> dict[int, Candidate]:
+        """Return those that may be shown; pinned memories are candidates in every tier."""
+        shown = self._store.candidates(question.spaces, question.tiers, numbers, question.where)
         if pinned:
-            numbers = [record.no for record in pinned]
-            shown |= self._store.candidates(question.spaces, tuple(Tier), numbers, question.where)
-        cosines = dict(near)
-        if vector is not None:
-            unseen = [no for no in shown if no not in cosines]
-            cosines |= self._store.similarities(question.spaces, tuple(Tier), unseen, vector) if unseen else {}
-        return _Pool(shown, cosines, dict(worded), tuple(degraded))
+            held = [record.no for record in pinned]
+            shown |= self._store.candidates(question.spaces, tuple(Tier), held, question.where)
+        return shown
 
     # Weighing them
 
-    def _evidence(self, question: Question, pool: _Pool, weighed: Mapping[str, float]) -> Evidence:
-        candidates = list(pool.candidates.values())
-        nos = list(pool.candidates)
-        covered = self._coverage(question, pool.candidates, weighed) if weighed else np.zeros(len(nos))
+    def _evidence(
+        self, question: Question, found: _Legs, candidates: Mapping[int, Candidate], weighed: Mapping[str, float]
+    ) -> Evidence:
+        cosines = self._cosines(question, found, list(candidates))
+        rows = candidates.values()
         return Evidence(
-            nos=np.array(nos, np.int64),
-            cosines=np.array([pool.cosines.get(no, np.nan) for no in nos], np.float64),
-            texts=np.array([pool.strengths.get(no, np.nan) for no in nos], np.float64),
-            priorities=[each.priority for each in candidates],
-            tiers=[each.tier for each in candidates],
-            access_counts=np.array([each.access_count for each in candidates], np.float64),
-            accessed=np.array([each.accessed_at for each in candidates], np.float64),
-            coverage=covered,
-            authors=_meant(question.text, [each.author for each in candidates], frozenset(weighed)),
-            nearness=_timely(question, [each.created_at for each in candidates]),
+            nos=np.array(list(candidates), np.int64),
+            cosines=np.array([cosines.get(no, np.nan) for no in candidates], np.float64),
+            texts=np.array([found.strengths.get(no, np.nan) for no in candidates], np.float64),
+            priorities=[each.priority for each in rows],
+            tiers=[each.tier for each in rows],
+            access_counts=np.array([each.access_count for each in rows], np.float64),
+            accessed=np.array([each.accessed_at for each in rows], np.float64),
+            coverage=self._coverage(question, candidates, weighed) if weighed else np.zeros(len(rows)),
+            authors=_meant(question.text, [each.author for each in rows], frozenset(weighed)),
+            nearness=_timely(question, [each.created_at for each in rows]),
         )
+
+    def _cosines(self, question: Question, found: _Legs, numbers: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of all, whichever leg has found them."""
+        if found.vector is None:
+            return {}
+        unseen = [no for no in numbers if no not in found.cosines]
+        if not unseen:
+            return found.cosines
+        return found.cosines | self._store.similarities(question.spaces, tuple(Tier), unseen, found.vector)
 
     def _coverage(
         self, question: Question, candidates: Mapping[int, Candidate], weighed: Mapping[str, float]
