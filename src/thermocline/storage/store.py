@@ -99,7 +99,7 @@ class Found(NamedTuple):
     """What a leg of the search says about one memory."""
 
     no: int
-    #: Cosine for the vector leg, BM25 for the text leg; higher is better.
+    #: Cosine for the vector leg; for the text leg how rare the words are that it has. Higher is better.
     strength: float
 
 
@@ -113,14 +113,9 @@ class Saying(NamedTuple):
     #: The memory that was said just before it.
     previous: int | None = None
 
-    @property
-    def length(self) -> int:
-        """How many words it has."""
-        return self.words.count(" ") - 1
-
 
 class Candidate(NamedTuple):
-    """What ranking needs to know of a memory; times in microseconds."""
+    """What ranking needs to know of a memory, and what it says; times in microseconds."""
 
     no: int
     space: int
@@ -130,6 +125,10 @@ class Candidate(NamedTuple):
     created_at: int
     accessed_at: int | None
     access_count: int
+    #: As in `Saying`.
+    words: str
+    author: str = ""
+    previous: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
