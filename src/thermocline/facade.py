@@ -81,6 +81,7 @@ class Thermocline:
         store: Store,
         embedder: Embedder,
         *,
+        fallback: Embedder | None = None,
         scope: Scope | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -89,7 +90,7 @@ class Thermocline:
         self.settings = settings or Settings()
         self._clock = clock or system_clock
         self._store = store
-        self._vectorizer = Vectorizer(store, embedder)
+        self._vectorizer = Vectorizer(store, embedder, fallback)
         self._search = Search(store, self._vectorizer, self.settings)
         self._remember = Remember(store, self._vectorizer, self.settings)
         self._changes = Changes(store, self._vectorizer, self.settings)
@@ -515,12 +516,13 @@ class Thermocline:
         """Remember what another program keeps: openclaw, claude-code, codex, mcp-memory, or jsonl from an export."""
         day = local_day(self._now(), self.settings)
 
-        def remember(drafts: Sequence[Mapping[str, Any]]) -> int:
+        def bring(drafts: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
             before = self._store.seq()
-            stored = self.remember_many(drafts)
-            return len({memory.id for memory in stored if memory.version > before and not memory.access_count})
+            brought = self._remember.bring([draft_of(each) for each in drafts], self.scope, self._now(), self._actor)
+            stored = {each.id for each in brought if each and each.version > before and not each.access_count}
+            return len(stored), brought.count(None)
 
-        return import_memories(kind, path, day, self.settings, remember)
+        return import_memories(kind, path, day, self.settings, bring)
 
     def _workshop(self, scope: Scope) -> Workshop:
         return Workshop(

@@ -45,12 +45,11 @@ def open(  # noqa: A001 - `thermocline.open` is the door's name
     if scope is not None and not isinstance(scope, Scope):
         raise InvalidInput(f"scope must be a Scope, such as Scope(agent='planner'), not {scope!r}")
     known = settings_module.load(settings)
-    found = embed.resolve(
-        embedder if embedder is not None else known.embedder,
-        keys={"openai": known.openai_api_key, "gemini": known.gemini_api_key},
-    )
+    keys = {"openai": known.openai_api_key, "gemini": known.gemini_api_key}
+    found = embed.resolve(embedder if embedder is not None else known.embedder, keys=keys)
+    fallback = embed.resolve(known.fallback_embedder, keys=keys) if known.fallback_embedder else None
     store = open_store(_located(url, known), known)
-    return Thermocline(store, found, scope=scope, settings=known, clock=clock)
+    return Thermocline(store, found, fallback=fallback, scope=scope, settings=known, clock=clock)
 
 
 def aopen(
@@ -68,10 +67,20 @@ def aopen(
     return Opening(functools.partial(open, url, scope=scope, embedder=embedder, settings=settings, clock=clock))
 
 
-def restore(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> Path:
-    """Make a new store out of a checkpoint; the checkpoint stays as it is."""
+def restore(
+    path: str | os.PathLike[str],
+    into: str | os.PathLike[str],
+    purged_in: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Make a new store out of a checkpoint; the checkpoint stays as it is.
+
+    Args:
+        path: The checkpoint.
+        into: The new store; must not exist yet.
+        purged_in: The store that the checkpoint was made of: what was purged there since then does not come back.
+    """
     source, target = Path(path).expanduser(), Path(into).expanduser()
-    restore_store(source, target)
+    restore_store(source, target, None if purged_in is None else os.fspath(purged_in))
     return target
 
 

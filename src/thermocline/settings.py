@@ -45,6 +45,8 @@ class Settings:
     store: str = ""
     #: What makes vectors: local, openai, gemini, none, a URL, or a plugin's name.
     embedder: str = "local"
+    #: The embedder that stands in when the first one fails; empty = none. Its vectors are kept beside the others.
+    fallback_embedder: str = ""
     #: The tier of a memory that is stored without one.
     default_tier: str = _word("warm", "hot", "warm", "cold")
     #: The longest content that is accepted, in characters.
@@ -340,8 +342,10 @@ def _trusts_projects(overrides: Mapping[str, Any], environ: Mapping[str, str]) -
 
 def _require_harmless(values: Mapping[str, Any], path: Path) -> None:
     """Refuse a project file that would send memories to another machine: it may come with a cloned repository."""
-    embedder, store = str(values.get("embedder", "local")), str(values.get("store", ""))
-    far = embedder.partition("?")[0] not in ("local", "none") or "://" in store.removeprefix("sqlite://")
+    store = str(values.get("store", ""))
+    embedders = (str(values.get("embedder", "local")), str(values.get("fallback_embedder", "") or "none"))
+    near = all(each.partition("?")[0] in ("local", "none") for each in embedders)
+    far = not near or "://" in store.removeprefix("sqlite://")
     if far or "trust_project" in values or any(name in values for name in _SECRETS):
         raise SettingsError(
             f"{path} names a service, a server or a key: set THERMOCLINE_TRUST_PROJECT=1 (or trust_project = true in "

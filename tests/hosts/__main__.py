@@ -20,6 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from thermocline.notes.transcript import transcript
+
 FACT = "The staging database is called heron"
 REPLY = "The staging database is heron, and it answers on port 5433."
 
@@ -159,6 +161,7 @@ def checked(client: str, program: str, command: Callable[[int, str], list[str]])
             sys.stderr.write(f"{first.stdout[-2000:]}\n{first.stderr[-2000:]}\n")
         worked_off(home / "data" / "spool", lambda: ours("worker", "--once", "--all"))
         kept = ours("list", "--json")
+        spoken = said(home)
         begun = "".join(Model.asked)
         Model.asked.clear()
         run(*command(port, "What is our mascot, a walrus perhaps"))
@@ -168,7 +171,16 @@ def checked(client: str, program: str, command: Callable[[int, str], list[str]])
             f"{client}: the memory is in its first request": FACT in begun,
             f"{client}: what was said is kept": "purple walrus" in kept and "port 5433" in kept,
             f"{client}: the next session knows it": "purple walrus" in later,
+            f"{client}: its transcript can be read": any(each.startswith("User: Please note") for each in spoken)
+            and any(each.startswith("Assistant: ") and REPLY in each for each in spoken),
+            f"{client}: what was recalled is not in it": not any(FACT in each for each in spoken),
         }
+
+
+def said(home: Path) -> list[str]:
+    """Return what the host's own transcripts say, as the notes index it."""
+    files = [*(home / ".claude" / "projects").rglob("*.jsonl"), *(home / ".codex" / "sessions").rglob("*.jsonl")]
+    return [line for file in files for line in transcript(file.read_bytes()).lines if line]
 
 
 def worked_off(spool: Path, work: Callable[[], str]) -> None:

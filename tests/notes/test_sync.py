@@ -309,7 +309,23 @@ def test_the_embedders_of_the_source_are_there() -> None:
     assert names[2]
 
 
-@spec("O39", "O40")
+@spec("O39")
+def test_a_fallback_embedder_stands_in_for_one_that_fails(
+    open_mem: Callable[..., Thermocline], workspace: Path
+) -> None:
+    """What is synced while the service is down is found by its meaning, and the answer names who stood in."""
+    mem = open_mem(embedder=Flaky(down=True), settings={"fallback_embedder": "local"})
+    notes = mem.notes(workspace)
+    done = notes.sync()
+    found = notes.search("mapping ice sheets", min_score=0.1)
+
+    assert any("down" in reason for reason in done.degraded)
+    assert cited(found)[0] == "memory/projects/atlas.md#L1-L3"
+    assert found[0].why.vector is not None
+    assert any("stands in" in reason for reason in found.degraded)
+
+
+@spec("O40")
 def test_an_embedder_that_fails_leaves_words_and_says_so(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
     """The notes are indexed and found by their words; vectors come when the service is back."""
     service = Flaky(down=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import thermocline
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
 from thermocline import Retention, Settings, Thermocline, Tier, tools
@@ -423,10 +425,10 @@ def test_a_deleted_memory_can_be_restored_within_its_grace(mem: Thermocline, clo
 
 
 @spec("M27")
-def test_a_purged_memory_does_not_come_back(mem: Thermocline, tmp_path: Path) -> None:
-    """Its id stays taken: neither restore nor undo nor a repeated purge finds a content there."""
+def test_a_purged_memory_does_not_come_back(mem: Thermocline) -> None:
+    """Its id stays taken: neither restore nor undo nor a move finds a content there."""
     memory = mem.remember("the otter secret")
-    changed = mem.move(memory.id, "cold")
+    mem.move(memory.id, "cold")
     event = mem.history(memory.id)[-1].seq
     mem.purge(memory.id)
 
@@ -440,10 +442,124 @@ def test_a_purged_memory_does_not_come_back(mem: Thermocline, tmp_path: Path) ->
             way()
     with pytest.raises(InvalidInput, match="purged"):
         mem.undo(event)
-    assert changed.id == memory.id
     assert mem.history(memory.id)[-1].action == "purge"
     assert mem.status().retention[Retention.PURGED] == 1
-    assert mem.remember("the otter secret").id != memory.id
+
+
+@spec("M27")
+def test_an_old_export_does_not_bring_back_what_was_purged(mem: Thermocline, tmp_path: Path) -> None:
+    """Not what the memory said last, and not what it said before; what was only forgotten is no matter of this."""
+    export = tmp_path / "old.jsonl"
+    said = ["the otter secret", "the otter's new secret", "the heron"]
+    export.write_text("".join(json.dumps({"content": content}) + "\n" for content in said), "utf-8")
+    memory = mem.remember(said[0])
+    mem.update(memory.id, content=said[1])
+    mem.purge(memory.id)
+
+    done = mem.import_("jsonl", export)
+
+    assert (done.stored, done.duplicates, done.purged) == (1, 0, 2)
+    assert [hit.memory.content for hit in mem.recall("otter secret heron", min_score=0)] == ["the heron"]
+    assert mem.scoped(agent="a").import_("jsonl", export).purged == 2, "an agent inherits its project's purges"
+    assert mem.check() == []
+
+
+@spec("M27")
+def test_a_purge_by_maintenance_keeps_an_import_out_too(mem: Thermocline, clock: FakeClock, tmp_path: Path) -> None:
+    """What was forgotten and whose grace is over was purged as well."""
+    export = tmp_path / "old.jsonl"
+    export.write_text(json.dumps({"content": "the otter secret"}) + "\n", "utf-8")
+    mem.forget(mem.remember("the otter secret").id)
+    clock.advance(days=8)
+    mem.maintain()
+
+    assert mem.import_("jsonl", export).purged == 1
+
+
+@spec("M27")
+def test_who_remembers_it_again_has_it_back(mem: Thermocline, tmp_path: Path) -> None:
+    """A tombstone stops what nobody meant; it forbids nothing."""
+    export = tmp_path / "old.jsonl"
+    export.write_text(json.dumps({"content": "the otter secret"}) + "\n", "utf-8")
+    old = mem.remember("the otter secret")
+    mem.purge(old.id)
+    new = mem.remember("the otter secret")
+
+    assert new.id != old.id
+    assert (mem.import_("jsonl", export).duplicates, mem.find()[0].id) == (1, new.id)
+    mem.forget(new.id)
+    assert mem.import_("jsonl", export).stored == 1
+
+
+@spec("M27")
+def test_a_purge_in_one_scope_is_nobody_elses_business(open_mem: Open, tmp_path: Path) -> None:
+    """Another agent may keep what this one had erased."""
+    export = tmp_path / "old.jsonl"
+    export.write_text(json.dumps({"content": "the otter secret"}) + "\n", "utf-8")
+    mem = open_mem()
+    ann, bob = mem.scoped(agent="ann"), mem.scoped(agent="bob")
+    ann.purge(ann.remember("the otter secret").id)
+
+    assert bob.import_("jsonl", export).stored == 1
+    assert ann.import_("jsonl", export).purged == 1
+
+
+@spec("M27")
+def test_a_sync_does_not_bring_back_what_was_purged(mem: Thermocline, tmp_path: Path) -> None:
+    """The file goes on saying it; the store does not, and the sync tells."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    file = root / "MEMORY.md"
+    file.write_text("# Otter\n\nThe otter secret.\n", "utf-8")
+    notes = mem.notes(root)
+    notes.sync()
+    mem.purge(notes.search("otter secret")[0].memory_id)
+    file.rename(root / "memory.md")
+    (root / "memory").mkdir()
+    (root / "memory" / "zoo.md").write_text("# Otter\n\nThe otter secret.\n", "utf-8")
+
+    skipped = notes.sync().skipped
+
+    assert [(each.path, "purged" in each.why) for each in skipped] == [("memory/zoo.md", True)]
+    assert list(notes.search("otter secret", min_score=0)) == []
+    assert "secret" in (root / "memory" / "zoo.md").read_text("utf-8")
+
+
+@spec("M27")
+def test_a_purged_list_item_does_not_come_back_by_its_file(mem: Thermocline, tmp_path: Path) -> None:
+    """An edit elsewhere in the file makes the sync look at all of it again."""
+    file = tmp_path / "MEMORY.md"
+    file.write_text("- The otter secret.\n", "utf-8")
+    notes = mem.notes(tmp_path)
+    adopted = notes.adopt("MEMORY.md", 1)
+    notes.sync()
+    mem.purge(adopted.id)
+    file.write_text(file.read_text("utf-8") + "\n# Heron\n\nThe heron.\n", "utf-8")
+    notes.sync()
+
+    assert ["secret" in each.content for each in mem.find()] == [False]
+    assert mem.check() == []
+
+
+@spec("M27")
+def test_a_restored_checkpoint_does_not_bring_back_what_was_purged(tmp_path: Path) -> None:
+    """If it is told which store it was made of."""
+    with thermocline.open(tmp_path / "agent.db", embedder="none") as mem:
+        memory, other = mem.remember("the otter secret"), mem.remember("the heron")
+        mem.checkpoint(tmp_path / "backup.db")
+        mem.purge(memory.id)
+
+    thermocline.restore(tmp_path / "backup.db", tmp_path / "new.db", purged_in=tmp_path / "agent.db")
+
+    with thermocline.open(tmp_path / "new.db", embedder="none") as mem:
+        assert [each.id for each in mem.find()] == [other.id]
+        with pytest.raises(NotFound):
+            mem.get(memory.id)
+        assert mem.check() == []
+    assert b"otter secret" not in (tmp_path / "new.db").read_bytes()
+    with pytest.raises(NotFound, match="no store"):
+        thermocline.restore(tmp_path / "backup.db", tmp_path / "x.db", purged_in=tmp_path / "nowhere.db")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["agent.db", "backup.db", "new.db"]
 
 
 @spec("M28")

@@ -34,6 +34,7 @@ def command(kind: str, path: str, dry_run: bool, store: Place, as_json: bool) ->
             "files": done.files,
             "stored": done.stored,
             "duplicates": done.duplicates,
+            "purged": done.purged,
             "skipped": [{"path": each.path, "why": each.why} for each in done.skipped],
         }
         click.echo(json.dumps(told, ensure_ascii=False, indent=2))

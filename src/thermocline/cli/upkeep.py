@@ -59,14 +59,16 @@ def checkpoint(path: str, store: Place, as_json: bool) -> None:
 @click.command("restore-checkpoint")
 @click.argument("path", type=click.Path())
 @click.argument("into", type=click.Path())
+@click.option("--purged-in", type=click.Path(), help="The store it was made of; what was purged there stays away.")
 @json_option
-def restore_checkpoint(path: str, into: str, as_json: bool) -> None:
+def restore_checkpoint(path: str, into: str, purged_in: str | None, as_json: bool) -> None:
     """Make a new store out of a checkpoint, which stays as it is.
 
     \b
     thermocline restore-checkpoint backup.db agent.db
+    thermocline restore-checkpoint backup.db new.db --purged-in agent.db
     """
-    _tell_file(thermocline.restore(path, into), as_json=as_json)
+    _tell_file(thermocline.restore(path, into, purged_in), as_json=as_json)
 
 
 def _tell_file(target: Path, *, as_json: bool) -> None:

@@ -54,12 +54,18 @@ class Imported:
     #: Memories that are new, and entries that were known already.
     stored: int = 0
     duplicates: int = 0
+    #: Entries that were purged here, and stay away; `remember` them to have them back.
+    purged: int = 0
     #: What was not imported, and why.
     skipped: tuple[Skipped, ...] = ()
 
     def __str__(self) -> str:
-        told = f"{self.stored} memories from {self.files} files ({self.duplicates} known already"
-        return f"{told}, {len(self.skipped)} skipped)" if self.skipped else f"{told})"
+        told = [f"{self.duplicates} known already"]
+        if self.purged:
+            told.append(f"{self.purged} purged here before")
+        if self.skipped:
+            told.append(f"{len(self.skipped)} skipped")
+        return f"{self.stored} memories from {self.files} files ({', '.join(told)})"
 
 
 @dataclass(slots=True)
@@ -79,9 +85,9 @@ def import_memories(
     path: str | os.PathLike[str],
     today: date,
     settings: Settings,
-    remember: Callable[[Sequence[Draft]], int],
+    bring: Callable[[Sequence[Draft]], tuple[int, int]],
 ) -> Imported:
-    """Read another program's memories; `remember` stores some and tells how many of them are new."""
+    """Read another program's memories; `bring` stores some and tells how many are new, and how many were purged."""
     reader = _READERS.get(kind)
     if reader is None:
         raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
@@ -90,14 +96,16 @@ def import_memories(
         raise NoteUnavailable(f"{place} does not exist: name the folder or file to import")
     reading = _Reading(f"import:{kind}", today, settings)
     reader(place, reading)
-    stored = 0
+    stored = purged = 0
     for start in range(0, len(reading.drafts), _BATCH):
-        stored += remember(reading.drafts[start : start + _BATCH])
+        new, gone = bring(reading.drafts[start : start + _BATCH])
+        stored, purged = stored + new, purged + gone
     return Imported(
         kind=kind,
         files=reading.files,
         stored=stored,
-        duplicates=len(reading.drafts) - stored,
+        duplicates=len(reading.drafts) - stored - purged,
+        purged=purged,
         skipped=tuple(reading.skipped),
     )
 

@@ -43,6 +43,8 @@ class Outcome:
     kept: int = 0
     moves: list[Move] = field(default_factory=list)
     unlinked: list[str] = field(default_factory=list)
+    #: (path, first line, last line) of what was purged here and stays away.
+    purged: list[tuple[str, int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +61,7 @@ class Shelf:
 
     def put(self, note: NoteRow, chunks: Sequence[Chunk], vectors: Mapping[str, Any]) -> None:
         """Store a file and its chunks in place of what was known of it."""
+        chunks = self._allowed(note.path, chunks)
         old = self.writing.chunks(note.note) if note.note else []
         number = self.writing.put_note(note)
         linked = {row.record.memory.id: row for row in old if row.linked}
@@ -77,6 +80,12 @@ class Shelf:
         self._unlink([row for memory_id, row in linked.items() if memory_id not in mine])
         placed = iter(list(self._plain(note.path, rest, plain, vectors)))
         self.writing.set_chunks(number, [next(placed) if row is None else row for row in rows])
+
+    def _allowed(self, path: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks without those whose content was purged: the file may say it, the store does not."""
+        buried = self.writing.buried(self.scope, {key_of(chunk) for chunk in chunks})
+        self.outcome.purged += [(path, chunk.start, chunk.end) for chunk in chunks if key_of(chunk) in buried]
+        return [chunk for chunk in chunks if key_of(chunk) not in buried]
 
     def drop(self, note: NoteRow) -> None:
         """Take a file and everything it said out of the store."""

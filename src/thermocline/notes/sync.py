@@ -14,7 +14,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from thermocline.errors import InvalidInput
+from thermocline.errors import EmbedderError, InvalidInput
 from thermocline.markdown import Chunk, Cut, chunks, decoded
 from thermocline.model import Scope
 from thermocline.notes.day import local_day
@@ -123,7 +123,17 @@ class Syncer:
         self._remove(run, [row for path, row in run.known.items() if self._gone(path, found)])
         self._refresh(run)
         self._age(run)
+        self._stand_by(run)
         return _told(run)
+
+    def _stand_by(self, run: _Run) -> None:
+        """If the embedder has failed, let the fallback see what is new, so that it is found by meaning all the same."""
+        if not run.degraded:
+            return
+        try:
+            self._vectorizer.stand_by(run.cause.at)
+        except EmbedderError as exc:
+            run.degraded[f"the fallback embedder has not seen all notes: {exc}"] = None
 
     def clear(self, now: datetime, actor: str) -> int:
         """Take every note out of the store, and the folder out of the list of known ones."""
@@ -393,6 +403,11 @@ def _tail(file: str, size: int) -> bytes:
         return b""
 
 
+def _kept_away(place: tuple[str, int, int]) -> Skipped:
+    path, first, last = place
+    return Skipped(path=path, why=f"lines {first}-{last} say what was purged: remember it to have it back")
+
+
 def _told(run: _Run) -> Sync:
     worked = len(run.added) + len(run.changed) + len(run.renamed)
     return Sync(
@@ -404,7 +419,7 @@ def _told(run: _Run) -> Sync:
         chunks_new=run.outcome.new,
         chunks_kept=run.outcome.kept,
         moves=tuple(run.outcome.moves),
-        skipped=(*run.found.skipped, *run.skipped),
+        skipped=(*run.found.skipped, *run.skipped, *map(_kept_away, run.outcome.purged)),
         waiting=tuple(run.waiting),
         unlinked=tuple(run.outcome.unlinked),
         degraded=tuple(run.degraded),

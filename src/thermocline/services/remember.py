@@ -29,13 +29,26 @@ class Remember:
 
     def remember(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory]:
         """Store the drafts in one transaction and return the memories, in the same order."""
+        return [record.memory for record in self._stored(drafts, scope, now, actor, unearth=True) if record]
+
+    def bring(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory | None]:
+        """Like `remember`, for what comes from elsewhere: None where it was purged here, and stays away."""
+        stored = self._stored(drafts, scope, now, actor, unearth=False)
+        return [None if record is None else record.memory for record in stored]
+
+    def _stored(
+        self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, *, unearth: bool
+    ) -> list[Record | None]:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
         vectors, _ = self._vectorizer.for_contents([memory.content for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor)
         with self._store.write(made_by=self._vectorizer.number) as writing:
             space = writing.space(scope)
+            buried = set() if unearth else writing.buried(scope, {memory.digest for memory in memories})
             return [
-                self.store_one(writing, space, memory, made, cause).memory
+                None
+                if memory.digest in buried and self._known(writing, space, memory, cause) is None
+                else self.store_one(writing, space, memory, made, cause)
                 for memory, made in zip(memories, vectors, strict=True)
             ]
 

@@ -112,19 +112,23 @@ class Tiering:
         action = {Retention.ARCHIVED: "archive", Retention.DELETED: "forget", Retention.PURGED: "purge"}[transition.to]
         told = replace(cause, action=action, rule=transition.rule, why=transition.why)
         if transition.to is Retention.PURGED:
-            (writing.purge if clean else writing.discard)(record, told)
+            writing.purge(record, told, clean=clean)
         else:
             writing.change(record, replace(record.memory, retention=transition.to), told)
         return True
 
     def _embed_waiting(self, now: datetime) -> tuple[int, tuple[str, ...]]:
         """Make the vectors that memories still wait for, if their embedder answers again."""
-        if not self._vectorizer.waiting:
-            return 0, ()
+        made, degraded = 0, []
         try:
-            return self._vectorizer.reembed(now), ()
+            made += self._vectorizer.stand_by(now)
         except EmbedderError as exc:
-            return 0, (f"memories still wait for their vectors: {exc}",)
+            degraded.append(f"the fallback embedder has not seen all memories: {exc}")
+        try:
+            made += self._vectorizer.reembed(now) if self._vectorizer.waiting else 0
+        except EmbedderError as exc:
+            degraded.append(f"memories still wait for their vectors: {exc}")
+        return made, tuple(degraded)
 
     def _watched(self, watch: Watch) -> Iterator[Memory]:
         """Yield what a policy wants to look at, a page at a time."""

@@ -2,22 +2,25 @@
 
 The store remembers whose vectors it serves. Another embedder never mixes with them: until
 `reembed` has made all vectors anew, the old ones serve, and every recall says so.
+
+A fallback embedder keeps vectors of its own beside the serving ones. When the first embedder fails,
+questions are asked of the fallback's, and every recall says so; nothing has to be made anew when the
+first one is back.
 """
 
 from __future__ import annotations
 
-import functools
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from thermocline import embed
 from thermocline.embed import Embedder
-from thermocline.embed.calibration import DEFAULT, Calibration, estimate
-from thermocline.errors import EmbedderError, EmbedderRefused, StoreError
+from thermocline.errors import EmbedderError, EmbedderRefused
 from thermocline.rank import Scale
-from thermocline.storage.store import Cause, Identity, Store
+from thermocline.services.maker import Maker, Progress
+from thermocline.storage.store import Identity, Store
 from thermocline.text.clean import digest
 
 if TYPE_CHECKING:
@@ -26,27 +29,41 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float32]
 
-__all__ = ["Progress", "Vectorizer"]
+__all__ = ["Asked", "Progress", "Vectorizer"]
 
-#: Called with (done, total) while a long piece of work goes on.
-Progress = Callable[[int, int], None]
+#: How long an embedder that failed is left alone while another one stands in for it.
+_PAUSE_SECONDS = 30.0
+_WORDS = "text only: "
 
-_QUERIES_KEPT = 256
-_BATCH = 64
-_SAMPLE = 2000
-_ENOUGH = 64
+Result = TypeVar("Result")
+
+
+class Asked(NamedTuple):
+    """A question as a vector, and whose vectors it can be compared with."""
+
+    scale: Scale
+    vector: Array | None = None
+    by: Identity | None = None
+    #: What does not work as it should.
+    reason: str | None = None
 
 
 class Vectorizer:
-    """The embedder of one open store, as far as its vectors may be used there."""
+    """The embedder of one open store, as far as its vectors may be used there, and the one that stands in."""
 
-    def __init__(self, store: Store, embedder: Embedder) -> None:
+    def __init__(self, store: Store, embedder: Embedder, fallback: Embedder | None = None) -> None:
         self._store = store
-        self.embedder = embedder
+        self._first = Maker(store, embedder)
+        other = fallback is not None and fallback.name not in (embedder.name, "none")
+        self._fallback = Maker(store, fallback) if fallback is not None and other else None
+        self._paused_until = 0.0
         #: The store's number for the embedder, once it has made vectors here.
         self.number: int | None = None
-        self._calibration: Calibration | None = None
-        self._query = functools.lru_cache(maxsize=_QUERIES_KEPT)(self._query_vector)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder that was asked for."""
+        return self._first.embedder
 
     @property
     def enabled(self) -> bool:
@@ -69,117 +86,106 @@ class Vectorizer:
         if not self.enabled:
             return waiting, None
         serving = self._store.identity()
-        if serving is not None and serving.name != self.embedder.name:
-            return waiting, _foreign(serving, self.embedder)
+        maker = self._maker_for(serving)
+        if maker is None:
+            return waiting, self._obstacle(serving)
         known = {content: self._store.cached(digest(content)) if serving else None for content in contents}
         fresh = [content for content, vectors in known.items() if vectors is None]
         try:
-            known.update(zip(fresh, self._embedded(fresh), strict=True))
+            known.update(zip(fresh, self._tried(maker, lambda: maker.vectors(fresh)), strict=True))
         except EmbedderError as exc:
             return [known[content] for content in contents], f"new memories wait for their vectors: {exc}"
         if serving is None:
-            serving = self._store.adopt(self.embedder.name, self.embedder.dimensions)
+            serving = maker.adopted(serve=True)
         self.number = serving.number
         return [known[content] for content in contents], None
 
     def obstacle(self) -> str | None:
         """Return why queries cannot be compared by meaning, as far as that is known without trying."""
         if not self.enabled:
-            return "text only: the embedder is 'none'"
-        serving = self._store.identity()
-        if serving is not None and serving.name != self.embedder.name:
-            return f"text only: {_foreign(serving, self.embedder)}"
-        return None
+            return f"{_WORDS}the embedder is 'none'"
+        return self._obstacle(self._store.identity())
 
-    def for_query(self, query: str) -> tuple[Array | None, str | None]:
+    def for_query(self, query: str) -> Asked:
         """Return the vector of a query, or the reason why there is none."""
-        reason = self.obstacle()
-        if reason is not None or self._store.identity() is None:
-            return None, reason
+        if not self.enabled:
+            return Asked(self._first.scale(None), reason=self.obstacle())
+        serving = self._store.identity()
+        if serving is None or serving.name != self.embedder.name:
+            return self._stood_in(query, self._obstacle(serving))
         try:
-            return self._query(query), None
+            vector = self._tried(self._first, lambda: self._first.query(query, serving))
         except EmbedderError as exc:
-            return None, f"text only: {exc}"
-
-    def scale(self) -> Scale:
-        """Return what the embedder's cosines mean."""
-        own: Calibration | None = getattr(self.embedder, "calibration", None)
-        calibration = own if own is not None else self._estimated
-        return Scale(calibration.relevance, calibration.spread)
-
-    @property
-    def _estimated(self) -> Calibration:
-        """Estimate what cosines mean from the stored vectors, once there are enough of them."""
-        if self._calibration is None:
-            sample = self._store.sample_vectors(_SAMPLE)
-            if sample is None or len(sample) < _ENOUGH:
-                return DEFAULT
-            self._calibration = estimate(sample)
-        return self._calibration
+            return self._stood_in(query, f"{_WORDS}{exc}")
+        return Asked(self._first.scale(serving), vector, serving)
 
     def reembed(self, now: datetime, progress: Progress | None = None) -> int:
-        """Make every vector that the embedder has not made yet; then let them serve.
-
-        What is done stays done: a run that was interrupted goes on where it stopped.
-        """
+        """Make every vector that the embedder has not made yet; then let them serve."""
         if not self.enabled:
             raise EmbedderError("the embedder 'none' makes no vectors: open the store with another one")
-        if not self.embedder.dimensions:
-            self._embedded(["dimensions"])
-        identity = self._store.adopt(self.embedder.name, self.embedder.dimensions)
-        total, done, refused, after = self._store.count_without_vectors(identity.number), 0, 0, 0
-        cause = Cause(action="embed", at=now, rule="reembed", why=f"vectors made by {self.embedder.name}")
-        while True:
-            batch = self._store.without_vectors(identity.number, after, _BATCH)
-            if not batch and (refused or self._switch(identity)):
-                break
-            made = self._store_batch(identity, batch, cause)
-            done, refused = done + made, refused + len(batch) - made
-            after = batch[-1][0] if batch else 0
-            if progress is not None and batch:
-                progress(done, max(total, done))
-        if refused:
-            raise EmbedderRefused(f"{self.embedder.name} refused {refused} contents; the other {done} are done")
-        return done
+        spare = self.stand_by(now, progress)
+        identity = self._first.adopted(serve=True)
 
-    def _store_batch(self, identity: Identity, batch: list[tuple[int, str]], cause: Cause) -> int:
-        """Store the vectors of a batch; where the embedder refuses it, of each content that it takes."""
-        try:
-            made = self._embedded([content for _, content in batch])
-        except EmbedderRefused:
-            if len(batch) == 1:
-                return 0
-            return sum(self._store_batch(identity, [each], cause) for each in batch)
-        with self._store.write() as writing:
-            for (no, content), vectors in zip(batch, made, strict=True):
-                writing.add_vectors(identity.number, no, content, vectors, cause)
-        return len(batch)
+        def complete() -> bool:
+            """Let the new vectors serve, unless a memory came in that has none of them yet."""
+            kept = None if self._fallback is None else self._fallback.identity
+            with self._store.write() as writing:
+                return writing.serve(identity.number, None if kept is None else kept.number)
 
-    def _switch(self, identity: Identity) -> bool:
-        """Let the new vectors serve, unless a memory came in that has none of them yet."""
-        with self._store.write() as writing:
-            return writing.serve(identity.number)
+        return spare + self._first.fill(identity, now, progress, complete)
 
-    def _embedded(self, contents: Sequence[str]) -> list[Array]:
-        """Return the vectors of each content: one row for every window of it."""
-        windows = [embed.split(self.embedder, content) for content in contents]
-        flat = [window for each in windows for window in each]
-        if not flat:
-            return []
-        rows = embed.checked(self.embedder, flat)
-        ends = accumulate(len(each) for each in windows)
-        return [rows[end - len(each) : end] for end, each in zip(ends, windows, strict=True)]
-
-    def _query_vector(self, query: str) -> Array:
-        vector = embed.embed_query(self.embedder, query)
-        serving = self._store.identity()
-        if serving is not None and len(vector) != serving.dimensions:
-            raise StoreError(f"{serving.name} made vectors of {serving.dimensions} dimensions, not {len(vector)}")
-        return vector
+    def stand_by(self, now: datetime, progress: Progress | None = None) -> int:
+        """Make the vectors that the fallback embedder has not made yet, so that it can stand in."""
+        if self._fallback is None:
+            return 0
+        return self._fallback.fill(self._fallback.adopted(serve=False), now, progress)
 
     def close(self) -> None:
-        """Let the embedder go of what it holds."""
-        embed.close(self.embedder)
+        """Let the embedders go of what they hold."""
+        for maker in (self._first, self._fallback):
+            if maker is not None:
+                embed.close(maker.embedder)
+
+    # The fallback
+
+    def _tried(self, maker: Maker, work: Callable[[], Result]) -> Result:
+        """Let an embedder work; one that failed is left alone for a while, if another can stand in."""
+        if maker is not self._first or self._fallback is None:
+            return work()
+        if time.monotonic() < self._paused_until:
+            raise EmbedderError(f"{self.embedder.name} has failed and is left alone for {_PAUSE_SECONDS:g} seconds")
+        try:
+            return work()
+        except EmbedderRefused:
+            raise
+        except EmbedderError:
+            self._paused_until = time.monotonic() + _PAUSE_SECONDS
+            raise
+
+    def _maker_for(self, serving: Identity | None) -> Maker | None:
+        """Return who may make vectors to go with the serving ones."""
+        if serving is None or serving.name == self.embedder.name:
+            return self._first
+        if self._fallback is not None and serving.name == self._fallback.embedder.name:
+            return self._fallback
+        return None
+
+    def _obstacle(self, serving: Identity | None) -> str | None:
+        if serving is None or serving.name == self.embedder.name:
+            return None
+        return f"{_WORDS}{_foreign(serving, self.embedder)}"
+
+    def _stood_in(self, query: str, reason: str | None) -> Asked:
+        """Return the query as the fallback sees it, if it has vectors here."""
+        known = None if self._fallback is None else self._fallback.identity
+        if self._fallback is None or known is None:
+            return Asked(self._first.scale(None), reason=reason)
+        try:
+            vector = self._fallback.query(query, known)
+        except EmbedderError as exc:
+            return Asked(self._first.scale(None), reason=f"{reason}; {known.name} cannot stand in: {exc}")
+        why = (reason or f"{self.embedder.name} has made no vectors here yet").removeprefix(_WORDS)
+        return Asked(self._fallback.scale(known), vector, known, f"{known.name} stands in: {why}")
 
 
 def _foreign(serving: Identity, embedder: Embedder) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ __all__ = [
     "row_of",
     "scope_of",
     "scope_row",
+    "tombstone",
 ]
 
 TIERS = tuple(Tier)
@@ -153,6 +155,11 @@ def event_of(row: Sequence[Any]) -> Event:
 def redacted(changes: Mapping[str, tuple[Any, Any]]) -> dict[str, tuple[Any, Any]]:
     """Return the changes without anything that quotes the memory."""
     return {name: pair for name, pair in changes.items() if name not in _QUOTED}
+
+
+def tombstone(secret: str, content_digest: str) -> str:
+    """Return the mark by which a store knows a content that it has purged, and nobody else does."""
+    return hmac.digest(bytes.fromhex(secret), bytes.fromhex(content_digest), "sha256").hex()
 
 
 def _micros(moment: datetime | None) -> int | None:

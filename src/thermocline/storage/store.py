@@ -99,7 +99,7 @@ class Found(NamedTuple):
     """What a leg of the search says about one memory."""
 
     no: int
-    #: Cosine for the vector leg, BM25 for the text leg; higher is better.
+    #: Cosine for the vector leg; for the text leg how rare the words are that it has. Higher is better.
     strength: float
 
 
@@ -113,14 +113,9 @@ class Saying(NamedTuple):
     #: The memory that was said just before it.
     previous: int | None = None
 
-    @property
-    def length(self) -> int:
-        """How many words it has."""
-        return self.words.count(" ") - 1
-
 
 class Candidate(NamedTuple):
-    """What ranking needs to know of a memory; times in microseconds."""
+    """What ranking needs to know of a memory, and what it says; times in microseconds."""
 
     no: int
     space: int
@@ -130,6 +125,10 @@ class Candidate(NamedTuple):
     created_at: int
     accessed_at: int | None
     access_count: int
+    #: As in `Saying`.
+    words: str
+    author: str = ""
+    previous: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -260,7 +259,10 @@ class Writing(Protocol):
         """Return the visible memory of a space that says the same."""
 
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
-        """Store a new memory with its vectors (None = to be made later) and its event."""
+        """Store a new memory with its vectors (None = to be made later) and its event.
+
+        If its scope had purged the same content, the tombstone goes: somebody wants it again.
+        """
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
         """Store a changed memory and its event; nothing happens when nothing differs.
@@ -268,11 +270,17 @@ class Writing(Protocol):
         `vectors` belong to a new content; without them it waits for its vectors.
         """
 
-    def purge(self, record: Record, cause: Cause) -> Record:
-        """Erase content, vectors, words and everything the ledger quotes; the events stay."""
+    def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
+        """Erase content, vectors, words and everything the ledger quotes; the events and a tombstone stay.
+
+        With `clean`, nothing of it is left in free space either; of many purges, the last one cleans for all.
+        """
 
     def discard(self, record: Record, cause: Cause) -> Record:
-        """Like `purge`, for what was only a copy: the free space of the file is not cleaned at once."""
+        """Like `purge`, for what was only a copy: it may come back, and free space is not cleaned."""
+
+    def buried(self, scope: Scope, digests: Iterable[str]) -> set[str]:
+        """Return those contents, by their digests, that were purged from what a scope can see."""
 
     def shelve(self, record: Record, space: int, cause: Cause) -> Record:
         """Put a memory on another shelf of its scope."""
@@ -334,8 +342,8 @@ class Writing(Protocol):
     def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
         """Store the vectors that an embedder made of a content, unless it has changed since."""
 
-    def serve(self, number: int) -> bool:
-        """Let an embedder's vectors serve searches and drop all others, if none is missing."""
+    def serve(self, number: int, keep: int | None = None) -> bool:
+        """Let an embedder's vectors serve searches and drop all others but those to keep, if none is missing."""
 
 
 class Store(Protocol):
@@ -373,12 +381,23 @@ class Store(Protocol):
         """Return the best keyword matches, strongest first."""
 
     def search_vector(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
     ) -> list[Found]:
-        """Return the memories with the nearest vectors, nearest first."""
+        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
 
     def similarities(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], vector: Vectors
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
 
@@ -471,11 +490,11 @@ class Store(Protocol):
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
         """Count the uses of a recall and, if `keep`, log it; never waits for other writers."""
 
-    def identity(self) -> Identity | None:
-        """Return the embedder whose vectors serve searches, if there is one."""
+    def identity(self, name: str | None = None) -> Identity | None:
+        """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
 
-    def adopt(self, name: str, dimensions: int) -> Identity:
-        """Give an embedder a number; the first one serves at once."""
+    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Give an embedder a number; the first one that may serve does so at once."""
 
     def cached(self, digest: str) -> Vectors | None:
         """Return the serving vectors already made for the same content."""
@@ -486,8 +505,8 @@ class Store(Protocol):
     def count_without_vectors(self, number: int) -> int:
         """Return how many memories an embedder has not seen yet."""
 
-    def sample_vectors(self, limit: int) -> Vectors | None:
-        """Return some of the serving vectors, the same ones every time."""
+    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
+        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
 
     def shelf(self, scope: Scope, shelf: str) -> int | None:
         """Return the number of a shelf of a scope, if it exists."""

@@ -147,3 +147,15 @@ DELETE FROM kept WHERE drawer = :drawer AND key = :key
 
 -- kept_expire: Throw away what is out of date.
 DELETE FROM kept WHERE until <= :now
+
+-- tombstone_add: Remember that a content was purged from a space.
+INSERT INTO tombstones (space, mark, at) VALUES (:space, :mark, :at)
+ON CONFLICT (mark, space) DO UPDATE SET at = excluded.at
+
+-- tombstone_drop: A content that was purged from a scope is remembered there again.
+DELETE FROM tombstones WHERE mark = :mark AND space IN (
+    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
+    WHERE here.space = :space)
+
+-- tombstones_any: Whether anything was ever purged.
+SELECT EXISTS (SELECT 1 FROM tombstones)

@@ -1,9 +1,28 @@
 -- Statements that only SQLite understands: full text, keys made of bits, JSON lists as parameters.
 
--- candidates: What ranking needs to know of some memories, as far as they are visible.
-SELECT no, space, tier, priority, kind, created_at, accessed_at, access_count FROM memories
+-- visible: Where some memories are, as far as they are visible.
+SELECT no, space, tier, priority, kind FROM memories
 WHERE no IN (SELECT value FROM json_each(:nos))
   AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+
+-- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
+SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
+    ' ' || coalesce(l.c0, c.c0, '') || ' ', coalesce(u.author, ''), u.previous
+FROM json_each(:nos) j
+CROSS JOIN memories m ON m.no = j.value
+LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN turns u ON u.no = m.no
+WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
+
+-- sayings: What some active memories say, who said it and after what.
+SELECT m.no, ' ' || coalesce(l.c0, c.c0, '') || ' ', coalesce(u.author, ''), u.previous
+FROM json_each(:nos) j
+CROSS JOIN memories m ON m.no = j.value
+LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN turns u ON u.no = m.no
+WHERE m.retention = 0
 
 -- memories_of: Whole memories by number.
 SELECT {columns} FROM memories WHERE no IN (SELECT value FROM json_each(:nos))
@@ -38,15 +57,13 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND no < :before AND reten
   AND (:expired OR expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY no DESC LIMIT :limit
 
--- text_live_search: The best keyword matches among hot and warm in a range of the index.
-SELECT rowid, -bm25(text_live) AS strength FROM text_live
+-- text_live_postings: The hot and warm memories in a range of the index that have a word, as one text.
+SELECT group_concat(rowid & 68719476735) FROM text_live
 WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
-ORDER BY strength DESC, rowid DESC LIMIT :limit
 
--- text_cold_search: The best keyword matches among cold in a range of the index.
-SELECT rowid, -bm25(text_cold) AS strength FROM text_cold
+-- text_cold_postings: The cold memories in a range of the index that have a word, as one text.
+SELECT group_concat(rowid & 68719476735) FROM text_cold
 WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
-ORDER BY strength DESC, rowid DESC LIMIT :limit
 
 -- text_live_add: Make a hot or warm memory findable by its words.
 INSERT INTO text_live (rowid, words) VALUES (:rowid, :words)
@@ -379,26 +396,6 @@ INSERT INTO turns (no, space, thread, author, previous) VALUES (:no, :space, :th
 -- turn_drop: Forget who said a message.
 DELETE FROM turns WHERE no = :no
 
--- text_live_words: The words of some hot or warm memories, with who said them and after what.
-SELECT m.no, t.c0, coalesce(u.author, ''), u.previous
-FROM json_each(:nos) j
-JOIN memories m ON m.no = j.value AND m.retention = 0 AND m.tier < 2
-JOIN text_live_content t ON t.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN turns u ON u.no = m.no
-
--- text_cold_words: The words of some cold memories, with who said them and after what.
-SELECT m.no, t.c0, coalesce(u.author, ''), u.previous
-FROM json_each(:nos) j
-JOIN memories m ON m.no = j.value AND m.retention = 0 AND m.tier = 2
-JOIN text_cold_content t ON t.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN turns u ON u.no = m.no
-
--- text_live_frequency: How many hot and warm memories in a range of the index have a word.
-SELECT count(*) FROM text_live WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
-
--- text_cold_frequency: How many cold memories in a range of the index have a word.
-SELECT count(*) FROM text_cold WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
-
 -- vectors_of_memories: The vectors of some memories.
 SELECT v.key, v.vector FROM json_each(:nos) j
 JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 20) + 1048575
@@ -411,3 +408,9 @@ WHERE retention = 0 AND space IN (SELECT value FROM json_each(:spaces)) AND tier
 SELECT {columns} FROM memories
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND created_at <= :moment AND retention < 3 AND no > :after
 ORDER BY no LIMIT :limit
+
+-- tombstones_seen: Which of some marks were purged from what a scope can see.
+SELECT DISTINCT t.mark FROM tombstones t JOIN spaces s ON s.space = t.space
+WHERE t.mark IN (SELECT value FROM json_each(:marks))
+  AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
+  AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import uuid
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -16,8 +17,21 @@ from thermocline.storage.sqlite.statements import SQL
 __all__ = ["copy", "restore"]
 
 
-def copy(source: sqlite3.Connection, target: Path, *, identity: str | None = None) -> None:
-    """Copy a store to a new file, whole or not at all; `identity` makes it a store of its own."""
+def copy(
+    source: sqlite3.Connection,
+    target: Path,
+    *,
+    identity: str | None = None,
+    finish: Callable[[Path], None] | None = None,
+) -> None:
+    """Copy a store to a new file, whole or not at all.
+
+    Args:
+        source: The store.
+        target: The new file.
+        identity: Makes the copy a store of its own.
+        finish: Called with the copy before it gets its name.
+    """
     _require_free(target)
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
@@ -27,13 +41,15 @@ def copy(source: sqlite3.Connection, target: Path, *, identity: str | None = Non
             if identity is not None:
                 connection.execute(SQL["meta_set"], {"key": "store", "value": identity})
                 connection.commit()
+        if finish is not None:
+            finish(partial)
         _publish(partial, target)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
 
 
-def restore(checkpoint: Path, into: Path) -> None:
+def restore(checkpoint: Path, into: Path, finish: Callable[[Path], None] | None = None) -> None:
     """Make a new store out of a checkpoint; it gets an identity of its own."""
     if not checkpoint.is_file():
         raise NotFound(f"there is no checkpoint {checkpoint}")
@@ -44,7 +60,7 @@ def restore(checkpoint: Path, into: Path) -> None:
     uri = f"{checkpoint.absolute().as_uri()}?mode=ro"
     with mapped(str(checkpoint)), closing(sqlite3.connect(uri, uri=True)) as source:
         # Caches beside the store carry its identity; a copy must not find the original's.
-        copy(source, into, identity=uuid.uuid4().hex)
+        copy(source, into, identity=uuid.uuid4().hex, finish=finish)
 
 
 def _require_free(target: Path) -> None:

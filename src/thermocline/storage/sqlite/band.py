@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.storage.sqlite.keys import PART_BITS
 
-__all__ = ["Band", "CodedBand", "ExactBand", "coding_available", "products"]
+__all__ = ["Band", "CodedBand", "ExactBand", "best", "coding_available", "products"]
 
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
+Real = TypeVar("Real", bound=np.floating[Any])
 
 _CODE_BITS = 4
 _CALIBRATION_SAMPLE = 10_000
@@ -114,7 +115,7 @@ class ExactBand:
             rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed))
             keys, vectors = keys[rows], vectors[rows]
         near = _strongest(_products_by_row(vectors, query), limit, _NOISE)
-        return _best(keys[near], products(vectors[near], query), limit)
+        return best(keys[near], products(vectors[near], query), limit)
 
     def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
         """Return the strength of those memories that are here; the nearest part counts."""
@@ -226,7 +227,7 @@ class CodedBand:
             alive = ~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))
             keys, strengths = keys[alive], strengths[alive]
         fresh_keys, fresh_strengths = self._fresh.search(query, limit, allowed)
-        return _best(np.concatenate([keys, fresh_keys]), np.concatenate([strengths, fresh_strengths]), limit)
+        return best(np.concatenate([keys, fresh_keys]), np.concatenate([strengths, fresh_strengths]), limit)
 
     def _search_codes(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
         options: dict[str, Any] = {}
@@ -254,7 +255,7 @@ def _products_by_row(vectors: Vectors, query: Vectors) -> Vectors:
     return np.asarray(np.matmul(vectors[:, np.newaxis, :], query[:, np.newaxis])[:, 0, 0])
 
 
-def _strongest(strengths: Vectors, limit: int, noise: float = 0.0) -> Numbers:
+def _strongest(strengths: NDArray[Real], limit: int, noise: float = 0.0) -> Numbers:
     """Return the rows of the strongest, with all that are as strong as the last that fits."""
     if limit >= len(strengths):
         return np.arange(len(strengths))
@@ -262,7 +263,7 @@ def _strongest(strengths: Vectors, limit: int, noise: float = 0.0) -> Numbers:
     return np.flatnonzero(strengths >= threshold - noise)
 
 
-def _best(keys: Numbers, strengths: Vectors, limit: int) -> tuple[Numbers, Vectors]:
+def best(keys: Numbers, strengths: NDArray[Real], limit: int) -> tuple[Numbers, NDArray[Real]]:
     """Return the strongest, newest first among equals."""
     rows = _strongest(strengths, limit)
     order = rows[np.lexsort((-keys[rows], -strengths[rows]))[:limit]]

@@ -22,13 +22,15 @@ from thermocline.settings import Settings
 from thermocline.storage.rows import event_of, record_of, scope_of, scope_row
 from thermocline.storage.sqlite import notes
 from thermocline.storage.sqlite.backup import copy
+from thermocline.storage.sqlite.band import best
 from thermocline.storage.sqlite.bands import Bands, Place, decoded
 from thermocline.storage.sqlite.check import check, check_text_structure
 from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
-from thermocline.storage.sqlite.keys import MEMORY_MASK, text_ranges, vector_base, vector_range
+from thermocline.storage.sqlite.keys import MEMORY_MASK, vector_base, vector_range
 from thermocline.storage.sqlite.migrate import migrate, require_ours
+from thermocline.storage.sqlite.postings import Postings, strengths
 from thermocline.storage.sqlite.statements import SQL
-from thermocline.storage.sqlite.textindex import match_expression, rebuild_if_outdated
+from thermocline.storage.sqlite.textindex import rebuild_if_outdated
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.store import (
     Candidate,
@@ -84,6 +86,7 @@ class SqliteStore:
             raise
         folder = None if path == MEMORY else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
+        self._postings = Postings()
 
     # Reading
 
@@ -129,42 +132,46 @@ class SqliteStore:
     ) -> dict[int, Candidate]:
         """Return those of the memories that may be shown: the last wall behind both legs."""
         with self._connections.reading() as connection:
-            return _shown(connection, spaces, tiers, nos, where)
+            rows = _shown(connection, "candidates", spaces, tiers, nos, where)
+        return {
+            no: Candidate(no, space, _TIERS[tier], _PRIORITIES[priority], *rest)
+            for no, space, tier, priority, *rest in rows
+        }
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
     ) -> list[Found]:
-        """Return the best keyword matches, strongest first."""
-        match = match_expression(words)
-        if not match:
-            return []
-        found: list[Found] = []
+        """Return the best keyword matches, strongest first, newest first among equals."""
         with self._connections.reading() as connection:
-            expired = set(_expired(connection, spaces, where.now))
-            for table, span in text_ranges(spaces, tiers):
-                wanted = limit + len(expired)
-                while True:
-                    rows = connection.execute(
-                        SQL[f"{table}_search"], {"match": match, "limit": wanted, **span._asdict()}
-                    ).fetchall()
-                    page = [Found(rowid & MEMORY_MASK, strength) for rowid, strength in rows]
-                    kept = [each for each in page if each.no not in expired]
-                    if where.selective:
-                        shown = _shown(connection, spaces, tiers, [no for no, _ in kept], where)
-                        kept = [each for each in kept if each.no in shown]
-                    if len(kept) >= limit or len(rows) < wanted:
-                        break
-                    wanted *= 4
-                found += kept
-        return sorted(found, key=lambda each: (-each.strength, -each.no))[:limit]
+            nos, worth = strengths(*self._counted(connection, spaces, tiers, words))
+            expired = _expired(connection, spaces, where.now)
+            if expired:
+                lasting = ~np.isin(nos, expired)
+                nos, worth = nos[lasting], worth[lasting]
+            wanted = limit
+            while True:
+                found, strength = best(nos, worth, wanted)
+                kept = list(map(Found, found.tolist(), strength.tolist()))
+                if where.selective:
+                    shown = {row[0] for row in _shown(connection, "visible", spaces, tiers, found.tolist(), where)}
+                    kept = [each for each in kept if each.no in shown]
+                if len(kept) >= limit or wanted >= len(nos):
+                    return kept[:limit]
+                wanted *= 4
 
     def search_vector(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], vector: Vectors, limit: int, where: Filter
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
     ) -> list[Found]:
-        """Return the memories with the nearest vectors, nearest first."""
+        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
         places = [Place(space, tier) for space in spaces for tier in tiers]
         with self._connections.reading() as connection:
-            identity = _identity(connection)
+            identity = by or _identity(connection)
             if identity is None:
                 return []
             expired = set(_expired(connection, spaces, where.now))
@@ -172,37 +179,39 @@ class SqliteStore:
         return [each for each in found if each.no not in expired][:limit]
 
     def similarities(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], vector: Vectors
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
         places = [Place(space, tier) for space in spaces for tier in tiers]
         with self._connections.reading() as connection:
-            identity = _identity(connection)
+            identity = by or _identity(connection)
             return {} if identity is None else self._bands.cosines(connection, identity, places, nos, vector)
 
     def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
         """Return what active memories say, by number."""
-        wanted = json.dumps(nos)
-        with self._connections.reading() as connection:
-            rows = [
-                *connection.execute(SQL["text_live_words"], {"nos": wanted}),
-                *connection.execute(SQL["text_cold_words"], {"nos": wanted}),
-            ]
-        return {no: Saying(f" {words} ", author, previous) for no, words, author, previous in rows}
+        return {no: Saying(*said) for no, *said in self._rows("sayings", nos=json.dumps(nos))}
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
         """Return how many memories there are in some spaces and tiers, and how many have each word."""
-        counted = dict.fromkeys(words, 0)
-        values = {"spaces": json.dumps(spaces), "tiers": json.dumps([tier.rank for tier in tiers])}
         with self._connections.reading() as connection:
-            (total,) = connection.execute(SQL["count_in"], values).fetchone()
-            for table, span in text_ranges(spaces, tiers):
-                for word in words:
-                    bounds = {"match": match_expression([word]), **span._asdict()}
-                    counted[word] += connection.execute(SQL[f"{table}_frequency"], bounds).fetchone()[0]
-        return int(total), counted
+            lists, total = self._counted(connection, spaces, tiers, words)
+        return total, dict(zip(words, map(len, lists), strict=True))
+
+    def _counted(
+        self, connection: sqlite3.Connection, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[list[NDArray[np.int64]], int]:
+        """Return the memories that have each word, and how many there are in all."""
+        (seq,) = connection.execute(SQL["event_last"]).fetchone()
+        values = {"spaces": json.dumps(spaces), "tiers": json.dumps([tier.rank for tier in tiers])}
+        (total,) = connection.execute(SQL["count_in"], values).fetchone()
+        return [self._postings.of(connection, seq, spaces, tiers, word) for word in words], int(total)
 
     def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
         """Return a batch of what a policy wants to look at, in order of number."""
@@ -367,16 +376,19 @@ class SqliteStore:
 
     # Embedders and their vectors
 
-    def identity(self) -> Identity | None:
-        """Return the embedder whose vectors serve searches, if there is one."""
+    def identity(self, name: str | None = None) -> Identity | None:
+        """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
         with self._connections.reading() as connection:
-            return _identity(connection)
+            if name is None:
+                return _identity(connection)
+            row = connection.execute(SQL["embedder_by_name"], {"name": name}).fetchone()
+        return None if row is None else Identity(number=row[0], name=name, dimensions=row[1])
 
-    def adopt(self, name: str, dimensions: int) -> Identity:
-        """Give an embedder a number; the first one serves at once."""
+    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Give an embedder a number; the first one that may serve does so at once."""
         with self._connections.writing() as connection:
             (number,) = connection.execute(SQL["embedder_put"], {"name": name, "dimensions": dimensions}).fetchone()
-            if _identity(connection) is None:
+            if serve and _identity(connection) is None:
                 connection.execute(SQL["meta_set"], {"key": "embedder", "value": str(number)})
         return Identity(number=number, name=name, dimensions=dimensions)
 
@@ -402,9 +414,9 @@ class SqliteStore:
         """Return how many memories an embedder has not seen yet."""
         return int(self._rows("vectors_missing_count", base=vector_base(number))[0][0])
 
-    def sample_vectors(self, limit: int) -> Vectors | None:
-        """Return some of the serving vectors, the same ones every time."""
-        identity = self.identity()
+    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
+        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
+        identity = by or self.identity()
         if identity is None:
             return None
         base = vector_base(identity.number)
@@ -530,22 +542,25 @@ class SqliteStore:
 
 
 def _shown(
-    connection: sqlite3.Connection, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-) -> dict[int, Candidate]:
-    """Return those of the memories that scope, tier, retention, expiry and the filter let through."""
+    connection: sqlite3.Connection,
+    name: str,
+    spaces: Sequence[int],
+    tiers: Sequence[Tier],
+    nos: Sequence[int],
+    where: Filter,
+) -> list[Any]:
+    """Return the rows of those memories that scope, tier, retention, expiry and the filter let through."""
     ranks = {tier.rank for tier in tiers}
-    rows = connection.execute(SQL["candidates"], {"nos": json.dumps(nos), "now": to_micros(where.now)})
-    found = {
-        no: Candidate(no, space, _TIERS[tier], _PRIORITIES[priority], *rest)
-        for no, space, tier, priority, *rest in rows
-        if tier in ranks and space in spaces and (where.kinds is None or rest[0] in where.kinds)
-    }
-    if where.tags is not None and found:
-        tagged = connection.execute(
-            SQL["tagged"], {"tags": json.dumps(where.tags), "nos": json.dumps(list(found))}
-        ).fetchall()
-        found = {no: found[no] for (no,) in tagged}
-    return found
+    rows = [
+        row
+        for row in connection.execute(SQL[name], {"nos": json.dumps(nos), "now": to_micros(where.now)})
+        if row[2] in ranks and row[1] in spaces and (where.kinds is None or row[4] in where.kinds)
+    ]
+    if where.tags is not None and rows:
+        values = {"tags": json.dumps(where.tags), "nos": json.dumps([row[0] for row in rows])}
+        tagged = {no for (no,) in connection.execute(SQL["tagged"], values)}
+        rows = [row for row in rows if row[0] in tagged]
+    return rows
 
 
 def _expired(connection: sqlite3.Connection, spaces: Sequence[int], now: datetime) -> list[int]:

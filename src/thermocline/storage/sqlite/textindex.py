@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
 
 from thermocline.model import Tier
 from thermocline.storage.sqlite.connect import Connections
@@ -16,13 +15,11 @@ from thermocline.text.words import WORDS_VERSION, is_fragment
 __all__ = ["match_expression", "rebuild_if_outdated"]
 
 _BATCH = 5000
-#: A query of more words than this says nothing more, and costs.
-_MOST_WORDS = 64
 
 
-def match_expression(words: Sequence[str]) -> str:
-    """Return the FTS5 query that any of the words satisfies."""
-    return " OR ".join(f'"{word}" *' if is_fragment(word) else f'"{word}"' for word in words[:_MOST_WORDS])
+def match_expression(word: str) -> str:
+    """Return the FTS5 query that a word satisfies."""
+    return f'"{word}" *' if is_fragment(word) else f'"{word}"'
 
 
 def rebuild_if_outdated(connections: Connections) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.clock import to_micros
-from thermocline.model import Memory, Priority, Retention, Scope, Tier
+from thermocline.model import Event, Memory, Priority, Retention, Scope, Tier
 from thermocline.storage.rows import (
     changes_between,
     created_changes,
@@ -26,11 +26,13 @@ from thermocline.storage.rows import (
     redacted,
     row_of,
     scope_row,
+    tombstone,
 )
 from thermocline.storage.sqlite import notes
 from thermocline.storage.sqlite.keys import text_key, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.store import Cause, ChunkRow, NoteRow, Record, RootRow
+from thermocline.text.clean import digest
 from thermocline.text.words import words
 
 __all__ = ["SqliteWriting", "indexed_words"]
@@ -66,6 +68,7 @@ class SqliteWriting:
         self._serving = int(self._value("meta_get", key="embedder") or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._welcome = bool(self._serving) and made_by in (None, self._serving)
+        self._tombstones = bool(self._one("tombstones_any"))
         #: Whether something was purged, so that the store cleans up behind the transaction.
         self.purged = False
 
@@ -110,6 +113,7 @@ class SqliteWriting:
         if parts and vectors is not None:
             self._store_vectors(self._serving, record.no, vectors)
         self._append(record.no, cause, created_changes(memory))
+        self._unearth(record)
         return record
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
@@ -138,23 +142,32 @@ class SqliteWriting:
             self.tally(changed.space, f"move:{cause.rule}")
         return changed
 
-    def purge(self, record: Record, cause: Cause) -> Record:
-        """Erase content, vectors, words and everything the ledger quotes; the events stay."""
-        self.purged = True
+    def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
+        """Erase content, vectors, words and everything the ledger quotes; the events and a tombstone stay."""
+        self.purged |= clean
+        self._tombstones = True
+        moment = to_micros(cause.at)
+        for said in self._contents(record):
+            self._run("tombstone_add", space=record.space, mark=tombstone(self._secret(), digest(said)), at=moment)
         return self.discard(record, cause)
 
     def discard(self, record: Record, cause: Cause) -> Record:
-        """Like `purge`, for what was only a copy: the free space of the file is not cleaned at once."""
+        """Like `purge`, for what was only a copy: it may come back, and free space is not cleaned."""
         erased: dict[str, Any] = {"content": "", "digest": "", "tokens": 0, "tags": (), "metadata": {}, "source": ""}
         bare = replace(record.memory, **erased, retention=Retention.PURGED)
         purged = self.change(record, bare, cause)
-        for row in self._connection.execute(SQL["events_of"], {"no": record.no}).fetchall():
-            event = event_of(row)
+        for event in self._events(record):
             self._run("events_rewrite", seq=event.seq, changes=_json(redacted(event.changes)))
         self._drop_vectors(record.no)
         self._run("turn_drop", no=record.no)
         self._run("memory_parts", no=record.no, parts=0)
         return purged
+
+    def buried(self, scope: Scope, digests: Iterable[str]) -> set[str]:
+        """Return those contents, by their digests, that were purged from what a scope can see."""
+        marks = {tombstone(self._secret(), each): each for each in digests}
+        values = {"marks": json.dumps(list(marks)), **scope_row(scope)}
+        return {marks[mark] for (mark,) in self._connection.execute(SQL["tombstones_seen"], values)}
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
@@ -250,23 +263,39 @@ class SqliteWriting:
         self._store_vectors(number, no, vectors)
         if number == self._serving:
             self._run("memory_parts", no=no, parts=len(vectors))
-            self._seq += 1
-            self._append(no, cause, {})
+        self._seq += 1
+        self._append(no, cause, {})
 
-    def serve(self, number: int) -> bool:
-        """Let an embedder's vectors serve searches and drop all others, if none is missing."""
+    def serve(self, number: int, keep: int | None = None) -> bool:
+        """Let an embedder's vectors serve searches and drop all others but those to keep, if none is missing."""
         if self._one("vectors_missing_count", base=vector_base(number)):
             return False
         self._run("meta_set", key="embedder", value=str(number))
         if number != self._serving:
             self._serving = number
             for (other,) in self._connection.execute(SQL["embedders_all"]).fetchall():
-                if other != number:
+                if other not in (number, keep):
                     self._run("vectors_drop", low=vector_base(other), high=vector_base(other + 1) - 1)
             self._run("parts_recount", base=vector_base(number))
         return True
 
     # Small steps
+
+    def _events(self, record: Record) -> list[Event]:
+        return [event_of(row) for row in self._connection.execute(SQL["events_of"], {"no": record.no}).fetchall()]
+
+    def _contents(self, record: Record) -> set[str]:
+        """Return everything that a memory has ever said."""
+        quoted = (said for event in self._events(record) for said in event.changes.get("content", ()))
+        return {said for said in (record.memory.content, *quoted) if said}
+
+    def _unearth(self, record: Record) -> None:
+        """Drop the tombstone of a content that its scope has again."""
+        if self._tombstones:
+            self._run("tombstone_drop", space=record.space, mark=tombstone(self._secret(), record.memory.digest))
+
+    def _secret(self) -> str:
+        return str(self._one("meta_get", key="secret"))
 
     def _place(self, record: Record, changed: Record) -> None:
         """Move a memory without writing what stays the same; its words are copied, not made again."""

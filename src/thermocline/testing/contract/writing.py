@@ -182,6 +182,27 @@ class WritingContract(Contract):
         assert self.listed(tags=("hidden",), retention=Retention.PURGED) == []
         assert self.store.cached(record.memory.digest) is None
 
+    def test_a_purge_leaves_a_tombstone_for_everything_that_was_said(self) -> None:
+        """Seen from where the memory was seen, and gone when the content is stored again."""
+        ann = Scope(user="ann")
+        said = [digest(content) for content in ("the secret", "another secret", "the heron")]
+        record = self.stored("the secret", ann)
+        self.changed(record, content="another secret", digest=said[1])
+        copy = self.stored("the heron", ann)
+        self.purged(record)
+        with self.store.write() as writing:
+            writing.discard(copy, self.cause("purge"))
+
+            assert writing.buried(ann, said) == set(said[:2])
+            assert writing.buried(Scope(user="ann", session="s"), said) == set(said[:2])
+            assert writing.buried(Scope(user="bob"), said) == writing.buried(Scope(), said) == set()
+        self.stored("the secret")
+        with self.store.write() as writing:
+            assert writing.buried(ann, said) == set(said[:2]), "remembered again elsewhere"
+        self.stored("the secret", ann)
+        with self.store.write() as writing:
+            assert writing.buried(ann, said) == {said[1]}
+
     def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
         """Anything else that says the same is another memory."""
         known = self.stored("the same words")
