@@ -372,6 +372,7 @@ class Thermocline:
             pending_vectors=waiting,
             bytes=self._store.size(),
             seq=self._store.seq(),
+            schema=self._store.schema,
             degraded=tuple(note for note in notes if note),
         )
 

@@ -543,5 +543,7 @@ class Status:
     bytes: int
     #: Sequence number of the newest event.
     seq: int
+    #: The number of the store's schema.
+    schema: int
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()

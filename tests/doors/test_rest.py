@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 import thermocline
@@ -24,6 +25,32 @@ from thermocline.rest.problems import STATUSES
 from thermocline.rest.serve import require_safe
 from thermocline.rest.watching import JsonLines
 
+SPANS = """
+import json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.testclient import TestClient
+import thermocline
+from thermocline.rest.app import application
+
+kept = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(kept))
+trace.set_tracer_provider(provider)
+caller = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+with thermocline.open(":memory:", embedder="none") as mem, TestClient(application(mem), "http://127.0.0.1") as client:
+    client.post("/memories", json={"content": "A secret otter"}, headers=caller)
+    client.post("/recall", json={"query": "otter"})
+    client.post("/context", json={"query": {"a secret": "otter"}})
+    client.get("/otter?q=otter")
+print(json.dumps([
+    {"name": span.name, "trace": f"{span.context.trace_id:032x}", "attributes": dict(span.attributes),
+     "events": [dict(event.attributes) for event in span.events]}
+    for span in kept.get_finished_spans()
+]))
+"""
 NOBODY = "mem_00000000000000000000000000"
 MCP_HEADERS = {"accept": "application/json, text/event-stream"}
 
@@ -427,6 +454,41 @@ def test_logs_and_metrics_tell_what_happened_and_never_what_was_said(client: Tes
     assert 'thermocline_http_requests_total{method="POST",route="/memories",status="201"} 1.0' in metrics
     assert 'thermocline_memories{tier="warm"} 1.0' in metrics
     assert "thermocline_recalls_total 1.0" in metrics
+
+
+def test_the_metrics_are_what_prometheus_reads(client: TestClient) -> None:
+    """Every family once, named by the rules, with a help; no sample twice; no label that callers could make up."""
+    client.post("/memories", json={"content": "A secret otter"})
+    client.request("OTTER", "/a/secret/otter")
+    answer = client.get("/metrics")
+    families = list(text_string_to_metric_families(answer.text))
+    names = [family.name for family in families]
+    samples = [(sample.name, tuple(sorted(sample.labels.items()))) for family in families for sample in family.samples]
+
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert len(names) == len(set(names))
+    assert all(family.name.startswith("thermocline_") and family.documentation for family in families)
+    assert {family.type for family in families} == {"counter", "gauge", "histogram"}
+    assert len(samples) == len(set(samples))
+    assert "otter" not in answer.text.lower()
+
+
+def test_each_request_is_a_span_without_content() -> None:
+    """Where OpenTelemetry is installed: the route, the status, the operation, in the caller's trace."""
+    done = python(SPANS)
+    spans = {span["name"]: span for span in json.loads(done.stdout)}
+
+    stored = spans["POST /memories"]
+    assert stored["trace"] == "0af7651916cd43dd8448eb211c80319c"
+    assert stored["attributes"] == {
+        "http.request.method": "POST",
+        "http.route": "/memories",
+        "http.response.status_code": 201,
+        "gen_ai.operation.name": "create_memory",
+    }
+    assert spans["POST /recall"]["attributes"]["gen_ai.operation.name"] == "search_memory"
+    assert spans["GET unmatched"]["attributes"]["http.response.status_code"] == 404
+    assert "otter" not in done.stdout
 
 
 def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def status(store: Place, as_json: bool) -> None:
         told = call(mem, "memory_status", {})
         metrics = mem.metrics().as_dict()
     if as_json:
-        print_json({**told, "bytes": found.bytes, "seq": found.seq, "metrics": metrics})
+        print_json({**told, "bytes": found.bytes, "seq": found.seq, "schema": found.schema, "metrics": metrics})
         return
     out = console()
     out.print(Text(f"{found.store}  ({found.scope})", style="bold"))

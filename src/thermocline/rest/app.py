@@ -61,6 +61,14 @@ def application(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # Its own spans and logs quote the query and what was sent; `Watch` tells what may be told.
+        telemetry={
+            "tracing": False,
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "auto_configure": False,
+        },
         lifespan=_lifespan(mem, background=maintenance),
     )
     inner.state.mem = mem

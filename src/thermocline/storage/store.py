@@ -351,6 +351,8 @@ class Store(Protocol):
 
     #: How a person would name this store: a path, or a URL without secrets.
     name: str
+    #: The number of its schema.
+    schema: int
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""

@@ -27,7 +27,7 @@ from thermocline.storage.sqlite.bands import Bands, Place, decoded
 from thermocline.storage.sqlite.check import check, check_text_structure
 from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
 from thermocline.storage.sqlite.keys import MEMORY_MASK, vector_base, vector_range
-from thermocline.storage.sqlite.migrate import migrate, require_ours
+from thermocline.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from thermocline.storage.sqlite.postings import Postings, strengths
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.sqlite.textindex import rebuild_if_outdated
@@ -73,6 +73,7 @@ class SqliteStore:
         require_openable(path)
         require_ours(path)
         self.name = path
+        self.schema = SCHEMA_VERSION
         self._window_micros = int(settings.use_window_days * _MICROS_PER_DAY)
         self._connections = Connections(path, settings)
         self._scopes: dict[int, Scope] = {}

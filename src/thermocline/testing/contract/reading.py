@@ -63,6 +63,11 @@ class ReadingContract(Contract):
         assert set(self.store.spaces_within(_SESSION)) == {session}
         assert set(self.store.spaces_within(Scope())) == {everyone, project, session, other}
 
+    def test_a_store_names_itself_and_its_schema(self) -> None:
+        """For a person who asks what is the matter with it."""
+        assert self.store.name
+        assert self.store.schema >= 1
+
     def test_a_memory_comes_back_as_it_was_stored(self) -> None:
         """Every field survives, and the version is the event that stored it."""
         record = self.stored(
