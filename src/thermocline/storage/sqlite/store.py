@@ -7,7 +7,7 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,10 @@ class SqliteStore:
         self._postings = Postings()
 
     # Reading
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until it is left."""
+        return self._connections.snapshot()
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
