@@ -147,7 +147,7 @@ class Ranked(NamedTuple):
     #: Where to find what is known of it.
     row: int
     evidence: Evidence
-    #: What changing places with another version of the same thing has added or taken.
+    #: What changing places with another version of the same thing, or standing behind others, has added or taken.
     newer: float = 0.0
 
     @property
@@ -266,7 +266,8 @@ def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> li
 def behind(before: Sequence[Ranked], block: Sequence[Ranked]) -> list[Ranked]:
     """Return a block of candidates as it stands behind another one: none of them scores more than its last."""
     most = before[-1].score if before else math.inf
-    return [each._replace(score=min(each.score, most)) for each in block]
+    cut = [max(0.0, each.score - most) for each in block]
+    return [each._replace(score=each.score - off, newer=each.newer - off) for each, off in zip(block, cut, strict=True)]
 
 
 def _versions(one: _Said, other: _Said) -> bool:

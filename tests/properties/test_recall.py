@@ -73,7 +73,7 @@ def test_scores_are_in_range_in_order_and_explained(
             why = hit.why
             assert 0 <= why.relevance <= 1
             assert all(leg is None or 0 <= leg <= 1 for leg in (why.vector, why.text))
-            assert abs(hit.score - (why.relevance + why.use + why.boost + why.tier)) < 1e-9
+            assert abs(hit.score - (why.relevance + why.use + why.boost + why.tier + why.newer)) < 1e-9
             assert f"{hit.score:.2f}" in hit.explain()
         rest = [hit for hit in recall if hit.memory.priority is not Priority.PINNED]
         assert [hit.score for hit in rest] == sorted((hit.score for hit in rest), reverse=True)

@@ -84,17 +84,20 @@ class Vectorizer:
 
     def obstacle(self) -> str | None:
         """Return why queries cannot be compared by meaning, as far as that is known without trying."""
+        return self._obstacle(self._store.identity())
+
+    def _obstacle(self, serving: Identity | None) -> str | None:
         if not self.enabled:
             return "text only: the embedder is 'none'"
-        serving = self._store.identity()
         if serving is not None and serving.name != self.embedder.name:
             return f"text only: {_foreign(serving, self.embedder)}"
         return None
 
     def for_query(self, query: str) -> tuple[Array | None, str | None]:
         """Return the vector of a query, or the reason why there is none."""
-        reason = self.obstacle()
-        if reason is not None or self._store.identity() is None:
+        serving = self._store.identity()
+        reason = self._obstacle(serving)
+        if reason is not None or serving is None:
             return None, reason
         try:
             return self._query(query), None
