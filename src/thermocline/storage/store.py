@@ -354,6 +354,12 @@ class Store(Protocol):
     #: The number of its schema.
     schema: int
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until it is left.
+
+        A store may do less; it never shows a half of a transaction. Nothing is written inside.
+        """
+
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
 

@@ -26,6 +26,9 @@ ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELS
   + CASE agent WHEN '' THEN 0 ELSE 1 END + CASE session WHEN '' THEN 0 ELSE 1 END,
   CASE shelf WHEN '' THEN 1 ELSE 0 END, space
 
+-- space_last: The highest number of a space.
+SELECT coalesce(max(space), 0) FROM spaces
+
 -- space_scope: The scope behind a number.
 SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE space = :space
 

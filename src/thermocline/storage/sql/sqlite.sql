@@ -50,7 +50,7 @@ WHERE space = :space AND tier = :tier AND retention = 0
 -- find: A page of memories, newest first.
 SELECT {columns} FROM memories
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND no < :before AND retention = :retention
-  AND (:tier IS NULL OR tier = :tier)
+  AND tier IN (SELECT value FROM json_each(:tiers))
   AND (:priority IS NULL OR priority = :priority)
   AND (:kind IS NULL OR kind = :kind)
   AND (:tags IS NULL OR no IN (SELECT no FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))))

@@ -6,8 +6,8 @@ import json
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ _RETENTIONS = tuple(Retention)
 _MICROS_PER_DAY = 86_400_000_000
 #: More than any sequence number.
 _AFTER_ALL = 2**63 - 1
+#: How many scopes' spaces are remembered.
+_MOST_SCOPES = 10_000
 #: How many recalls wait to be logged while another process writes.
 _MOST_WAITING = 1000
 
@@ -77,6 +79,8 @@ class SqliteStore:
         self._window_micros = int(settings.use_window_days * _MICROS_PER_DAY)
         self._connections = Connections(path, settings)
         self._scopes: dict[int, Scope] = {}
+        #: Scope -> the last space when it was looked up, and the spaces it can see.
+        self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
         self._waiting: deque[tuple[RecallEntry, bool]] = deque(maxlen=_MOST_WAITING)
         try:
             migrate(self._connections)
@@ -91,9 +95,25 @@ class SqliteStore:
 
     # Reading
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until it is left."""
+        return self._connections.snapshot()
+
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
-        return tuple(space for (space,) in self._rows("spaces_visible", **scope_row(scope)))
+        known = self._visible.get(scope)
+        if known is not None and known[0] == self._rows("space_last")[0][0]:
+            return known[1]
+        with self._connections.reading() as connection:
+            last = connection.execute(SQL["space_last"]).fetchone()[0]
+            found = tuple(space for (space,) in connection.execute(SQL["spaces_visible"], scope_row(scope)))
+        # Spaces are only ever added, so this stays true until there is a new one. A store in memory reads what
+        # may yet be taken back, so nothing is kept there.
+        if self.name != MEMORY:
+            if len(self._visible) >= _MOST_SCOPES:
+                self._visible.clear()
+            self._visible[scope] = (last, found)
+        return found
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
@@ -111,7 +131,7 @@ class SqliteStore:
             spaces=json.dumps(spaces),
             before=MEMORY_MASK if find.before is None else find.before,
             retention=find.retention.rank,
-            tier=None if find.tier is None else find.tier.rank,
+            tiers=_ranks(Tier if find.tier is None else [find.tier]),
             priority=None if find.priority is None else find.priority.rank,
             kind=find.kind,
             tags=None if find.tags is None else json.dumps(find.tags),
@@ -210,7 +230,7 @@ class SqliteStore:
     ) -> tuple[list[NDArray[np.int64]], int]:
         """Return the memories that have each word, and how many there are in all."""
         (seq,) = connection.execute(SQL["event_last"]).fetchone()
-        values = {"spaces": json.dumps(spaces), "tiers": json.dumps([tier.rank for tier in tiers])}
+        values = {"spaces": json.dumps(spaces), "tiers": _ranks(tiers)}
         (total,) = connection.execute(SQL["count_in"], values).fetchone()
         return [self._postings.of(connection, seq, spaces, tiers, word) for word in words], int(total)
 
@@ -562,6 +582,10 @@ def _shown(
         tagged = {no for (no,) in connection.execute(SQL["tagged"], values)}
         rows = [row for row in rows if row[0] in tagged]
     return rows
+
+
+def _ranks(tiers: Iterable[Tier]) -> str:
+    return json.dumps([tier.rank for tier in tiers])
 
 
 def _expired(connection: sqlite3.Connection, spaces: Sequence[int], now: datetime) -> list[int]:
