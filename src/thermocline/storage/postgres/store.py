@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+import threading
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,15 +21,16 @@ from thermocline.model import Problem, Scope, Tier
 from thermocline.settings import Settings
 from thermocline.storage.postgres.check import check
 from thermocline.storage.postgres.connect import Connections
-from thermocline.storage.postgres.migrate import LOCK, migrate
+from thermocline.storage.postgres.errors import mapped
+from thermocline.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
-from thermocline.storage.postgres.text import asked, scoped
+from thermocline.storage.postgres.text import queries
 from thermocline.storage.postgres.textindex import rebuild
 from thermocline.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
 from thermocline.storage.postgres.writing import PostgresWriting
 from thermocline.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
 from thermocline.storage.statements import Row
-from thermocline.storage.store import Filter, Found, Identity, Saying
+from thermocline.storage.store import Filter, Found, Identity
 
 __all__ = ["PostgresStore"]
 
@@ -50,8 +52,10 @@ class PostgresStore(SqlStore):
         self._settings = settings
         self._tenant: str | None = None
         self._connections = Connections(url, settings)
+        #: The statements of the snapshot that a thread is in.
+        self._held = threading.local()
         self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
-        super().__init__(self._connections.name, settings.use_window_days, {}, self._queues[None])
+        super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
         migrate(self._connections)
         self._connections.open()
         try:
@@ -77,7 +81,23 @@ class PostgresStore(SqlStore):
     # Transactions
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let the reads of this thread see one state of the store, on one connection, until it is left."""
+        with self._reading() as statements:
+            before = getattr(self._held, "statements", None)
+            self._held.statements = statements
+            try:
+                yield
+            finally:
+                self._held.statements = before
+
+    @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
+        held: PostgresStatements | None = getattr(self._held, "statements", None)
+        if held is not None and held.tenant == self._tenant:
+            with mapped(self.name):
+                yield held
+            return
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with self._connections.transaction(self._tenant, mode=mode) as connection:
             yield PostgresStatements(connection, self._tenant)
@@ -161,23 +181,21 @@ class PostgresStore(SqlStore):
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
     ) -> list[Found]:
-        """Return the best keyword matches, strongest first."""
-        queries = asked(words)
-        if not queries or not spaces:
-            return []
+        """Return the best keyword matches, strongest first, newest first among equals."""
+        bands = list(_bands(tiers)) if words and spaces else []
         found: list[Row] = []
         with self._reading() as statements:
-            for band, ranks in _bands(tiers):
-                place = {"spaces": list(spaces), "tiers": ranks}
-                ((length, total),) = statements.rows("text_length", **place)
+            total, counted = self._counted(statements, bands if len(bands) > 1 else [], spaces, tiers, words)
+            for band, ranks in bands:
+                others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
                 found += statements.rows(
                     f"text_search_{band}",
-                    queries=queries,
-                    scoped=scoped(queries, spaces),
+                    spaces=list(spaces),
+                    tiers=ranks,
+                    scoped=queries(words, spaces),
+                    others=[others[place] for place in range(1, len(words) + 1)],
                     total=total,
-                    average=max(1.0, length / total) if total else 1.0,
                     limit=limit,
-                    **place,
                     **_filtered(where),
                 )
         ranked = sorted(found, key=lambda row: (-row[1], -row[0]))
@@ -221,24 +239,30 @@ class PostgresStore(SqlStore):
             identity = by or identity_of(statements)
             return {} if identity is None else strengths(statements, identity, vector, nos)
 
-    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
-        """Return what active memories say, by number."""
-        rows = self._rows("text_words", nos=list(nos))
-        return {no: Saying(f" {words} ", author, previous) for no, words, author, previous in rows}
-
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
         """Return how many memories there are in some spaces and tiers, and how many have each word."""
-        counted = dict.fromkeys(words, 0)
-        queries = asked(words)
         with self._reading() as statements:
-            total = statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers])
-            for band, ranks in _bands(tiers) if queries and spaces else ():
-                values = {"spaces": list(spaces), "tiers": ranks, "scoped": scoped(queries, spaces)}
-                for place, count in statements.rows(f"text_frequencies_{band}", **values):
-                    counted[words[place - 1]] += count
-        return int(total), counted
+            bands = list(_bands(tiers)) if words and spaces else []
+            total, counted = self._counted(statements, bands, spaces, tiers, words)
+        return total, {word: sum(each[place] for each in counted.values()) for place, word in enumerate(words, 1)}
+
+    def _counted(
+        self,
+        statements: PostgresStatements,
+        bands: Sequence[tuple[str, list[int]]],
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        words: Sequence[str],
+    ) -> tuple[int, dict[str, Counter[int]]]:
+        """Return how many memories there are, and for each band how many have each word, by its place."""
+        total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+        asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
+        return total, {
+            band: Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
+            for band, ranks in bands
+        }
 
     # Writing
 

@@ -46,40 +46,29 @@ WHERE tenant = :tenant AND name = :name AND holder = :holder
 UPDATE chores SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
 -- text_add: Make a memory findable by its words, or by a part of them.
-INSERT INTO texts (no, part, space, tier, length, words, lexemes)
-VALUES (:no, :part, :space, :tier, :length, :words, CAST(:lexemes AS TSVECTOR))
+INSERT INTO texts (no, part, space, tier, words, lexemes)
+VALUES (:no, :part, :space, :tier, :words, CAST(:lexemes AS TSVECTOR))
 
 -- text_drop: Take a memory out of the text index.
-DELETE FROM texts WHERE {own}no = :no RETURNING part, length
+DELETE FROM texts WHERE {own}no = :no
 
 -- text_place: Let the words of a memory follow it to another tier.
-UPDATE texts SET tier = :tier WHERE {own}no = :no RETURNING part, length
+UPDATE texts SET tier = :tier WHERE {own}no = :no
 
--- text_length: How many words the texts of some spaces and tiers have together.
-SELECT CAST(coalesce(sum(words), 0) AS BIGINT), CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
-WHERE {own}retention = 0 AND space {in spaces} AND tier {in tiers}
-
--- text_search: The best keyword matches of a band; strengths as BM25 has them (k1 = 1.2, b = 0.75).
--- For a single word, ts_rank adds up 1/i² for each time that it occurs, so it tells how often that is;
--- for the beginning of words, which has no such sum, the number of words stands for it.
-WITH asked AS (
-    SELECT * FROM unnest(CAST(:queries AS TSQUERY[]), CAST(:scoped AS TSQUERY[]))
-      WITH ORDINALITY AS each (query, scoped, place)
-), postings AS MATERIALIZED (
-    SELECT a.place, t.no, t.length, 1.64493406685 * ts_rank('{1,1,1,1}', t.lexemes, a.query) AS share
-    FROM asked a JOIN texts t ON t.lexemes @@ a.scoped
+-- text_search: The memories of a band that have some of the words; each word counts by how rare it is, there and
+-- in the other band (`others`), so that neither length nor repetition matters. The sum has an order, so that the
+-- same words give the same strength to the last bit.
+WITH postings AS MATERIALIZED (
+    SELECT a.place, t.no
+    FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
     WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers}
-), weighed AS (
-    SELECT place, greatest(ln((CAST(:total AS DOUBLE PRECISION) - count(*) + 0.5) / (count(*) + 0.5)), 1e-6) AS weight
-    FROM postings GROUP BY place
 ), counted AS (
-    SELECT place, no, length,
-      CASE WHEN share < 1.6448 THEN floor(1 / (1.64493406685 - share)) ELSE share END AS times
-    FROM postings
+    SELECT place, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
+), weighed AS (
+    SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - times + 0.5, 0) / (times + 0.5)) AS weight
+    FROM counted
 ), scored AS (
-    SELECT no, sum(weight * times * 2.2
-        / (times + 1.2 * (0.25 + 0.75 * length / CAST(:average AS DOUBLE PRECISION)))) AS strength
-    FROM counted JOIN weighed USING (place) GROUP BY no
+    SELECT no, sum(weight ORDER BY place) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
 )
 SELECT no, strength FROM scored s
 WHERE no NOT IN (
@@ -96,16 +85,22 @@ SELECT a.place, count(*)
 FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
 WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
 
--- text_words: The words of some memories, with who said them and after what.
-SELECT t.no, t.words, coalesce(u.author, ''), u.previous
+-- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
+SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
+    ' ' || coalesce(t.words, '') || ' ', coalesce(u.author, ''), u.previous
+FROM memories m
+LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0
+LEFT JOIN turns u ON {same u m}u.no = m.no
+WHERE {own m}m.no {in nos}
+  AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
+
+-- sayings: What some active memories say, who said it and after what.
+SELECT t.no, ' ' || t.words || ' ', coalesce(u.author, ''), u.previous
 FROM texts t LEFT JOIN turns u ON {same u t}u.no = t.no
 WHERE {own t}t.no {in nos} AND t.part = 0
 
 -- texts_clear: Empty the text index before it is rebuilt.
 DELETE FROM texts
-
--- texts_uncount: Forget how long the texts are before they are made anew.
-UPDATE counters SET words = 0
 
 -- vector_add: One vector, or another one in its place.
 INSERT INTO vectors (embedder, no, part, space, tier, vector)
@@ -192,11 +187,10 @@ UPDATE memories m SET parts = (
     SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 
 -- counter_add: Add up what a transaction has changed in a place.
-INSERT INTO counters (space, tier, retention, memories, tokens, words)
-VALUES (:space, :tier, :retention, :memories, :tokens, :words)
+INSERT INTO counters (space, tier, retention, memories, tokens)
+VALUES (:space, :tier, :retention, :memories, :tokens)
 ON CONFLICT (tenant, space, tier, retention) DO UPDATE
-SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens,
-    words = counters.words + excluded.words
+SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens
 
 -- count_all: How many memories there are.
 SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
@@ -210,13 +204,6 @@ SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
 
 -- check_texts: Every row of the text index that has the words.
 SELECT no, space, tier, words FROM texts WHERE part = 0 ORDER BY no
-
--- check_words: Counters of words that differ from the texts.
-SELECT space, tier, sum(said), sum(found) FROM (
-    SELECT space, tier, words AS said, 0 AS found FROM counters WHERE retention = 0
-    UNION ALL
-    SELECT space, tier, 0, length FROM texts WHERE part = 0) AS counted
-GROUP BY space, tier HAVING sum(said) <> sum(found)
 
 -- check_parts: Memories that do not have as many vectors as they say.
 SELECT id, parts, found FROM (
