@@ -1,5 +1,10 @@
 -- Statements that only PostgreSQL understands: numbers from sequences, lexemes, vectors, locks.
 
+-- pgvector: Whether pgvector is installed in the database, offered by the server, and ours to install.
+SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
+    EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector'),
+    (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+
 -- numbers: The numbers of the next memory and its event.
 SELECT nextval('memory_numbers'), nextval('event_numbers')
 
