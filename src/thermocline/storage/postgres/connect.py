@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import psycopg
@@ -12,6 +12,7 @@ from pgvector.psycopg.vector import register_vector_info
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types import TypeInfo
+from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from thermocline.errors import InvalidInput
@@ -73,10 +74,19 @@ class Connections:
 
     def _configure(self, connection: Connection) -> None:
         register_vector_info(connection, self._vector)
+        # One width for all numbers, so that a statement is prepared once and not for each width of its parameters.
+        connection.adapters.register_dumper(int, Int8Dumper)
 
     @contextmanager
     def transaction(
-        self, tenant: str | None, *, mode: str = "", patient: bool = False, durable: bool = True, wide: bool = False
+        self,
+        tenant: str | None,
+        *,
+        mode: str = "",
+        patient: bool = False,
+        durable: bool = True,
+        wide: bool = False,
+        piped: bool = False,
     ) -> Iterator[Connection]:
         """Lend a connection for one transaction; an exception takes everything back.
 
@@ -86,6 +96,7 @@ class Connections:
             patient: Whether it may wait for locks, for as long as the settings say.
             durable: Whether its end waits for the disk.
             wide: Whether it works beyond its tenant all the same.
+            piped: Whether statements are sent without waiting for the answers to earlier ones that nobody reads.
         """
         local = {
             "search_path": _PATH,
@@ -97,8 +108,9 @@ class Connections:
         with mapped(self.name):
             connection = self._begun(_beginning(mode, local))
             try:
-                yield connection
-                connection.execute("COMMIT")
+                with connection.pipeline() if piped else nullcontext():
+                    yield connection
+                    connection.execute("COMMIT")
             except BaseException:
                 with suppress(psycopg.Error):
                     connection.execute("ROLLBACK")

@@ -39,6 +39,8 @@ _log = logging.getLogger(__name__)
 Vectors = NDArray[np.float32]
 
 _LIVE = (Tier.HOT, Tier.WARM)
+#: How much more it costs to compare a vector on a page of the server than one that is in memory.
+_READING = 4
 
 
 class PostgresStore(SqlStore):
@@ -49,7 +51,7 @@ class PostgresStore(SqlStore):
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
-        self._settings = settings
+        self._exact_limit = settings.exact_band_limit // _READING
         self._tenant: str | None = None
         self._connections = Connections(url, settings)
         #: The statements of the snapshot that a thread is in.
@@ -103,8 +105,8 @@ class PostgresStore(SqlStore):
             yield PostgresStatements(connection, self._tenant)
 
     @contextmanager
-    def _writing(self) -> Iterator[PostgresStatements]:
-        with self._connections.transaction(self._tenant, patient=True) as connection:
+    def _writing(self, *, piped: bool = False) -> Iterator[PostgresStatements]:
+        with self._connections.transaction(self._tenant, patient=True, piped=piped) as connection:
             statements = PostgresStatements(connection, self._tenant)
             if self._tenant is None:
                 statements.rows("lock_store", store=LOCK)
@@ -120,7 +122,9 @@ class PostgresStore(SqlStore):
     @contextmanager
     def _logging(self) -> Iterator[PostgresStatements]:
         # A tenant's recall also counts the use of what belongs to nobody in particular, so it reaches beyond.
-        with self._connections.transaction(self._tenant, patient=True, durable=False, wide=True) as connection:
+        with self._connections.transaction(
+            self._tenant, patient=True, durable=False, wide=True, piped=True
+        ) as connection:
             statements = PostgresStatements(connection, self._tenant)
             if not statements.value("try_lock_tenant", store=LOCK, tenant=self._tenant or ""):
                 raise StoreBusy(f"{self.name} is held by another writer: the log of recalls is written later")
@@ -218,11 +222,7 @@ class PostgresStore(SqlStore):
             if identity is None:
                 return []
             place = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
-            exact = (
-                where.selective
-                or Tier.COLD in tiers
-                or statements.value("count_in", **place) <= self._settings.exact_band_limit
-            )
+            exact = where.selective or Tier.COLD in tiers or statements.value("count_in", **place) <= self._exact_limit
             rows = nearest(statements, identity, vector, limit, {**place, **_filtered(where)}, exact=exact)
         return [Found(no, strength) for no, strength in rows]
 
@@ -269,7 +269,7 @@ class PostgresStore(SqlStore):
     @contextmanager
     def write(self, *, made_by: int | None = None) -> Iterator[PostgresWriting]:
         """Begin a transaction."""
-        with self._writing() as statements:
+        with self._writing(piped=True) as statements:
             # Kept apart: if the transaction is taken back, its new numbers belong to nothing.
             scopes: dict[int, Scope] = {}
             writing = PostgresWriting(
@@ -312,7 +312,7 @@ class PostgresStore(SqlStore):
     def tend(self) -> None:
         """Index the live vectors of every embedder once a tenant has too many for an exact search."""
         with self._reading() as statements:
-            missing = unindexed(statements) if largest(statements) >= self._settings.exact_band_limit else []
+            missing = unindexed(statements) if largest(statements) >= self._exact_limit else []
         for identity in missing:
             with self._connections.alone() as connection:
                 index_live(connection, identity)
