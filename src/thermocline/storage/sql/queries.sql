@@ -16,6 +16,12 @@ SELECT value FROM meta WHERE key = :key
 INSERT INTO meta (key, value) VALUES (:key, :value)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value
 
+-- meta_drop: Forget one value of the store's own notes.
+DELETE FROM meta WHERE key = :key
+
+-- spaces_any: Whether anything was ever stored.
+SELECT CASE WHEN EXISTS (SELECT 1 FROM spaces) THEN 1 ELSE 0 END
+
 -- space_find: The number of exactly this scope and shelf.
 SELECT space FROM spaces
 WHERE tenant = :tenant AND project = :project AND environment = :environment

@@ -144,3 +144,9 @@ SELECT count(*) FROM text_cold WHERE text_cold MATCH :match AND rowid BETWEEN :l
 -- vectors_of_memories: The vectors of some memories.
 SELECT v.key, v.vector FROM json_each(:nos) j
 JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 20) + 1048575
+
+-- vectors_all: Every vector behind a key, with the place of its memory.
+SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.space,
+       CASE m.retention WHEN 0 THEN m.tier ELSE 3 END, v.vector
+FROM vectors v JOIN memories m ON m.no = (v.key / :parts) & :numbers JOIN spaces s ON s.space = m.space
+WHERE v.key > :behind ORDER BY v.key

@@ -22,6 +22,7 @@ from thermocline.storage.sqlite.keys import MEMORY_MASK, text_ranges, vector_bas
 from thermocline.storage.sqlite.migrate import migrate, require_ours
 from thermocline.storage.sqlite.statements import SqliteStatements
 from thermocline.storage.sqlite.textindex import match_expression, rebuild
+from thermocline.storage.sqlite.transfer import SqliteTables
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
 from thermocline.storage.store import Filter, Found, Identity, Saying
@@ -228,6 +229,18 @@ class SqliteStore(SqlStore):
         return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
 
     # Upkeep
+
+    @contextmanager
+    def giving(self) -> Iterator[SqliteTables]:
+        """Lend a snapshot of the tables."""
+        with self._reading() as statements:
+            yield SqliteTables(statements)
+
+    @contextmanager
+    def receiving(self) -> Iterator[SqliteTables]:
+        """Lend the tables in a transaction."""
+        with self._writing() as statements:
+            yield SqliteTables(statements)
 
     def size(self) -> int:
         """Return the bytes the store takes, without the log of what is not checkpointed yet."""

@@ -1,0 +1,81 @@
+"""A SQLite store as the source or the target of a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from thermocline.storage.sqlite.keys import MEMORY_MASK, PART_BITS, vector_range
+from thermocline.storage.sqlite.statements import SqliteStatements
+from thermocline.storage.sqlite.textindex import rebuild
+from thermocline.storage.statements import Row
+from thermocline.storage.tables import VECTORS, Table
+
+__all__ = ["SqliteTables"]
+
+#: How a row's tenant is found.
+_OWNERS = {
+    "": "",
+    "space": "LEFT JOIN spaces s ON s.space = t.space",
+    "no": "JOIN memories m ON m.no = t.no JOIN spaces s ON s.space = m.space",
+    "note": "JOIN notes n ON n.note = t.note JOIN spaces s ON s.space = n.space",
+}
+
+
+class SqliteTables:
+    """The tables on one connection, inside one transaction."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        self._statements = statements
+        self._connection = statements.connection
+
+    def note(self, key: str) -> str | None:
+        """Return one of the store's own notes."""
+        value: str | None = self._statements.value("meta_get", key=key)
+        return value
+
+    def set_note(self, key: str, value: str | None) -> None:
+        """Keep one of the store's own notes, or drop it."""
+        if value is None:
+            self._statements.run("meta_drop", key=key)
+        else:
+            self._statements.run("meta_set", key=key, value=value)
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing was ever stored here."""
+        return not self._statements.value("spaces_any")
+
+    def count(self, table: Table) -> int:
+        """Return how many rows a table has."""
+        return int(self._connection.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0])  # noqa: S608 - ours
+
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
+        if table is VECTORS:
+            behind = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
+            return self._statements.each("vectors_all", behind=behind, parts=1 << PART_BITS, numbers=MEMORY_MASK)
+        tenant = "coalesce(s.tenant, '')" if table.owner else "''"
+        columns, keys = (", ".join(f"t.{column}" for column in some) for some in (table.columns, table.key))
+        values = {f"key{place}": part for place, part in enumerate(after or ())}
+        behind_key = f"WHERE ({keys}) > ({', '.join(f':{name}' for name in values)})" if values else ""
+        joined = f"{table.name} t {_OWNERS[table.owner]}"
+        statement = f"SELECT {tenant}, {columns} FROM {joined} {behind_key} ORDER BY {keys}"  # noqa: S608 - names of ours
+        return self._connection.cursor().execute(statement, values)
+
+    def put(self, table: Table, rows: Sequence[Row]) -> None:
+        """Add rows as a snapshot gives them."""
+        if table is VECTORS:
+            found = [
+                {"key": vector_range(embedder, no).low + part, "vector": vector}
+                for _, embedder, no, part, _, _, vector in rows
+            ]
+            self._statements.run_many("vector_add", found)
+            return
+        columns = ("tenant", *table.columns) if table.name == "spaces" else table.columns
+        marks = ", ".join("?" * len(columns))
+        taken = [row if table.name == "spaces" else row[1:] for row in rows]
+        self._connection.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", taken)  # noqa: S608
+
+    def complete(self) -> None:
+        """Make the words; counters were kept by triggers, and numbers follow from the rows."""
+        rebuild(self._statements)
