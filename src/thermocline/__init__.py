@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Tier,
         Why,
     )
-    from thermocline.opening import aopen, open, restore  # noqa: A004
+    from thermocline.opening import aopen, migrate, open, restore  # noqa: A004
     from thermocline.settings import Settings
 
 __version__ = "0.1.0"
@@ -61,6 +61,7 @@ _HOMES = {
     "Tier": "model",
     "Why": "model",
     "aopen": "opening",
+    "migrate": "opening",
     "open": "opening",
     "restore": "opening",
 }
@@ -86,6 +87,7 @@ __all__ = [
     "Tier",
     "Why",
     "aopen",
+    "migrate",
     "open",
     "restore",
 ]

@@ -16,10 +16,10 @@ from itertools import islice
 from typing import Any, Protocol
 
 from thermocline.errors import InvalidInput, StoreDamaged
-from thermocline.storage.statements import Row
+from thermocline.storage.statements import Row, Statements
 from thermocline.storage.tables import META, TABLES, Table
 
-__all__ = ["MARK", "Giving", "Migration", "Receiver", "Receiving", "Sender", "transfer"]
+__all__ = ["MARK", "Giving", "Migration", "Notes", "Progress", "Receiver", "Receiving", "Sender", "transfer"]
 
 #: The note in a target's own notes that says how far a transfer into it is.
 MARK = "transfer"
@@ -75,6 +75,29 @@ class Receiving(Protocol):
 
     def complete(self) -> None:
         """Make what follows from the rows: words, counters, indexes, the next numbers."""
+
+
+class Notes:
+    """A store's own notes, inside one transaction."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    def note(self, key: str) -> str | None:
+        """Return one of the store's own notes."""
+        value: str | None = self._statements.value("meta_get", key=key)
+        return value
+
+    def set_note(self, key: str, value: str | None) -> None:
+        """Keep one of the store's own notes, or drop it."""
+        if value is None:
+            self._statements.run("meta_drop", key=key)
+        else:
+            self._statements.run("meta_set", key=key, value=value)
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing was ever stored here."""
+        return not self._statements.value("spaces_any")
 
 
 class Sender(Protocol):

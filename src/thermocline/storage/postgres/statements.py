@@ -104,6 +104,18 @@ class PostgresStatements(Statements):
             with self._connection.cursor() as cursor:
                 cursor.executemany(self._sql[name], [{"tenants": self._tenants, **row} for row in rows])
 
+    def stream(self, statement: str, values: Mapping[str, object] | None = None) -> Iterator[Row]:
+        """Yield the rows of a statement that has no name, and may have very many of them."""
+        with self._connection.cursor(f"stream_{id(statement)}") as cursor:
+            cursor.itersize = _PAGE
+            cursor.execute(statement, values)
+            yield from cursor
+
+    def put(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement that has no name once for every row."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(statement, rows)
+
     def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
         return self._connection.execute(statement, {"tenants": self._tenants, **values})
 

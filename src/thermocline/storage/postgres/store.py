@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.clock import to_micros
-from thermocline.errors import InvalidInput, StoreBusy, StoreError
+from thermocline.errors import StoreBusy, StoreError
 from thermocline.model import Problem, Scope, Tier
 from thermocline.settings import Settings
 from thermocline.storage.postgres.check import check
@@ -23,11 +24,15 @@ from thermocline.storage.postgres.migrate import LOCK, migrate
 from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
 from thermocline.storage.postgres.text import asked, scoped
 from thermocline.storage.postgres.textindex import rebuild
+from thermocline.storage.postgres.transfer import PostgresTables
 from thermocline.storage.postgres.vectors import index_live, nearest, of_memory, sampled, strengths
 from thermocline.storage.postgres.writing import PostgresWriting
+from thermocline.storage.sqlite.backup import require_free
+from thermocline.storage.sqlite.store import SqliteStore
 from thermocline.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
 from thermocline.storage.statements import Row
 from thermocline.storage.store import Filter, Found, Identity, Saying
+from thermocline.storage.transfer import transfer
 
 __all__ = ["PostgresStore"]
 
@@ -281,9 +286,26 @@ class PostgresStore(SqlStore):
         with self._everyone()._reading() as statements:
             return check(statements, identity_of(statements))
 
+    @contextmanager
+    def giving(self) -> Iterator[PostgresTables]:
+        """Lend a snapshot of the tables."""
+        with self._everyone()._reading() as statements:
+            yield PostgresTables(statements)
+
+    @contextmanager
+    def receiving(self) -> Iterator[PostgresTables]:
+        """Lend the tables in a transaction."""
+        with self._everyone()._writing() as statements:
+            yield PostgresTables(statements)
+
     def checkpoint(self, path: Path) -> None:
-        """Refuse: a server has its own means for consistent copies."""
-        raise InvalidInput(f"{path} was not written: a PostgreSQL store is backed up by the server, see pg_dump")
+        """Write a consistent copy while others go on working: a store in one SQLite file."""
+        require_free(path)
+        with TemporaryDirectory(prefix=".thermocline-", dir=path.parent) as folder:
+            copy = SqliteStore(str(Path(folder) / "copy.db"), self._settings)
+            with closing(copy):
+                transfer(self, copy)
+                copy.checkpoint(path)
 
     def close(self) -> None:
         """Give up all connections; calling it twice is harmless."""

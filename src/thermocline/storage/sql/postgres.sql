@@ -221,3 +221,25 @@ WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
 -- check_places: Vectors that are not where their memory is.
 SELECT m.id FROM vectors v JOIN memories m ON {same v m}m.no = v.no
 WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
+
+-- counters_clear: Forget what was counted.
+DELETE FROM counters
+
+-- counters_make: Count what was copied; its words are counted with the text index.
+INSERT INTO counters (tenant, space, tier, retention, memories, tokens, words)
+SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT), 0 FROM memories
+GROUP BY tenant, space, tier, retention
+
+-- embedders_known: All embedders.
+SELECT number, name, dimensions FROM embedders ORDER BY number
+
+-- numbers_follow: Let new numbers begin behind those that were copied.
+SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces), false),
+       setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM memories), false),
+       setval('event_numbers', (SELECT coalesce(max(seq), 0) + 1 FROM events), false),
+       setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM recalls), false),
+       setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
+       setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
+
+-- statistics: Let the planner know what was copied.
+ANALYZE memories, vectors, texts, events, tags, spaces

@@ -10,6 +10,7 @@ from thermocline.storage.sqlite.statements import SqliteStatements
 from thermocline.storage.sqlite.textindex import rebuild
 from thermocline.storage.statements import Row
 from thermocline.storage.tables import VECTORS, Table
+from thermocline.storage.transfer import Notes
 
 __all__ = ["SqliteTables"]
 
@@ -22,28 +23,13 @@ _OWNERS = {
 }
 
 
-class SqliteTables:
+class SqliteTables(Notes):
     """The tables on one connection, inside one transaction."""
 
     def __init__(self, statements: SqliteStatements) -> None:
-        self._statements = statements
+        super().__init__(statements)
+        self._sql = statements
         self._connection = statements.connection
-
-    def note(self, key: str) -> str | None:
-        """Return one of the store's own notes."""
-        value: str | None = self._statements.value("meta_get", key=key)
-        return value
-
-    def set_note(self, key: str, value: str | None) -> None:
-        """Keep one of the store's own notes, or drop it."""
-        if value is None:
-            self._statements.run("meta_drop", key=key)
-        else:
-            self._statements.run("meta_set", key=key, value=value)
-
-    def is_empty(self) -> bool:
-        """Tell whether nothing was ever stored here."""
-        return not self._statements.value("spaces_any")
 
     def count(self, table: Table) -> int:
         """Return how many rows a table has."""
@@ -53,7 +39,7 @@ class SqliteTables:
         """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
         if table is VECTORS:
             behind = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
-            return self._statements.each("vectors_all", behind=behind, parts=1 << PART_BITS, numbers=MEMORY_MASK)
+            return self._sql.each("vectors_all", behind=behind, parts=1 << PART_BITS, numbers=MEMORY_MASK)
         tenant = "coalesce(s.tenant, '')" if table.owner else "''"
         columns, keys = (", ".join(f"t.{column}" for column in some) for some in (table.columns, table.key))
         values = {f"key{place}": part for place, part in enumerate(after or ())}
@@ -69,7 +55,7 @@ class SqliteTables:
                 {"key": vector_range(embedder, no).low + part, "vector": vector}
                 for _, embedder, no, part, _, _, vector in rows
             ]
-            self._statements.run_many("vector_add", found)
+            self._sql.run_many("vector_add", found)
             return
         columns = ("tenant", *table.columns) if table.name == "spaces" else table.columns
         marks = ", ".join("?" * len(columns))
@@ -78,4 +64,4 @@ class SqliteTables:
 
     def complete(self) -> None:
         """Make the words; counters were kept by triggers, and numbers follow from the rows."""
-        rebuild(self._statements)
+        rebuild(self._sql)

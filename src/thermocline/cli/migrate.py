@@ -1,0 +1,34 @@
+"""`thermocline migrate`: from one store to another."""
+
+from __future__ import annotations
+
+import click
+
+import thermocline
+from thermocline.cli.opened import json_option
+from thermocline.cli.out import print_json
+from thermocline.cli.progress import counting
+
+__all__ = ["command"]
+
+
+@click.command("migrate")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@json_option
+def command(source: str, target: str, as_json: bool) -> None:
+    """Copy a whole store into a new one, on another database or the same: every number, every event.
+
+    FROM and TO are paths or URLs. What was interrupted goes on when the command is given again; at the end
+    both stores are compared, row by row.
+
+    \b
+    thermocline migrate agent.db postgresql://thermocline@db.example/thermocline
+    thermocline migrate postgresql://thermocline@db.example/thermocline copy.db --json
+    """
+    with counting("rows", quiet=as_json) as progress:
+        done = thermocline.migrate(source, target, progress=progress)
+    if as_json:
+        print_json({"source": done.source, "target": done.target, "rows": dict(done.rows), "digest": done.digest})
+    else:
+        click.echo(str(done))

@@ -1,0 +1,69 @@
+"""A PostgreSQL store as the source or the target of a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from thermocline.storage.postgres.statements import PostgresStatements
+from thermocline.storage.postgres.textindex import rebuild
+from thermocline.storage.postgres.vectors import index_live
+from thermocline.storage.statements import Row
+from thermocline.storage.store import Identity
+from thermocline.storage.tables import VECTORS, Table
+from thermocline.storage.transfer import Notes
+
+__all__ = ["PostgresTables"]
+
+
+class PostgresTables(Notes):
+    """The tables inside one transaction; the statements must be those for all tenants."""
+
+    def __init__(self, statements: PostgresStatements) -> None:
+        super().__init__(statements)
+        self._sql = statements
+
+    def count(self, table: Table) -> int:
+        """Return how many rows a table has."""
+        ((count,),) = self._sql.stream(f"SELECT count(*) FROM {table.name}")  # noqa: S608 - names of ours
+        return int(count)
+
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
+        keys = ", ".join(table.key)
+        values = {f"key{place}": part for place, part in enumerate(after or ())}
+        behind = f"WHERE ({keys}) > ({', '.join(f'%({name})s' for name in values)})" if values else ""
+        columns = ", ".join(("tenant" if table.owner else "''", *table.columns))
+        found = self._sql.stream(f"SELECT {columns} FROM {table.name} {behind} ORDER BY {keys}", values)  # noqa: S608
+        return map(_with_bytes, found) if table is VECTORS else found
+
+    def put(self, table: Table, rows: Sequence[Row]) -> None:
+        """Add rows as a snapshot gives them."""
+        columns = ("tenant", *table.columns) if table.owner else table.columns
+        marks = ", ".join(["%s"] * len(columns))
+        taken = rows if table.owner else [row[1:] for row in rows]
+        self._sql.put(
+            f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608 - names of ours
+            [_with_vector(row) for row in taken] if table is VECTORS else taken,
+        )
+
+    def complete(self) -> None:
+        """Make words, counters and indexes, and let the next numbers be new ones."""
+        self._sql.run("counters_clear")
+        self._sql.run("counters_make")
+        rebuild(self._sql)
+        for number, name, dimensions in self._sql.rows("embedders_known"):
+            index_live(self._sql, Identity(number=number, name=name, dimensions=dimensions))
+        self._sql.rows("numbers_follow")
+        self._sql.run("statistics")
+
+
+def _with_bytes(row: Row) -> Row:
+    """Return a row of vectors with the vector as every database can have it."""
+    return (*row[:-1], np.asarray(row[-1].to_numpy(), "<f4").tobytes())
+
+
+def _with_vector(row: Row) -> Row:
+    return (*row[:-1], np.frombuffer(row[-1], "<f4"))
