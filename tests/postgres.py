@@ -245,6 +245,15 @@ def database(admin: str) -> Iterator[str]:
     _idle.append(name)
 
 
+@contextmanager
+def own_database(admin: str) -> Iterator[str]:
+    """Like `database`, for tests after which emptying the tables would not do."""
+    name = _new_database(admin)
+    yield _on(admin, name, ROLE)
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 def _new_database(admin: str) -> str:
     name = f"thermocline_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(admin, autocommit=True) as connection:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Tier,
         Why,
     )
-    from thermocline.opening import aopen, migrate, open, restore  # noqa: A004
+    from thermocline.opening import aopen, migrate, open, partition, restore  # noqa: A004
     from thermocline.settings import Settings
 
 __version__ = "0.1.0"
@@ -63,6 +63,7 @@ _HOMES = {
     "aopen": "opening",
     "migrate": "opening",
     "open": "opening",
+    "partition": "opening",
     "restore": "opening",
 }
 
@@ -89,6 +90,7 @@ __all__ = [
     "aopen",
     "migrate",
     "open",
+    "partition",
     "restore",
 ]
 

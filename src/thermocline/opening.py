@@ -17,10 +17,10 @@ from thermocline.errors import InvalidInput, StoreUnavailable
 from thermocline.facade import Thermocline
 from thermocline.model import Scope
 from thermocline.settings import Settings
-from thermocline.storage.open import migrate_store, open_store, restore_store
+from thermocline.storage.open import migrate_store, open_store, partition_store, restore_store
 from thermocline.storage.transfer import Migration, Progress
 
-__all__ = ["aopen", "migrate", "open", "restore"]
+__all__ = ["aopen", "migrate", "open", "partition", "restore"]
 
 
 def open(  # noqa: A001 - `thermocline.open` is the door's name
@@ -96,6 +96,17 @@ def migrate(
         progress: Called with (rows done, rows in all).
     """
     return migrate_store(os.fspath(source), os.fspath(target), settings_module.load(settings), progress)
+
+
+def partition(url: str, parts: int, *, settings: Settings | Mapping[str, Any] | None = None) -> list[str]:
+    """Cut the tables of a PostgreSQL store into parts by tenant, all at once, and return the tables' names.
+
+    Args:
+        url: The URL of the store; others wait while its tables are written anew.
+        parts: How many; tenants are spread over them by a hash.
+        settings: Settings by name, which win over the environment and the files.
+    """
+    return partition_store(url, parts, settings_module.load(settings))
 
 
 def _located(url: str | os.PathLike[str] | None, settings: Settings) -> str:

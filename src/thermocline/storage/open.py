@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from thermocline.storage.postgres.store import PostgresStore
     from thermocline.storage.sqlite.store import SqliteStore
 
-__all__ = ["migrate_store", "open_store", "restore_store"]
+__all__ = ["migrate_store", "open_store", "partition_store", "restore_store"]
 
 _SQLITE = "sqlite:///"
+_SERVERS = ("postgresql://", "postgres://")
 _PAGE = 1000
 
 
@@ -35,6 +36,14 @@ def migrate_store(source: str, target: str, settings: Settings, progress: Progre
         return transfer(giver, taker, progress)
 
 
+def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
+    """Cut the tables of a store on a server into parts by tenant; return their names."""
+    if not url.startswith(_SERVERS):
+        raise InvalidInput(f"{url} is one file, which has no partitions: migrate it to PostgreSQL first")
+    with closing(_open_postgres(url, settings)) as store:
+        return store.partition(parts)
+
+
 def _whole(url: str, settings: Settings) -> SqliteStore | PostgresStore:
     """Open a store that is not just being filled."""
     store = _opened(url, settings)
@@ -47,7 +56,7 @@ def _whole(url: str, settings: Settings) -> SqliteStore | PostgresStore:
 
 
 def _opened(url: str, settings: Settings) -> SqliteStore | PostgresStore:
-    if url.startswith(("postgresql://", "postgres://")):
+    if url.startswith(_SERVERS):
         return _open_postgres(url, settings)
     path = url.removeprefix(_SQLITE)
     if path == url and "://" in url:

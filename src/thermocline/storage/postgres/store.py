@@ -21,6 +21,7 @@ from thermocline.settings import Settings
 from thermocline.storage.postgres.check import check
 from thermocline.storage.postgres.connect import Connections
 from thermocline.storage.postgres.migrate import LOCK, migrate
+from thermocline.storage.postgres.partition import partition
 from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
 from thermocline.storage.postgres.text import asked, scoped
 from thermocline.storage.postgres.textindex import rebuild
@@ -297,6 +298,12 @@ class PostgresStore(SqlStore):
         """Lend the tables in a transaction."""
         with self._everyone()._writing() as statements:
             yield PostgresTables(statements)
+
+    def partition(self, parts: int) -> list[str]:
+        """Cut the tables into parts by tenant, all at once; return their names."""
+        with self._connections.transaction(None, patient=True) as connection:
+            PostgresStatements(connection, None).rows("lock_store", store=LOCK)
+            return partition(connection, parts)
 
     def checkpoint(self, path: Path) -> None:
         """Write a consistent copy while others go on working: a store in one SQLite file."""
