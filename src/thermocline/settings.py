@@ -176,7 +176,9 @@ class Settings:
     synchronous: str = _word("full", "full", "normal")
     #: How long a writer waits for other writers, and on PostgreSQL also for a free connection.
     busy_timeout_ms: int = _number(30_000)
-    #: PostgreSQL: how many connections one process uses at most.
+    #: PostgreSQL: the URL of a replica that recalls are read from; empty = they are read where they are written.
+    postgres_replica: str = ""
+    #: PostgreSQL: how many connections one process uses at most, of each server.
     postgres_pool_size: int = _number(10, low=1, high=1000)
 
     #: Notes: the size of a chunk, and how much of it the next one repeats, in tokens.
@@ -348,7 +350,7 @@ def _require_harmless(values: Mapping[str, Any], path: Path) -> None:
     store = str(values.get("store", ""))
     embedders = (str(values.get("embedder", "local")), str(values.get("fallback_embedder", "") or "none"))
     near = all(each.partition("?")[0] in ("local", "none") for each in embedders)
-    far = not near or "://" in store.removeprefix("sqlite://")
+    far = not near or "://" in store.removeprefix("sqlite://") or bool(values.get("postgres_replica"))
     if far or "trust_project" in values or any(name in values for name in _SECRETS):
         raise SettingsError(
             f"{path} names a service, a server or a key: set THERMOCLINE_TRUST_PROJECT=1 (or trust_project = true in "

@@ -78,6 +78,10 @@ class Search:
             degraded=degraded,
         )
 
+    def records(self, nos: Sequence[int]) -> dict[int, Record]:
+        """Return what was ranked, as it was when it was ranked: from the same place."""
+        return self._store.records(nos)
+
     # Finding candidates
 
     def _text_leg(self, question: Question, weighed: Mapping[str, float]) -> dict[int, float]:
@@ -97,6 +101,8 @@ class Search:
                 question.spaces, question.tiers, vector, self._settings.pool_size, question.where, asked.by
             )
             cosines = {each.no: each.strength for each in found}
+        if late := self._store.behind():
+            degraded.append(late)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
             degraded.append(f"{waiting} memories wait for their vectors: run reembed")
         nos = list(dict.fromkeys([*cosines, *strengths]))

@@ -22,6 +22,7 @@ from thermocline.storage.postgres.check import check
 from thermocline.storage.postgres.connect import Connections
 from thermocline.storage.postgres.migrate import LOCK, migrate
 from thermocline.storage.postgres.partition import partition
+from thermocline.storage.postgres.replica import Replica
 from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
 from thermocline.storage.postgres.text import asked, scoped
 from thermocline.storage.postgres.textindex import rebuild
@@ -53,6 +54,9 @@ class PostgresStore(SqlStore):
         self._settings = settings
         self._tenant: str | None = None
         self._connections = Connections(url, settings)
+        self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
+        #: Where to read from, if that is not where to write.
+        self._source: Replica | None = None
         self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
         super().__init__(self._connections.name, settings.use_window_days, {}, self._queues[None])
         migrate(self._connections)
@@ -71,12 +75,22 @@ class PostgresStore(SqlStore):
         view._waiting = self._queues[tenant]
         return view
 
+    def for_recall(self) -> Self:
+        """Return the same store as it is read from the replica, if there is one."""
+        view = self.for_tenant(self._tenant)
+        view._source = self._replica
+        return view
+
+    def behind(self) -> str | None:
+        """Say how far the replica is behind, or why it is not used; None without one."""
+        return None if self._source is None else self._source.behind()
+
     # Transactions
 
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        with self._connections.transaction(self._tenant, mode=mode) as connection:
+        with (self._source or self._connections).transaction(self._tenant, mode=mode) as connection:
             yield PostgresStatements(connection, self._tenant)
 
     @contextmanager
@@ -321,6 +335,8 @@ class PostgresStore(SqlStore):
                 if waiting:
                     self.for_tenant(tenant)._log_waiting()
         self._connections.close()
+        if self._replica is not None:
+            self._replica.close()
 
 
 def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:

@@ -73,6 +73,14 @@ class SqliteStore(SqlStore):
             finally:
                 self.release(name, holder)
 
+    def for_recall(self) -> Self:
+        """Return the store itself: one file has no copies."""
+        return self
+
+    def behind(self) -> str | None:
+        """Return None: what is read is what is written."""
+        return None
+
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[SqliteStatements]:
         with self._connections.reading(once=once) as connection:

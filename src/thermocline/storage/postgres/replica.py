@@ -1,0 +1,67 @@
+"""A copy of the database that serves recalls; where it fails, the primary does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from thermocline.errors import StoreBusy, StoreUnavailable
+from thermocline.settings import Settings
+from thermocline.storage.postgres.connect import Connection, Connections
+
+__all__ = ["Replica"]
+
+#: How long a replica that failed is left alone.
+_PAUSE_SECONDS = 10.0
+_LAG = """
+SELECT pg_is_in_recovery(), extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8
+"""
+
+
+class Replica:
+    """Connections for reading that fall back to others."""
+
+    def __init__(self, settings: Settings, primary: Connections) -> None:
+        self._connections = Connections(settings.postgres_replica, settings)
+        self._primary = primary
+        self._open = False
+        self._paused_until = 0.0
+        self._trouble = ""
+
+    @contextmanager
+    def transaction(self, tenant: str | None, *, mode: str) -> Iterator[Connection]:
+        """Lend a connection for one transaction that only reads."""
+        with ExitStack() as stack:
+            yield self._begun(stack, tenant, mode)
+
+    def behind(self) -> str | None:
+        """Say how far the replica is behind, or why it is not used."""
+        with ExitStack() as stack:
+            connection = self._begun(stack, None, "READ ONLY")
+            copying, seconds = connection.execute(_LAG).fetchone() or (False, None)
+        if self._paused:
+            return f"the replica failed and the primary was read: {self._trouble}"
+        if not copying:
+            return None
+        late = "of unknown age" if seconds is None else f"whose newest change is {max(0.0, seconds):.1f} s old"
+        return f"read from a replica {late}"
+
+    def close(self) -> None:
+        """Close every connection; calling it twice is harmless."""
+        self._connections.close()
+
+    @property
+    def _paused(self) -> bool:
+        return time.monotonic() < self._paused_until
+
+    def _begun(self, stack: ExitStack, tenant: str | None, mode: str) -> Connection:
+        if not self._paused:
+            try:
+                if not self._open:
+                    self._connections.open()
+                    self._open = True
+                return stack.enter_context(self._connections.transaction(tenant, mode=mode))
+            except (StoreUnavailable, StoreBusy) as exc:
+                self._trouble, self._paused_until = str(exc), time.monotonic() + _PAUSE_SECONDS
+        return stack.enter_context(self._primary.transaction(tenant, mode=mode))
