@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -103,6 +104,12 @@ class PostgresStatements(Statements):
             self._belong(rows[0])
             with self._connection.cursor() as cursor:
                 cursor.executemany(self._sql[name], [{"tenants": self._tenants, **row} for row in rows])
+
+    @contextmanager
+    def pipelined(self) -> Iterator[None]:
+        """Send what nobody waits for along with what comes next."""
+        with self._connection.pipeline():
+            yield
 
     def stream(self, statement: str, values: Mapping[str, object] | None = None) -> Iterator[Row]:
         """Yield the rows of a statement that has no name, and may have very many of them."""

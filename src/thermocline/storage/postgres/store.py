@@ -256,7 +256,7 @@ class PostgresStore(SqlStore):
     @contextmanager
     def write(self, *, made_by: int | None = None) -> Iterator[PostgresWriting]:
         """Begin a transaction."""
-        with self._writing() as statements:
+        with self._writing() as statements, statements.pipelined():
             # Kept apart: if the transaction is taken back, its new numbers belong to nothing.
             scopes: dict[int, Scope] = {}
             writing = PostgresWriting(

@@ -1,10 +1,7 @@
 -- Statements that only PostgreSQL understands: numbers from sequences, lexemes, vectors, locks.
 
--- numbers: The numbers of the next memory and its event.
-SELECT nextval('memory_numbers'), nextval('event_numbers')
-
--- event_number: The number of the next event.
-SELECT nextval('event_numbers')
+-- numbers: The next numbers of a sequence.
+SELECT nextval(CAST(:sequence AS REGCLASS)) FROM generate_series(1, :count)
 
 -- event_last: The newest sequence number, tenant by tenant, each from the end of its index.
 SELECT coalesce(max(newest.seq), 0)
