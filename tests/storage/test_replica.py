@@ -36,8 +36,9 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster
 
 
 @pytest.fixture
-def mem(clusters: tuple[Cluster, Cluster]) -> Iterator[Thermocline]:
-    """A memory that recalls from the replica."""
+def mem(clusters: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> Iterator[Thermocline]:
+    """A memory that recalls from the replica, and tries it again soon after it has failed."""
+    monkeypatch.setattr(replica_module, "_PAUSE_SECONDS", 0.5)
     primary, replica = clusters
     settings = {"postgres_replica": replica.url(DATABASE)}
     with thermocline.open(primary.url(DATABASE), embedder=HashEmbedder(), settings=settings) as mem:
@@ -77,11 +78,8 @@ def test_a_recall_reads_the_replica_and_says_so(mem: Thermocline, clusters: tupl
     eventually(lambda: len(mem.recall("otter")) == 2)
 
 
-def test_the_primary_steps_in(
-    mem: Thermocline, clusters: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_primary_steps_in(mem: Thermocline, clusters: tuple[Cluster, Cluster]) -> None:
     """A replica that does not answer costs nobody an answer, and is used again when it is back."""
-    monkeypatch.setattr(replica_module, "_PAUSE_SECONDS", 1.0)
     _, replica = clusters
     memory = mem.scoped(tenant="t").remember("a heron flies")
     replica.kill()

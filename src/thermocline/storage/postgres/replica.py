@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from thermocline.errors import StoreBusy, StoreUnavailable
 from thermocline.settings import Settings
 from thermocline.storage.postgres.connect import Connection, Connections
+from thermocline.storage.postgres.migrate import SCHEMA_VERSION, schema_of
 
 __all__ = ["Replica"]
 
@@ -55,12 +56,20 @@ class Replica:
     def _paused(self) -> bool:
         return time.monotonic() < self._paused_until
 
+    def _require_schema(self) -> None:
+        """See once that the replica has what the primary was given at first."""
+        if self._open:
+            return
+        with self._connections.alone() as connection:
+            if schema_of(connection, self._connections.name) != SCHEMA_VERSION:
+                raise StoreUnavailable(f"{self._connections.name} has another schema: is it a replica of this store?")
+        self._connections.open()
+        self._open = True
+
     def _begun(self, stack: ExitStack, tenant: str | None, mode: str) -> Connection:
         if not self._paused:
             try:
-                if not self._open:
-                    self._connections.open()
-                    self._open = True
+                self._require_schema()
                 return stack.enter_context(self._connections.transaction(tenant, mode=mode))
             except (StoreUnavailable, StoreBusy) as exc:
                 self._trouble, self._paused_until = str(exc), time.monotonic() + _PAUSE_SECONDS
