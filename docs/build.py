@@ -41,7 +41,8 @@ _PYTHON_HEAD = """\
 
 `thermocline.open(url)` returns a `Thermocline`;
 `async with thermocline.aopen(url) as mem` the same verbs to await (`AsyncThermocline`).
-Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `Page`, `Status`, `Why`, `Problem`, `Context`, `Receipt`, ...)
+Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status`, `Why`, `Problem`, `Context`,
+`Receipt`, ...)
 are frozen; change one with `dataclasses.replace`.
 `Tier`, `Priority` and `Retention` are string enums: `str(memory.tier) == "hot"`.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline import Priority, Settings, Tier
+from thermocline.model import Why
 from thermocline.rank import Evidence, Ranked, Scale, Weights, Worded, coverage, newer_first, rank
 
 _DAY = 86_400_000_000
@@ -23,21 +25,57 @@ _FUSIONS = ["evidence", "weighted", "rrf"]
 _SCALE = Scale(relevance=lambda cosines: np.clip(cosines, 0.0, 1.0), spread=0.1)
 
 
-def found(no: int, cosine: float | None = None, text: float | None = None, **fields: Any) -> Evidence:
-    values: dict[str, Any] = {"priority": Priority.NORMAL, "tier": Tier.WARM, **fields}
-    return Evidence(no=no, cosine=cosine, text=text, **values)
+class Known(NamedTuple):
+    """What is known of one candidate."""
+
+    no: int
+    cosine: float | None = None
+    text: float | None = None
+    priority: Priority = Priority.NORMAL
+    tier: Tier = Tier.WARM
+    access_count: int = 0
+    accessed_at: int | None = None
+    coverage: float = 0.0
+    author: bool = False
+    nearness: float = 0.0
 
 
-def ranked(candidates: Sequence[Evidence], weights: Weights = _WEIGHTS, min_score: float = 0.0) -> list[Ranked]:
-    return rank(candidates, weights, _SCALE, _NOW, min_score)
+found = Known
 
 
-def order(*candidates: Evidence, weights: Weights = _WEIGHTS, min_score: float = 0.0) -> list[int]:
+def evidence_of(candidates: Sequence[Known]) -> Evidence:
+    columns: list[Any] = [list(column) for column in zip(*candidates, strict=True)] or [[] for _ in Known._fields]
+    nos, cosines, texts, priorities, tiers, counts, accessed, covered, authors, near = columns
+    return Evidence(
+        nos=np.array(nos, np.int64),
+        cosines=np.array(cosines, np.float64),
+        closeness=_SCALE.relevance(np.nan_to_num(np.array(cosines, np.float64))),
+        texts=np.array(texts, np.float64),
+        priorities=priorities,
+        tiers=tiers,
+        access_counts=np.array(counts, np.float64),
+        accessed=np.array(accessed, np.float64),
+        coverage=np.array(covered, np.float64),
+        authors=np.array(authors, np.float64),
+        nearness=np.array(near, np.float64),
+    )
+
+
+def ranked(candidates: Sequence[Known], weights: Weights = _WEIGHTS, min_score: float = 0.0) -> list[Ranked]:
+    return rank(evidence_of(candidates), weights, _SCALE, _NOW, min_score)
+
+
+def order(*candidates: Known, weights: Weights = _WEIGHTS, min_score: float = 0.0) -> list[int]:
     return [each.no for each in ranked(candidates, weights, min_score)]
 
 
-def one(each: Evidence, *others: Evidence, weights: Weights = _WEIGHTS) -> Ranked:
+def one(each: Known, *others: Known, weights: Weights = _WEIGHTS) -> Ranked:
     return next(found for found in ranked([each, *others], weights) if found.no == each.no)
+
+
+def told(answer: Sequence[Ranked]) -> list[tuple[int, float, Why]]:
+    """Return everything that a ranking says, wherever its rows were."""
+    return [(each.no, each.score, each.why) for each in answer]
 
 
 def test_more_evidence_of_any_kind_is_more_relevance() -> None:
@@ -132,23 +170,51 @@ def test_lower_tiers_rank_lower_only_where_that_is_asked() -> None:
     assert one(cold, weights=Weights.of(Settings(), penalise=True)).why.tier == pytest.approx(-0.1)
 
 
-def said(*words: str, length: int | None = None, before: Sequence[tuple[frozenset[str], int]] = ()) -> Worded:
-    return Worded(frozenset(words), length if length is not None else len(words), before)
+class Said(NamedTuple):
+    """The words of a memory, and the number of what was said before it."""
+
+    words: frozenset[str]
+    length: int
+    previous: int | None = None
+
+
+def said(*words: str, length: int | None = None, previous: int | None = None) -> Said:
+    return Said(frozenset(words), length if length is not None else len(words), previous)
+
+
+def covered(
+    memories: Mapping[int, Said],
+    weighed: Mapping[str, float],
+    total: int,
+    frequencies: Mapping[str, int],
+    earlier: Mapping[int, Said] = MappingProxyType({}),
+) -> dict[int, float]:
+    known = {**memories, **earlier}
+    rows = {no: row for row, no in enumerate(known)}
+    worded = Worded(
+        has=np.array([[word in each.words for word in weighed] for each in known.values()], np.bool_).reshape(
+            len(known), len(weighed)
+        ),
+        lengths=np.array([each.length for each in known.values()], np.float64),
+        previous=np.array([rows.get(each.previous or 0, -1) for each in known.values()], np.int64),
+        candidates=len(memories),
+    )
+    return dict(zip(memories, coverage(worded, weighed, total, frequencies).tolist(), strict=True))
 
 
 def test_rare_words_cover_more_than_common_ones() -> None:
     """A memory with the word that few have beats one with the word that many have."""
     memories = {1: said("otter"), 2: said("deploy"), 3: said("otter", "deploy"), 4: said("else")}
-    covered = coverage(memories, {"otter": 1.0, "deploy": 1.0}, 100, {"otter": 2, "deploy": 60})
+    share = covered(memories, {"otter": 1.0, "deploy": 1.0}, 100, {"otter": 2, "deploy": 60})
 
-    assert 0 == covered[4] < covered[2] < covered[1] < covered[3]
-    assert covered[3] == pytest.approx(1.0)
+    assert 0 == share[4] < share[2] < share[1] < share[3]
+    assert share[3] == pytest.approx(1.0)
 
 
 def test_a_word_that_nobody_has_lowers_what_can_be_covered() -> None:
     """Half of a question about something unknown is not all of it."""
-    known = coverage({1: said("otter")}, {"otter": 1.0}, 10, {"otter": 1})
-    partly = coverage({1: said("otter")}, {"otter": 1.0, "unicorn": 1.0}, 10, {"otter": 1, "unicorn": 0})
+    known = covered({1: said("otter")}, {"otter": 1.0}, 10, {"otter": 1})
+    partly = covered({1: said("otter")}, {"otter": 1.0, "unicorn": 1.0}, 10, {"otter": 1, "unicorn": 0})
 
     assert partly[1] < known[1]
 
@@ -157,27 +223,29 @@ def test_a_short_turn_profits_from_the_turns_before_it() -> None:
     """The nearer turn lends more than the farther, and never as much as the words themselves."""
     turns = {
         1: said("otter"),
-        2: said("yes", before=[(frozenset({"otter"}), 3)]),
-        3: said("yes", before=[(frozenset(), 3), (frozenset({"otter"}), 3)]),
+        2: said("yes", previous=11),
+        3: said("yes", previous=12),
         4: said("yes"),
+        5: said("yes", previous=13),
     }
-    covered = coverage(turns, {"otter": 1.0}, 10, {"otter": 1})
+    earlier = {11: said("otter", length=3), 12: said("no", previous=11), 13: said("otter", length=500)}
+    share = covered(turns, {"otter": 1.0}, 10, {"otter": 1}, earlier)
 
-    assert covered[1] > covered[2] > covered[3] > covered[4] == 0
+    assert share[1] > share[2] > share[3] > share[5] > share[4] == 0
 
 
 def test_a_long_text_covers_by_accident() -> None:
     """The length of a long text damps its coverage; that of a short one does not matter."""
     texts = {1: said("otter", length=5), 2: said("otter", length=40), 3: said("otter", length=5000)}
-    covered = coverage(texts, {"otter": 1.0}, 10, {"otter": 3})
+    share = covered(texts, {"otter": 1.0}, 10, {"otter": 3})
 
-    assert covered[1] == covered[2] > covered[3]
+    assert share[1] == share[2] > share[3]
 
 
 def test_a_question_without_words_is_covered_by_nothing() -> None:
     """Nothing is divided by nothing."""
-    assert coverage({1: said("otter")}, {}, 10, {}) == {1: 0.0}
-    assert coverage({}, {"otter": 1.0}, 0, {"otter": 0}) == {}
+    assert covered({1: said("otter")}, {}, 10, {}) == {1: 0.0}
+    assert covered({}, {"otter": 1.0}, 0, {"otter": 0}) == {}
 
 
 _EVIDENCE = st.lists(
@@ -201,7 +269,7 @@ _EVIDENCE = st.lists(
 
 @given(evidence=_EVIDENCE, fusion=st.sampled_from(_FUSIONS), random=st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_order_of_the_candidates(
-    evidence: list[Evidence], fusion: str, random: Any
+    evidence: list[Known], fusion: str, random: Any
 ) -> None:
     """Ranking is a function of the set; relevance stays in [0, 1]."""
     weights = replace(_WEIGHTS, fusion=fusion)
@@ -209,14 +277,14 @@ def test_the_order_does_not_depend_on_the_order_of_the_candidates(
     random.shuffle(shuffled)
     answer = ranked(evidence, weights)
 
-    assert ranked(shuffled, weights) == answer
+    assert told(ranked(shuffled, weights)) == told(answer)
     assert all(-1e-9 <= each.why.relevance <= 1 + 1e-9 for each in answer)
     assert len(answer) == len(evidence)
 
 
 @given(evidence=_EVIDENCE, fusion=st.sampled_from(_FUSIONS), low=st.floats(0, 1), high=st.floats(0, 1))
 def test_a_higher_threshold_keeps_fewer_in_the_same_order(
-    evidence: list[Evidence], fusion: str, low: float, high: float
+    evidence: list[Known], fusion: str, low: float, high: float
 ) -> None:
     """A threshold removes and never reorders."""
     low, high = sorted((low, high))
@@ -224,7 +292,7 @@ def test_a_higher_threshold_keeps_fewer_in_the_same_order(
     wide, narrow = ranked(evidence, weights, low), ranked(evidence, weights, high)
 
     kept = {each.no for each in narrow}
-    assert narrow == [each for each in wide if each.no in kept]
+    assert told(narrow) == told([each for each in wide if each.no in kept])
 
 
 def test_weights_of_nothing_rank_everything_equal() -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.errors import ContentTooLarge, InvalidInput
-from thermocline.storage.sqlite.textindex import match_expression
 from thermocline.text.clean import digest, require_text
 from thermocline.text.words import is_fragment, query_words, words
 
@@ -91,7 +90,6 @@ def test_a_very_long_word_is_cut_on_both_sides_alike() -> None:
 def test_a_question_without_words_asks_for_nothing() -> None:
     """Punctuation and emoji are no words."""
     assert query_words("?! 👍 ...") == []
-    assert match_expression([]) == ""
 
 
 @given(text=_ANY_TEXT)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from thermocline.facade import Thermocline
     from thermocline.model import (
         Event,
+        EventPage,
         Hit,
         Memory,
         Move,
@@ -44,6 +45,7 @@ _HOMES = {
     "AsyncThermocline": "aio",
     "Context": "context",
     "Event": "model",
+    "EventPage": "model",
     "Hit": "model",
     "Memory": "model",
     "Move": "model",
@@ -71,6 +73,7 @@ __all__ = [
     "AsyncThermocline",
     "Context",
     "Event",
+    "EventPage",
     "Hit",
     "Memory",
     "Move",

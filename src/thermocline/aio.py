@@ -125,6 +125,7 @@ class AsyncThermocline(_Derived[Thermocline]):
     get = _off_thread(Thermocline.get)
     find = _off_thread(Thermocline.find)
     history = _off_thread(Thermocline.history)
+    events = _off_thread(Thermocline.events)
     status = _off_thread(Thermocline.status)
     update = _off_thread(Thermocline.update)
     move = _off_thread(Thermocline.move)

@@ -23,6 +23,7 @@ from thermocline.model import (
     Captured,
     Compaction,
     Event,
+    EventPage,
     Hit,
     Maintenance,
     Memory,
@@ -332,7 +333,7 @@ class Thermocline:
             kind=kind,
             tags=None if tags is None else checked_tags(tags),
             limit=limit + 1,
-            before=None if cursor is None else _place(cursor),
+            before=None if cursor is None else _place(cursor, "before"),
         )
         records = self._store.find(self._store.spaces(self.scope), find)
         more = len(records) > limit
@@ -345,6 +346,22 @@ class Thermocline:
     def history(self, memory_id: str) -> list[Event]:
         """Return everything that happened to a memory, oldest first; it outlives a purge."""
         return self._store.events(self._visible(memory_id, purged=True))
+
+    def events(self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False) -> EventPage:
+        """Return the ledger of everything that is visible from here, newest first, a page at a time.
+
+        Args:
+            limit: How many at once.
+            cursor: Where the last page ended. `after-N` and `before-N` begin behind event N in either order.
+            oldest_first: Whether to begin with the first event, if there is no cursor.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        forward = oldest_first if cursor is None else str(cursor).startswith("after-")
+        word = "after" if forward else "before"
+        past = None if cursor is None else _place(cursor, word)
+        found = self._store.ledger(self._store.spaces(self.scope), past, limit + 1, oldest_first=forward)
+        page = tuple(found[:limit])
+        return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(found) > limit and page else None)
 
     def status(self, inside: bool = False) -> Status:
         """Return what is stored and how it can be searched.
@@ -367,6 +384,7 @@ class Thermocline:
             pending_vectors=waiting,
             bytes=self._store.size(),
             seq=self._store.seq(),
+            schema=self._store.schema,
             degraded=tuple(note for note in notes if note),
         )
 
@@ -696,8 +714,8 @@ def require_limit(limit: int, most: int) -> None:
         raise InvalidInput(f"limit must be a whole number from 0 to {most}, not {limit!r}")
 
 
-def _place(cursor: str) -> int:
-    number = str(cursor).removeprefix("before-")
+def _place(cursor: str, word: str) -> int:
+    number = str(cursor).removeprefix(f"{word}-")
     if not number.isascii() or not number.isdigit() or len(number) > _LONGEST_CURSOR:
         raise InvalidInput(f"{cursor!r} is not a cursor: pass the one that the last page came with")
     return int(number)

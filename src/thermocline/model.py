@@ -17,6 +17,7 @@ __all__ = [
     "Captured",
     "Compaction",
     "Event",
+    "EventPage",
     "Hit",
     "Maintenance",
     "Memory",
@@ -480,6 +481,21 @@ class Event:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class EventPage:
+    """A part of the ledger; pass `cursor` to `events` for the next one."""
+
+    events: tuple[Event, ...] = ()
+    #: Where the next page begins; None on the last one.
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
     """A part of a listing; pass `cursor` to `find` for the next one."""
 
@@ -527,5 +543,7 @@ class Status:
     bytes: int
     #: Sequence number of the newest event.
     seq: int
+    #: The number of the store's schema.
+    schema: int
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()

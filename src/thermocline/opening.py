@@ -6,11 +6,10 @@ import functools
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thermocline import embed
 from thermocline import settings as settings_module
-from thermocline.aio import Opening
 from thermocline.clock import Clock
 from thermocline.embed import Embedder
 from thermocline.errors import InvalidInput, StoreUnavailable
@@ -19,6 +18,9 @@ from thermocline.model import Scope
 from thermocline.settings import Settings
 from thermocline.storage.open import migrate_store, open_store, partition_store, restore_store
 from thermocline.storage.transfer import Migration, Progress
+
+if TYPE_CHECKING:
+    from thermocline.aio import Opening
 
 __all__ = ["aopen", "migrate", "open", "partition", "restore"]
 
@@ -60,6 +62,9 @@ def aopen(
     clock: Clock | None = None,
 ) -> Opening:
     """Open a memory for asyncio: `async with thermocline.aopen(...) as mem:`."""
+    # Only here: whoever does not await anything is spared the time that loading asyncio takes.
+    from thermocline.aio import Opening
+
     return Opening(functools.partial(open, url, scope=scope, embedder=embedder, settings=settings, clock=clock))
 
 

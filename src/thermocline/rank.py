@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from thermocline.model import Priority, Tier, Why
 from thermocline.settings import Settings
 
-__all__ = ["Evidence", "Ranked", "Scale", "Weights", "Worded", "coverage", "newer_first", "rank"]
+__all__ = ["Evidence", "Ranked", "Scale", "Weights", "Worded", "behind", "coverage", "newer_first", "rank"]
 
 _RRF_K = 60
 _MICROS_PER_DAY = 86_400_000_000
@@ -50,6 +51,10 @@ _SAME = 0.6
 _EQUAL = 0.02
 #: A word that no memory has counts this much towards what could have been covered.
 _ABSENT = 0.5
+
+
+#: The words of a memory, what it covers, and its priority.
+_Said = tuple[frozenset[str] | None, float, Priority]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,30 +95,43 @@ class Scale:
     spread: float
 
 
-class Worded(NamedTuple):
-    """What a memory says, as words, and what was said just before it in its conversation."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Worded:
+    """What candidates say, as words, and what was said just before them in their conversations.
 
-    #: Those of the question's words that it has.
-    words: frozenset[str]
-    length: int
-    before: Sequence[tuple[frozenset[str], int]] = ()
+    One row for each candidate, then one for each earlier turn that they follow.
+    """
+
+    #: Which of the question's words (columns) each memory has.
+    has: NDArray[np.bool_]
+    #: How many words each memory has in all.
+    lengths: NDArray[np.float64]
+    #: The row of what was said just before; -1 where that is not known.
+    previous: NDArray[np.int64]
+    #: How many of the rows are candidates.
+    candidates: int
 
 
-class Evidence(NamedTuple):
-    """What is known of one candidate."""
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Evidence:
+    """What is known of the candidates, one row for each."""
 
-    no: int
-    #: The cosine of question and memory; None when there are no vectors to compare.
-    cosine: float | None
-    #: BM25 of its words; None when they do not match.
-    text: float | None
-    priority: Priority
-    tier: Tier
-    access_count: int = 0
-    accessed_at: int | None = None
-    coverage: float = 0.0
-    author: bool = False
-    nearness: float = 0.0
+    nos: NDArray[np.int64]
+    #: The cosine of question and memory; NaN when there are no vectors to compare.
+    cosines: NDArray[np.float64]
+    #: What the cosines mean, in [0, 1].
+    closeness: NDArray[np.float64]
+    #: The strength of its words; NaN when they do not match.
+    texts: NDArray[np.float64]
+    priorities: Sequence[Priority]
+    tiers: Sequence[Tier]
+    access_counts: NDArray[np.float64]
+    #: When it was last used, in microseconds; NaN when it never was.
+    accessed: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+    #: 1 where the question is about what this author said.
+    authors: NDArray[np.float64]
+    nearness: NDArray[np.float64]
 
 
 class Ranked(NamedTuple):
@@ -123,24 +141,35 @@ class Ranked(NamedTuple):
     score: float
     #: What thresholds look at: the fused evidence, before use and boosts.
     relevance: float
-    evidence: Evidence
     use: float
     boost: float
     penalty: float
-    scale: Scale
-    #: What changing places with another version of the same thing has added or taken.
+    #: Where to find what is known of it.
+    row: int
+    evidence: Evidence
+    #: What changing places with another version of the same thing, or standing behind others, has added or taken.
     newer: float = 0.0
+
+    @property
+    def priority(self) -> Priority:
+        """How strongly it insists."""
+        return self.evidence.priorities[self.row]
+
+    @property
+    def coverage(self) -> float:
+        """Which share of the question's words it has."""
+        return float(self.evidence.coverage[self.row])
 
     @property
     def why(self) -> Why:
         """How the score came about; worked out only where somebody asks."""
-        known = self.evidence
-        closeness = None if known.cosine is None else float(self.scale.relevance(np.array([known.cosine]))[0])
+        known, row = self.evidence, self.row
+        coverage = self.coverage
         return Why(
-            vector=closeness,
-            text=min(1.0, known.coverage) if known.coverage or known.text is not None else None,
-            author=known.author,
-            time=known.nearness,
+            vector=None if math.isnan(known.cosines[row]) else float(known.closeness[row]),
+            text=min(1.0, coverage) if coverage or not math.isnan(known.texts[row]) else None,
+            author=bool(known.authors[row]),
+            time=float(known.nearness[row]),
             relevance=self.relevance,
             use=self.use,
             boost=self.boost,
@@ -150,64 +179,65 @@ class Ranked(NamedTuple):
 
 
 def coverage(
-    candidates: Mapping[int, Worded], weighed: Mapping[str, float], total: int, frequencies: Mapping[str, int]
-) -> dict[int, float]:
+    worded: Worded, weighed: Mapping[str, float], total: int, frequencies: Mapping[str, int]
+) -> NDArray[np.float64]:
     """Return for each candidate the share of the question's words that it has, rare words counting most.
 
     Args:
-        candidates: What each memory says.
+        worded: What each memory says; its columns are the question's words in their order.
         weighed: The question's words and how much each of them says.
         total: How many memories there are.
         frequencies: How many of them have each word.
     """
-    worth = {
-        word: weight * math.log(1 + (total - frequencies[word] + 0.5) / (frequencies[word] + 0.5))
-        for word, weight in weighed.items()
-    }
-    possible = sum(value * (1.0 if frequencies[word] else _ABSENT) for word, value in worth.items())
-    if possible <= 0 or not candidates:
-        return dict.fromkeys(candidates, 0.0)
-    usual = sum(max(each.length, _SHORT) for each in candidates.values()) / len(candidates)
-    sums: dict[frozenset[str], float] = {}
-    found = {}
-    for no, each in candidates.items():
-        damping = (1 + _DAMPING) / (1 + _DAMPING * max(each.length, _SHORT) / usual)
-        if any(words for words, _ in each.before):
-            found[no] = _with_context(each, worth, damping) / possible
-            continue
-        if each.words not in sums:
-            sums[each.words] = sum(worth.get(word, 0.0) for word in each.words)
-        found[no] = damping * sums[each.words] / possible
-    return found
+    count = worded.candidates
+    worth = np.array(
+        [
+            weight * math.log(1 + (total - frequencies[word] + 0.5) / (frequencies[word] + 0.5))
+            for word, weight in weighed.items()
+        ]
+    )
+    possible = sum(
+        value * (1.0 if frequencies[word] else _ABSENT) for word, value in zip(weighed, worth.tolist(), strict=True)
+    )
+    if possible <= 0 or not count:
+        return np.zeros(count)
+    effective = np.maximum(worded.lengths[:count], _SHORT)
+    damping = (1 + _DAMPING) / (1 + _DAMPING * effective / effective.mean())
+    own = worded.has[:count] * damping[:, np.newaxis]
+    if (worded.previous[:count] >= 0).any():
+        own = np.maximum(own, _lent(worded))
+    return np.asarray(own @ worth / possible)
 
 
-def _with_context(each: Worded, worth: Mapping[str, float], damping: float) -> float:
-    """Return what a message covers together with the messages before it, as far as all of them are short."""
-    short = min(1.0, _SHORT / max(each.length, 1))
-    lent: dict[str, float] = {}
-    for share, (words, length) in zip(_BEFORE, each.before, strict=False):
-        value = share * short * min(1.0, _SHORT / max(length, 1))
-        for word in words:
-            lent[word] = max(value, lent.get(word, 0.0))
-    own = dict.fromkeys(each.words, damping)
-    return sum(worth.get(word, 0.0) * max(own.get(word, 0.0), lent.get(word, 0.0)) for word in own.keys() | lent.keys())
+def _lent(worded: Worded) -> NDArray[np.float64]:
+    """Return how much of each word the messages before lend to a message, as far as all of them are short."""
+    short = np.minimum(1.0, _SHORT / np.maximum(worded.lengths, 1))
+    lent = np.zeros((worded.candidates, worded.has.shape[1]))
+    rows = np.arange(worded.candidates)
+    before = worded.previous[: worded.candidates]
+    for share in _BEFORE:
+        rows, before = rows[before >= 0], before[before >= 0]
+        value = share * short[rows] * short[before]
+        lent[rows] = np.maximum(lent[rows], worded.has[before] * value[:, np.newaxis])
+        before = worded.previous[before]
+    return lent
 
 
-def rank(candidates: Sequence[Evidence], weights: Weights, scale: Scale, now: int, min_score: float) -> list[Ranked]:
+def rank(evidence: Evidence, weights: Weights, scale: Scale, now: int, min_score: float) -> list[Ranked]:
     """Order the candidates, best first, newest first among equals.
 
     The floor looks at relevance, before use and boosts, so that a boost admits no junk; a keyword
     match that covers enough of the question passes it too.
     """
-    ranked = []
-    for each, relevance in zip(candidates, _FUSIONS[weights.fusion](candidates, weights, scale), strict=True):
-        if relevance < min_score and each.coverage < min_score:
-            continue
-        use = _use(each, weights, now) if each.access_count else 0.0
-        boost, penalty = weights.boosts[each.priority], weights.penalties.get(each.tier, 0.0)
-        ranked.append(Ranked(each.no, relevance + use + boost - penalty, relevance, each, use, boost, penalty, scale))
-    ranked.sort(key=lambda each: (-each.score, -each.no))
-    return ranked
+    relevance = _FUSIONS[weights.fusion](evidence, weights, scale)
+    use = _use(evidence, weights, now)
+    boosts = np.array([weights.boosts[priority] for priority in evidence.priorities], np.float64)
+    penalties = np.array([weights.penalties.get(tier, 0.0) for tier in evidence.tiers], np.float64)
+    scores = relevance + use + boosts - penalties
+    kept = np.flatnonzero((relevance >= min_score) | (evidence.coverage >= min_score))
+    rows = kept[np.lexsort((-evidence.nos[kept], -scores[kept]))]
+    columns = (each[rows].tolist() for each in (evidence.nos, scores, relevance, use, boosts, penalties))
+    return list(map(Ranked, *columns, rows.tolist(), repeat(evidence)))
 
 
 def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> list[Ranked]:
@@ -221,81 +251,72 @@ def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> li
         texts: The words of those that may be versions of each other; messages of a conversation are not.
     """
     front, rest = ranked[:_VERSIONS], ranked[_VERSIONS:]
+    said = [(texts.get(each.no), each.coverage, each.priority) for each in front]
     for place in range(1, len(front)):
         for better in range(place):
             older, newer = front[better], front[place]
-            if newer.no > older.no and older.score - newer.score <= _CLOSE and _versions(older, newer, texts):
-                gap = older.score - newer.score
+            gap = older.score - newer.score
+            if newer.no > older.no and gap <= _CLOSE and _versions(said[better], said[place]):
                 front[better] = newer._replace(score=older.score, newer=newer.newer + gap)
                 front[place] = older._replace(score=newer.score, newer=older.newer - gap)
+                said[better], said[place] = said[place], said[better]
     return front + rest
 
 
-def _versions(one: Ranked, other: Ranked, texts: Mapping[int, frozenset[str]]) -> bool:
+def behind(before: Sequence[Ranked], block: Sequence[Ranked]) -> list[Ranked]:
+    """Return a block of candidates as it stands behind another one: none of them scores more than its last."""
+    most = before[-1].score if before else math.inf
+    cut = [max(0.0, each.score - most) for each in block]
+    return [each._replace(score=each.score - off, newer=each.newer - off) for each, off in zip(block, cut, strict=True)]
+
+
+def _versions(one: _Said, other: _Said) -> bool:
     """Tell whether two short texts share most of their words, and answer the question equally well."""
-    mine, theirs = texts.get(one.no), texts.get(other.no)
-    if not mine or not theirs or one.evidence.priority is not other.evidence.priority:
-        return False
-    if abs(one.evidence.coverage - other.evidence.coverage) > _EQUAL:
+    mine, theirs = one[0], other[0]
+    if not mine or not theirs or one[2] is not other[2] or abs(one[1] - other[1]) > _EQUAL:
         return False
     shorter, longer = sorted((len(mine), len(theirs)))
     return longer <= _SHORT and longer <= 2 * shorter and len(mine & theirs) >= _SAME * shorter
 
 
-def _use(each: Evidence, weights: Weights, now: int) -> float:
+def _use(evidence: Evidence, weights: Weights, now: int) -> NDArray[np.float64]:
     """Return what use adds: more for frequent use, fading with the time since the last."""
-    if each.accessed_at is None or not weights.use:
-        return 0.0
-    days = max(0.0, (now - each.accessed_at) / _MICROS_PER_DAY)
-    often = min(1.0, math.log1p(each.access_count) / math.log1p(_MANY_USES))
-    return float(weights.use * often * 0.5 ** (days / weights.use_half_life_days))
+    days = np.maximum(0.0, (now - evidence.accessed) / _MICROS_PER_DAY)
+    often = np.minimum(1.0, np.log1p(evidence.access_counts) / math.log1p(_MANY_USES))
+    return np.asarray(np.nan_to_num(weights.use * often * 0.5 ** (days / weights.use_half_life_days)))
 
 
-def _evidence(candidates: Sequence[Evidence], _weights: Weights, scale: Scale) -> list[float]:
+def _evidence(evidence: Evidence, _weights: Weights, scale: Scale) -> NDArray[np.float64]:
     """Return relevance from everything that is known; without vectors, coverage speaks alone."""
-    added = [
-        (_COVERAGE * each.coverage + _AUTHOR * each.author + _TIME * each.nearness) * scale.spread
-        for each in candidates
-    ]
-    sums = np.array([(each.cosine or 0.0) + more for each, more in zip(candidates, added, strict=True)], np.float64)
-    return [
-        relevance if each.cosine is not None else _worded_relevance(each)
-        for each, relevance in zip(candidates, scale.relevance(sums).tolist(), strict=True)
-    ]
+    hints = _AUTHOR * evidence.authors + _TIME * evidence.nearness
+    near = scale.relevance(evidence.cosines + (_COVERAGE * evidence.coverage + hints) * scale.spread)
+    worded = np.minimum(1.0, evidence.coverage / (1 + _ABSENT) * (1 + 0.2 * hints))
+    return np.where(np.isnan(evidence.cosines), worded, near)
 
 
-def _worded_relevance(each: Evidence) -> float:
-    hints = _AUTHOR * each.author + _TIME * each.nearness
-    return min(1.0, each.coverage / (1 + _ABSENT) * (1 + 0.2 * hints))
-
-
-def _weighted(candidates: Sequence[Evidence], weights: Weights, scale: Scale) -> list[float]:
-    """Return the weighted mean of calibrated closeness and of BM25 relative to the best match."""
-    best = max((each.text or 0.0 for each in candidates), default=0.0)
-    vector = weights.vector if any(each.cosine is not None for each in candidates) else 0.0
+def _weighted(evidence: Evidence, weights: Weights, _scale: Scale) -> NDArray[np.float64]:
+    """Return the weighted mean of calibrated closeness and of the words relative to the best match."""
+    texts = np.nan_to_num(evidence.texts)
+    best = max(texts.tolist(), default=0.0)
+    vector = 0.0 if np.isnan(evidence.cosines).all() else weights.vector
     text = weights.text if best > 0 or not vector else 0.0
-    total = vector + text or 1.0
-    cosines = np.array([-1.0 if each.cosine is None else each.cosine for each in candidates], np.float64)
-    return [
-        (vector * close + text * ((each.text or 0.0) / best if best > 0 else 0.0)) / total
-        for each, close in zip(candidates, scale.relevance(cosines).tolist(), strict=True)
-    ]
+    close = np.where(np.isnan(evidence.cosines), 0.0, evidence.closeness)
+    return np.asarray((vector * close + text * (texts / best if best > 0 else texts)) / (vector + text or 1.0))
 
 
-def _reciprocal(candidates: Sequence[Evidence], weights: Weights, _scale: Scale) -> list[float]:
+def _reciprocal(evidence: Evidence, weights: Weights, _scale: Scale) -> NDArray[np.float64]:
     """Return reciprocal rank fusion, scaled so that first in every leg is 1."""
-    scores = dict.fromkeys((each.no for each in candidates), 0.0)
-    near = sorted(((each.cosine, each.no) for each in candidates if each.cosine is not None), reverse=True)
-    worded = sorted(((each.text, each.no) for each in candidates if each.text is not None), reverse=True)
-    legs = ((weights.vector, near), (weights.text, worded))
-    total = sum(share for share, leg in legs if leg) or 1.0
+    scores = np.zeros(len(evidence.nos))
+    legs = [(weights.vector, evidence.cosines), (weights.text, evidence.texts)]
+    total = sum(share for share, leg in legs if not np.isnan(leg).all()) or 1.0
     for share, leg in legs:
-        for place, (_, no) in enumerate(leg):
-            scores[no] += share / total * (_RRF_K + 1) / (_RRF_K + 1 + place)
-    return [scores[each.no] for each in candidates]
+        inside = np.flatnonzero(~np.isnan(leg))
+        order = inside[np.lexsort((-evidence.nos[inside], -leg[inside]))]
+        scores[order] += share / total * (_RRF_K + 1) / (_RRF_K + 1 + np.arange(len(order)))
+    return scores
 
 
-_FUSIONS: Mapping[str, Callable[[Sequence[Evidence], Weights, Scale], list[float]]] = {
+_FUSIONS: Mapping[str, Callable[[Evidence, Weights, Scale], NDArray[np.float64]]] = {
     "evidence": _evidence,
     "weighted": _weighted,
     "rrf": _reciprocal,

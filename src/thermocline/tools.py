@@ -15,11 +15,11 @@ from typing import Any
 
 from thermocline.errors import InvalidInput, NotFound
 from thermocline.facade import Thermocline
-from thermocline.model import Hit, Memory, Move, Priority, Recall, SessionStatus, Status, Tier, TierCount
+from thermocline.model import Event, Hit, Memory, Move, Priority, Recall, SessionStatus, Status, Tier, TierCount
 from thermocline.notes import NoteHit, NoteText
 from thermocline.text.cutting import first_characters
 
-__all__ = ["TOOLS", "Parameter", "Tool", "call", "hit_json", "memory_json", "move_json", "query"]
+__all__ = ["TOOLS", "Parameter", "Tool", "call", "event_json", "hit_json", "memory_json", "move_json", "query"]
 
 Json = dict[str, Any]
 
@@ -127,7 +127,7 @@ def memory_recall(
     """Recall memories by meaning and words.
 
     With a sessionId: what the session has spilled (warm and cold), 3 hits, the best come back to hot.
-    Without: hot and warm, 10 hits, nothing moves; includeCold looks into the archive too.
+    Without: hot and warm, 10 hits, nothing moves; includeCold adds the archive.
     """
     if sessionId is not None:
         if tags is not None or minScore is not None:
@@ -215,7 +215,7 @@ def memory_forget(mem: Thermocline, memory_id: str, sessionId: str | None = None
 
 
 def memory_undo(mem: Thermocline, event: int, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Take back one change, such as a move or a forgetting: `event` is the version that its result had."""
+    """Take back a change, such as a move: `event` is the version that its result had."""
     return memory_json(_view(mem, sessionId).undo(event))
 
 
@@ -454,6 +454,20 @@ def _moment(moment: datetime | None) -> str | None:
 def move_json(move: Move) -> Json:
     """Return a move: which memory, from where to where, by which rule and why."""
     return {"id": move.id, "from": str(move.from_tier), "to": str(move.to), "rule": move.rule, "why": move.why}
+
+
+def event_json(event: Event) -> Json:
+    """Return one line of the ledger: what happened to which memory, when, by whom, by which rule and why."""
+    return {
+        "seq": event.seq,
+        "at": event.at.isoformat(),
+        "id": event.memory_id,
+        "action": event.action,
+        "actor": event.actor,
+        "rule": event.rule,
+        "why": event.why,
+        "changes": {name: {"from": was, "to": now} for name, (was, now) in event.changes.items()},
+    }
 
 
 def _count(count: TierCount) -> Json:

@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,11 +70,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(path: Path, *, key: str | None = None, **settings: str) -> Iterator[Served]:
+def served(path: Path, *, key: str | None = None, options: Sequence[str] = (), **settings: str) -> Iterator[Served]:
     """Start `thermocline serve` on a store and wait until it answers."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "thermocline", "serve", "--store", str(path), "--port", str(port)],
+        [sys.executable, "-m", "thermocline", "serve", "--store", str(path), "--port", str(port), *options],
         stderr=subprocess.PIPE,
         env=environment(path.parent / "home", **settings),
         cwd=path.parent,

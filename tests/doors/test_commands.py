@@ -66,6 +66,12 @@ def test_a_memory_is_created_in_every_tier_moved_and_observed(cli: Cli):
     events = cli("history", ids["warm"], "--json").data["events"]
     assert events[-1]["changes"]["tier"] == {"from": "warm", "to": "cold"}
     assert events[-1]["why"] == "over"
+    assert cli("events", "--limit", "1", "--json").data == {
+        "events": events[-1:],
+        "cursor": f"before-{events[-1]['seq']}",
+    }
+    assert cli("events", "--cursor", f"after-{events[-1]['seq'] - 1}", "--json").data["events"] == events[-1:]
+    assert ids["hot"] in cli("events", "--oldest-first").out
     assert cli("undo", str(events[-1]["seq"]), "--json").data["tier"] == "warm"
     assert cli("status", "--json").data["warm"]["items"] == 1
 

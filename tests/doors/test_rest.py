@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import json
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 import thermocline
-from tests.doors.served import environment, served
+from tests.doors.served import Served, environment, served
 from tests.helpers import opened, python, together
 from thermocline import Thermocline, errors
 from thermocline.errors import SettingsError
@@ -23,6 +25,32 @@ from thermocline.rest.problems import STATUSES
 from thermocline.rest.serve import require_safe
 from thermocline.rest.watching import JsonLines
 
+SPANS = """
+import json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.testclient import TestClient
+import thermocline
+from thermocline.rest.app import application
+
+kept = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(kept))
+trace.set_tracer_provider(provider)
+caller = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+with thermocline.open(":memory:", embedder="none") as mem, TestClient(application(mem), "http://127.0.0.1") as client:
+    client.post("/memories", json={"content": "A secret otter"}, headers=caller)
+    client.post("/recall", json={"query": "otter"})
+    client.post("/context", json={"query": {"a secret": "otter"}})
+    client.get("/otter?q=otter")
+print(json.dumps([
+    {"name": span.name, "trace": f"{span.context.trace_id:032x}", "attributes": dict(span.attributes),
+     "events": [dict(event.attributes) for event in span.events]}
+    for span in kept.get_finished_spans()
+]))
+"""
 NOBODY = "mem_00000000000000000000000000"
 MCP_HEADERS = {"accept": "application/json, text/event-stream"}
 
@@ -38,6 +66,13 @@ def mem(tmp_path: Path) -> Iterator[Thermocline]:
 def client(mem: Thermocline) -> Iterator[TestClient]:
     with asking(mem) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def served_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A real server that logs as much as it can."""
+    with served(tmp_path_factory.mktemp("served") / "memory.db", options=("--log-level", "debug")) as running:
+        yield running
 
 
 def asking(mem: Thermocline, **arguments: Any) -> TestClient:
@@ -98,6 +133,35 @@ def test_pages_lead_through_all_memories(client: TestClient) -> None:
     problem(client.get("/memories", params={"page": "first"}), 422, "invalid_input")
 
 
+@pytest.mark.parametrize(("order", "first"), [("newest", 5), ("oldest", 1)])
+def test_pages_lead_through_the_ledger(client: TestClient, order: str, first: int) -> None:
+    """From either end; a feed goes on after the last event that it has seen."""
+    for number in range(5):
+        client.post("/memories", json={"content": f"otter {number}"})
+    seen: list[int] = []
+    query: dict[str, Any] = {"order": order}
+    while query:
+        answer = client.get("/events", params={"limit": 2, **query}).json()
+        seen += [event["seq"] for event in answer["events"]]
+        query = {"page": answer["next_page"]} if answer["next_page"] else {}
+
+    assert seen == sorted(seen, reverse=order == "newest")
+    assert (len(seen), seen[0]) == (5, first)
+    assert [event["seq"] for event in client.get("/events", params={"page": "after-4"}).json()["events"]] == [5]
+    problem(client.get("/events", params={"page": "4"}), 422, "invalid_input")
+
+
+def test_the_priority_of_a_memory_is_set(client: TestClient) -> None:
+    """To any of the five, with a reason that the ledger keeps."""
+    place = client.post("/memories", json={"content": "An otter"}).headers["location"]
+
+    assert (
+        client.post(f"{place}/prioritize", json={"priority": "critical", "why": "x"}).json()["priority"] == "critical"
+    )
+    event = client.get("/events").json()["events"][0]
+    assert (event["why"], event["changes"]["priority"]) == ("x", {"from": "normal", "to": "critical"})
+
+
 @pytest.mark.parametrize(
     ("body", "found"),
     [
@@ -123,6 +187,8 @@ def test_the_query_of_the_source_searches_all_tiers_or_one(
 def test_a_session_works_by_http(client: TestClient) -> None:
     """Add, spill, recall, promote, context, flush, end."""
     base = "/sessions/s1"
+    client.post("/memories", json={"content": "Our mascot is a walrus", "tier": "hot"})
+    assert "walrus" in client.post(f"{base}/start", json={"budget": 500}).json()["text"]
     made = client.post(f"{base}/memories", json={"content": "The budget is $50K", "type": "fact"}).json()
     assert made["tier"] == "hot"
     assert client.get(f"{base}/hot").json()["memories"][0]["id"] == made["id"]
@@ -132,6 +198,9 @@ def test_a_session_works_by_http(client: TestClient) -> None:
     assert client.post(f"{base}/promote", json={"memory_id": made["id"]}).json()["promoted"] is True
     assert client.get(f"{base}/status").json()["hot"]["items"] == 1
     assert "$50K" in client.post(f"{base}/context", json={"prompt": "what is the budget?"}).json()["text"]
+    assert "$50K" not in client.post(f"{base}/context", json={"prompt": "the budget?"}).json()["text"]
+    assert client.post(f"{base}/compacted").status_code == 204
+    assert "$50K" in client.post(f"{base}/context", json={"prompt": "the budget?"}).json()["text"]
     assert client.post(f"{base}/flush", json={"total_tokens": 190_000}).json()["due"] is True
     assert client.post(f"{base}/end", json={"summary": "We talked about money"}).status_code == 200
     assert client.get("/memories").json()["memories"][0]["content"] == "We talked about money"
@@ -172,6 +241,8 @@ def test_keys_are_hashed_scoped_and_revoked(mem: Thermocline, tmp_path: Path) ->
             problem(client.request(method, path, headers=bearer(other)), 404, "not_found")
         problem(client.post(f"/events/{made['version']}/undo", headers=bearer(other)), 404, "not_found")
         assert client.post("/recall", json={"query": "otter"}, headers=bearer(other)).json()["items"] == []
+        assert client.get("/events", headers=bearer(other)).json()["events"] == []
+        assert len(client.get("/events", headers=bearer(acme)).json()["events"]) == 1
         assert b'thermocline_memories{tier="warm"} 0.0' in client.get("/metrics", headers=bearer(other)).content
         keys.revoke("acme-ci")
         problem(client.get(place, headers=bearer(acme)), 401, "unauthorized")
@@ -312,6 +383,51 @@ def test_a_repeated_request_is_answered_as_the_first_on_every_server(tmp_path: P
         assert "order-1" not in kept
 
 
+def test_a_repeat_tells_of_memories_as_they_are_now(mem: Thermocline, client: TestClient) -> None:
+    """From any scope, one or several; what was purged since is not brought back by it."""
+    key, scope = {"idempotency-key": "k1"}, {"thermocline-scope": "user=u1;agent=planner"}
+    batch = {"memories": [{"content": "One otter"}, {"content": "Two otters"}]}
+    made = client.post("/memories:batch", json=batch, headers={**key, **scope}).json()["memories"]
+    added = client.post("/sessions/s1/memories", json={"content": "An otter"}, headers={"idempotency-key": "k2"})
+    client.patch(f"/memories/{made[0]['id']}", json={"content": "Three otters"}, headers=scope)
+    again = client.post("/memories:batch", json=batch, headers={**key, **scope})
+    other = client.post("/sessions/s1/memories", json={"content": "An otter"}, headers={"idempotency-key": "k2"})
+
+    assert again.status_code == 201
+    assert [each["content"] for each in again.json()["memories"]] == ["Three otters", "Two otters"]
+    assert (other.json(), other.headers["etag"]) == (added.json(), added.headers["etag"])
+    assert other.headers["location"] == added.headers["location"]
+    problem(client.post("/memories:batch", json=batch, headers=key), 422, "idempotency_key_reused")
+    mem.scoped(user="u1", agent="planner").purge(made[0]["id"])
+    problem(client.post("/memories:batch", json=batch, headers={**key, **scope}), 404, "not_found")
+
+
+def test_what_was_refused_or_asked_is_not_kept(mem: Thermocline, client: TestClient) -> None:
+    """A refusal changed nothing; a question has its answer of today."""
+    key = {"idempotency-key": "k1"}
+    place = f"/memories/{NOBODY}/pin"
+    problem(client.post(place, headers=key), 404, "not_found")
+    problem(client.post(place, headers=key), 404, "not_found")
+    assert client.post("/recall", json={"query": "otter"}, headers=key).json()["items"] == []
+    mem.remember("An otter")
+    assert len(client.post("/recall", json={"query": "otter"}, headers=key).json()["items"]) == 1
+    assert mem.drawers["replies"].all() == {}
+
+
+def test_a_key_is_one_tenants_own(mem: Thermocline) -> None:
+    """Another tenant's request under the same Idempotency-Key is another request."""
+    keys = Keys(mem)
+    acme, other = keys.create("a", "acme"), keys.create("o", "other")
+    with asking(mem) as client:
+        made = [
+            client.post("/memories", json={"content": "An otter"}, headers={**bearer(key), "idempotency-key": "k1"})
+            for key in (acme, other)
+        ]
+
+    assert [each.json()["scope"] for each in made] == [{"tenant": "acme"}, {"tenant": "other"}]
+    assert "idempotency-replayed" not in made[1].headers
+
+
 # What can be seen
 
 
@@ -340,6 +456,41 @@ def test_logs_and_metrics_tell_what_happened_and_never_what_was_said(client: Tes
     assert "thermocline_recalls_total 1.0" in metrics
 
 
+def test_the_metrics_are_what_prometheus_reads(client: TestClient) -> None:
+    """Every family once, named by the rules, with a help; no sample twice; no label that callers could make up."""
+    client.post("/memories", json={"content": "A secret otter"})
+    client.request("OTTER", "/a/secret/otter")
+    answer = client.get("/metrics")
+    families = list(text_string_to_metric_families(answer.text))
+    names = [family.name for family in families]
+    samples = [(sample.name, tuple(sorted(sample.labels.items()))) for family in families for sample in family.samples]
+
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert len(names) == len(set(names))
+    assert all(family.name.startswith("thermocline_") and family.documentation for family in families)
+    assert {family.type for family in families} == {"counter", "gauge", "histogram"}
+    assert len(samples) == len(set(samples))
+    assert "otter" not in answer.text.lower()
+
+
+def test_each_request_is_a_span_without_content() -> None:
+    """Where OpenTelemetry is installed: the route, the status, the operation, in the caller's trace."""
+    done = python(SPANS)
+    spans = {span["name"]: span for span in json.loads(done.stdout)}
+
+    stored = spans["POST /memories"]
+    assert stored["trace"] == "0af7651916cd43dd8448eb211c80319c"
+    assert stored["attributes"] == {
+        "http.request.method": "POST",
+        "http.route": "/memories",
+        "http.response.status_code": 201,
+        "gen_ai.operation.name": "create_memory",
+    }
+    assert spans["POST /recall"]["attributes"]["gen_ai.operation.name"] == "search_memory"
+    assert spans["GET unmatched"]["attributes"]["http.response.status_code"] == 404
+    assert "otter" not in done.stdout
+
+
 def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     """SIGTERM: exit code 0, and another process finds the memories; keys are made by the command."""
     path = tmp_path / "memory.db"
@@ -356,6 +507,26 @@ def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path)
     with thermocline.open(path, embedder="none") as mem:
         assert mem.scoped(tenant="acme").get(memory["id"]).content == "An otter"
         assert mem.check() == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"name": "memory_recall", "arguments": {"query": {"a secret": "otter"}}},
+        {"name": "memory_forget", "arguments": {"memory_id": "a secret otter"}},
+        {"name": "a secret otter", "arguments": {}},
+    ],
+)
+def test_what_a_tool_refuses_is_not_in_the_log(served_store: Served, arguments: dict[str, Any]) -> None:
+    """The MCP package would quote it."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments}
+    status, answer = served_store.ask("POST", "/mcp", call, headers=MCP_HEADERS)
+
+    assert (status, answer["result"]["isError"]) == (200, True)
+    assert served_store.ask("GET", "/health", headers={"x-request-id": "last"})[0] == 200
+    while not any('"last"' in line for line in served_store.log):
+        time.sleep(0.01)
+    assert "otter" not in "".join(served_store.log)
 
 
 def test_listening_to_others_without_keys_is_refused_by_the_command(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ COMMANDS = {
     "history": Entry(
         "reading", "Tell everything that happened to a memory: when, by whom, by which rule and why.", "history"
     ),
+    "events": Entry("reading", "Tell what happened to all memories, newest first, a page at a time.", "events"),
     "undo": Entry("changing", "Take back one event of the ledger, by the number that `history` shows.", "undo"),
     "session": Entry("session", "Working memory of one session: few hot tokens in front, the rest within reach."),
     "notes": Entry("notes", "Markdown memory: index, search and read the notes of a folder."),

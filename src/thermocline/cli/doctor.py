@@ -127,7 +127,7 @@ def _memory(store: Place) -> Iterator[Finding]:
         yield _failure("store", error)
         return
     with mem:
-        yield Finding("store", "ok", f"{place}, schema of this version")
+        yield _tried("store", lambda: Finding("store", "ok", f"{place}, schema {mem.status().schema}"))
         yield _tried("permission", lambda: _permission(place))
         yield _tried("memories", lambda: _status(mem))
         yield _tried("embedder", lambda: _embedder(mem))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any
 
 import click
 
 from thermocline.errors import InvalidInput
-from thermocline.model import Event, Memory, Problem
+from thermocline.model import Memory, Problem
 
-__all__ = ["content_of", "event_json", "print_changed", "print_json", "print_notes", "problem_json"]
+__all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json"]
 
 
 def print_json(value: object) -> None:
@@ -50,20 +49,6 @@ def content_of(text: str) -> str:
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
     except UnicodeDecodeError as exc:
         raise InvalidInput(f"standard input is not UTF-8 text (byte {exc.start}): convert it first") from exc
-
-
-def event_json(event: Event) -> dict[str, Any]:
-    """Return one line of the ledger as plain values."""
-    return {
-        "seq": event.seq,
-        "at": event.at.isoformat(),
-        "id": event.memory_id,
-        "action": event.action,
-        "actor": event.actor,
-        "rule": event.rule,
-        "why": event.why,
-        "changes": {name: {"from": was, "to": now} for name, (was, now) in event.changes.items()},
-    }
 
 
 def problem_json(problem: Problem) -> dict[str, str]:

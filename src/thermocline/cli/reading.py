@@ -1,4 +1,4 @@
-"""`thermocline get`, `list`, `history`, `status`: look at what is stored, and change nothing."""
+"""`thermocline get`, `list`, `history`, `events`, `status`: look at what is stored, and change nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from rich.table import Table
 from rich.text import Text
 
 from thermocline.cli.opened import Place, json_option, opened, store_option
-from thermocline.cli.out import event_json, print_json, print_notes
+from thermocline.cli.out import print_json, print_notes
 from thermocline.cli.show import TIER_STYLES, console, event_line, tier_bar
 from thermocline.model import Memory, Priority, Retention, Tier
-from thermocline.tools import call, memory_json
+from thermocline.tools import call, event_json, memory_json
 
-__all__ = ["get", "history", "list_", "status"]
+__all__ = ["events", "get", "history", "list_", "status"]
 
 
 @click.command("get")
@@ -96,13 +96,40 @@ def history(memory_id: str, store: Place, as_json: bool) -> None:
     thermocline history mem_01J8ZQ4X0000000000000000
     """
     with opened(store) as mem:
-        events = mem.history(memory_id)
+        found = mem.history(memory_id)
     if as_json:
-        print_json({"id": memory_id, "events": [event_json(event) for event in events]})
+        print_json({"id": memory_id, "events": [event_json(event) for event in found]})
         return
     out = console()
-    for event in events:
+    for event in found:
         out.print(event_line(event))
+
+
+@click.command("events")
+@click.option("--oldest-first", is_flag=True, help="Begin with the first event.")
+@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many at once.")
+@click.option("--cursor", help="Where the last page ended; `after-N` and `before-N` begin behind event N.")
+@store_option
+@json_option
+def events(oldest_first: bool, limit: int, cursor: str | None, store: Place, as_json: bool) -> None:
+    """Tell what happened to all memories, newest first, a page at a time.
+
+    \b
+    thermocline events --limit 20
+    thermocline events --cursor after-1200 --json
+    """
+    with opened(store) as mem:
+        page = mem.events(limit, cursor, oldest_first)
+    if as_json:
+        print_json({"events": [event_json(event) for event in page], "cursor": page.cursor})
+        return
+    out = console()
+    for event in page:
+        line = event_line(event)
+        line.append(f"  {event.memory_id}", style="dim")
+        out.print(line)
+    if page.cursor:
+        print_notes([f"there are more: --cursor {page.cursor}"])
 
 
 @click.command("status")
@@ -115,7 +142,7 @@ def status(store: Place, as_json: bool) -> None:
         told = call(mem, "memory_status", {})
         metrics = mem.metrics().as_dict()
     if as_json:
-        print_json({**told, "bytes": found.bytes, "seq": found.seq, "metrics": metrics})
+        print_json({**told, "bytes": found.bytes, "seq": found.seq, "schema": found.schema, "metrics": metrics})
         return
     out = console()
     out.print(Text(f"{found.store}  ({found.scope})", style="bold"))

@@ -33,7 +33,8 @@ _TYPES: dict[str, Schema] = {
     "int": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
-    "str | int": {"type": ["string", "integer"]},
+    # One type in each branch: not every host understands a list of types.
+    "str | int": {"anyOf": [_TEXT, {"type": "integer"}]},
     "Sequence[str]": {"type": "array", "items": _TEXT},
     "Json": {"type": "object"},
 }

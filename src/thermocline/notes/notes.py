@@ -167,7 +167,7 @@ class Notes:
             min_score=min_score,
         )
         started = time.perf_counter_ns()
-        ranking = self._tools.search.rank(question)
+        ranking = self._tools.search.rank(question, settings.pool_size)
         found = self._chosen(
             ranking,
             max_results,
@@ -400,7 +400,7 @@ def _transcripts(settings: Settings) -> tuple[Path, ...]:
 
 
 def _passes(each: Ranked, min_score: float) -> bool:
-    return max(each.relevance, min(1.0, each.evidence.coverage)) >= max(min_score, 1e-9)
+    return max(each.relevance, min(1.0, each.coverage)) >= max(min_score, 1e-9)
 
 
 def _excerpt(path: str, lines: Sequence[str], first: int, count: int | None) -> NoteText:

@@ -18,8 +18,9 @@ from starlette.routing import BaseRoute, Match
 from thermocline import Thermocline, __version__
 from thermocline.errors import ThermoclineError
 from thermocline.rest.bodies import Problem
-from thermocline.rest.gate import App, Body, Hosts, KeyCheck, Rate, Repetition, is_loopback
+from thermocline.rest.gate import App, Body, Hosts, KeyCheck, Rate, is_loopback
 from thermocline.rest.problems import answer, status_of
+from thermocline.rest.repeating import Repetition
 from thermocline.rest.routes import router
 from thermocline.rest.watching import Counts, Watch
 
@@ -60,6 +61,14 @@ def application(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # Its own spans and logs quote the query and what was sent; `Watch` tells what may be told.
+        telemetry={
+            "tracing": False,
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "auto_configure": False,
+        },
         lifespan=_lifespan(mem, background=maintenance),
     )
     inner.state.mem = mem

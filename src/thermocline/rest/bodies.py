@@ -8,10 +8,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 __all__ = [
     "Batch",
+    "Beginning",
     "Change",
     "ContextAnswer",
     "ContextWish",
     "EventAnswer",
+    "EventsAnswer",
     "FlushAnswer",
     "FlushWish",
     "Health",
@@ -25,6 +27,7 @@ __all__ = [
     "MovesAnswer",
     "NewMemory",
     "PageAnswer",
+    "PriorityWish",
     "Problem",
     "Promoted",
     "Query",
@@ -131,6 +134,13 @@ class MoveWish(Wish):
     why: Reason = ""
 
 
+class PriorityWish(Wish):
+    """How strongly a memory shall insist."""
+
+    priority: PriorityName
+    why: Reason = ""
+
+
 class Why(Wish):
     """A reason for the ledger."""
 
@@ -204,6 +214,13 @@ class ContextWish(Wish):
     format: Format = "markdown"
     include_cold: bool | None = None
     track: bool = True
+
+
+class Beginning(Wish):
+    """How much a session may read when it begins."""
+
+    budget: Budget = 2000
+    format: Format = "markdown"
 
 
 class Turn(Wish):
@@ -375,18 +392,24 @@ class EventAnswer(BaseModel):
 
     seq: int
     at: str
-    memory_id: str
+    id: str
     action: str
     actor: str
     rule: str
     why: str
-    changes: dict[str, list[Any]]
+    changes: dict[str, Json]
 
 
 class History(BaseModel):
     """What happened to a memory, oldest first."""
 
     events: list[EventAnswer]
+
+
+class EventsAnswer(History):
+    """A page of the ledger; `next_page` leads to the next one, and is null on the last."""
+
+    next_page: str | None
 
 
 class StatusAnswer(BaseModel):

@@ -1,4 +1,4 @@
-"""What every request passes before a handler sees it: its name, Host and Origin, key, rate, size, repetition.
+"""What every request passes before a handler sees it: Host and Origin, key, rate, size.
 
 Each gate is plain ASGI and knows one thing. The key decides the tenant; `scope["thermocline"]` is the memory
 as that tenant sees it, and nothing behind the gates can see another.
@@ -6,24 +6,18 @@ as that tenant sees it, and nothing behind the gates can see another.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio.to_thread
 
-from thermocline.drawers import Drawer
 from thermocline.facade import Thermocline
 from thermocline.rest.keys import Key, Keys
 from thermocline.rest.problems import answer
 
-__all__ = ["Body", "Hosts", "KeyCheck", "Rate", "Repetition", "header", "is_loopback"]
+__all__ = ["Body", "Hosts", "KeyCheck", "Rate", "header", "is_loopback", "refuse"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -34,9 +28,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: What anybody may ask: whether the server lives, and what it offers.
 _OPEN = ("/health", "/openapi.json")
-_REPLAY_FOR = timedelta(hours=24)
-_CLAIM_FOR = timedelta(minutes=2)
-_LONGEST_KEY = 200
 _MOST_BUCKETS = 10_000
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 
@@ -210,94 +201,3 @@ def _once(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return read
-
-
-class Repetition:
-    """Answers a POST that comes twice with the same Idempotency-Key as it was answered first.
-
-    The answer is kept in the store, so that any server on it knows; sealed with the key itself, which the
-    store does not have, because an answer quotes memories and must not outlive their purge in the clear.
-    """
-
-    def __init__(self, app: App, drawer: Drawer) -> None:
-        self._app = app
-        self._drawer = drawer
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, replay its answer, or refuse it."""
-        given = header(scope, "idempotency-key") if scope["type"] == "http" and scope["method"] == "POST" else None
-        if given is None:
-            return await self._app(scope, receive, send)
-        if not 0 < len(given) <= _LONGEST_KEY:
-            detail = f"an Idempotency-Key has 1 to {_LONGEST_KEY} characters"
-            return await refuse(send, 422, "invalid_input", detail)
-        who = scope.get("thermocline.key")
-        name = _digest("name", "" if who is None else who.tenant, given)
-        asked = _digest(
-            "request", scope["path"], scope.get("query_string", b"").decode("latin-1"), scope["thermocline.body"]
-        )
-        there = await anyio.to_thread.run_sync(self._drawer.claim, name, {"asked": asked}, _CLAIM_FOR)
-        if there is None:
-            return await self._first(scope, receive, send, name, asked, given)
-        if there["asked"] != asked:
-            detail = "this Idempotency-Key was used for another request: take a new one for each request"
-            return await refuse(send, 422, "idempotency_key_reused", detail)
-        if "sealed" not in there:
-            detail = "the first request with this Idempotency-Key is still being worked on: try again"
-            return await refuse(send, 409, "request_in_progress", detail, {"retry-after": "1"})
-        return await _replay(send, _unsealed(there["sealed"], given))
-
-    async def _first(self, scope: Scope, receive: Receive, send: Send, name: str, asked: str, given: str) -> None:
-        kept: list[Message] = []
-
-        async def keep(message: Message) -> None:
-            kept.append(message)
-
-        try:
-            await self._app(scope, receive, keep)
-        except BaseException:
-            await anyio.to_thread.run_sync(self._drawer.remove, name)
-            raise
-        status = kept[0]["status"]
-        body = b"".join(message.get("body", b"") for message in kept[1:])
-        if status >= 500 or status == 429:
-            await anyio.to_thread.run_sync(self._drawer.remove, name)
-        else:
-            headers = [[key.decode("latin-1"), value.decode("latin-1")] for key, value in kept[0]["headers"]]
-            reply = {"status": status, "headers": headers, "body": base64.b64encode(body).decode()}
-            value = {"asked": asked, "sealed": _sealed(reply, given)}
-            await anyio.to_thread.run_sync(self._drawer.put, name, value, _REPLAY_FOR)
-        for message in kept:
-            await send(message)
-
-
-async def _replay(send: Send, reply: dict[str, Any]) -> None:
-    headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in reply["headers"]]
-    start = {"type": "http.response.start", "status": reply["status"]}
-    await send({**start, "headers": [*headers, (b"idempotency-replayed", b"true")]})
-    await send({"type": "http.response.body", "body": base64.b64decode(reply["body"])})
-
-
-def _digest(*parts: str | bytes) -> str:
-    found = hashlib.sha256()
-    for part in parts:
-        data = part if isinstance(part, bytes) else part.encode()
-        found.update(len(data).to_bytes(8, "big") + data)
-    return found.hexdigest()
-
-
-def _sealed(reply: dict[str, Any], given: str) -> str:
-    nonce = secrets.token_bytes(16)
-    return base64.b64encode(nonce + _veiled(json.dumps(reply).encode(), nonce, given)).decode()
-
-
-def _unsealed(sealed: str, given: str) -> dict[str, Any]:
-    data = base64.b64decode(sealed)
-    found: dict[str, Any] = json.loads(_veiled(data[16:], data[:16], given))
-    return found
-
-
-def _veiled(data: bytes, nonce: bytes, given: str) -> bytes:
-    """Return the data under a key stream; doing it twice gives it back."""
-    stream = hashlib.shake_256(b"thermocline reply" + nonce + given.encode("latin-1")).digest(len(data))
-    return (int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(data), "big")

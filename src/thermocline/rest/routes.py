@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.exceptions import HTTPException
 
-from thermocline import Thermocline, __version__, tools
+from thermocline import Context, Thermocline, __version__, tools
 from thermocline.errors import ContentTooLarge, InvalidInput, NotFound
-from thermocline.model import SCOPE_FIELDS, Event, Memory, Move, Recall, Retention
+from thermocline.model import SCOPE_FIELDS, Memory, Move, Recall, Retention
 from thermocline.rest import bodies
 from thermocline.rest.bodies import PriorityName, TierName
 from thermocline.rest.problems import PROBLEM_TYPE
@@ -40,7 +40,8 @@ router = APIRouter(responses=_PROBLEMS)
 _ABSENT: Any = None
 
 
-def the_surroundings(
+# The first two do no work that would be worth a thread of its own.
+async def the_surroundings(
     request: Request,
     thermocline_scope: Annotated[
         str,
@@ -58,12 +59,12 @@ def the_surroundings(
     pairs = (pair.partition("=") for pair in (thermocline_scope or "").split(";") if pair)
     named = {name: value for name, _, value in pairs}
     request.state.session = named.pop("session", None)
-    return mem.scoped(**named)
+    return mem.scoped(**named) if named else mem
 
 
-def the_view(request: Request, around: Annotated[Thermocline, Depends(the_surroundings)]) -> Thermocline:
+async def the_view(request: Request, around: Annotated[Thermocline, Depends(the_surroundings)]) -> Thermocline:
     """Return the same, from inside a session if the header names one."""
-    return around.scoped(session=request.state.session)
+    return around if request.state.session is None else around.scoped(session=request.state.session)
 
 
 View = Annotated[Thermocline, Depends(the_view)]
@@ -173,6 +174,14 @@ def move(view: View, memory_id: MemoryId, body: bodies.MoveWish, response: Respo
     return _told(_changed(view.move, memory_id, body.tier, body.why), response)
 
 
+@router.post(
+    "/memories/{memory_id}/prioritize", operation_id="prioritize", tags=["memories"], response_model=bodies.MemoryAnswer
+)
+def prioritize(view: View, memory_id: MemoryId, body: bodies.PriorityWish, response: Response) -> Json:
+    """Let a memory insist more, or less."""
+    return _told(_changed(view.prioritize, memory_id, body.priority, body.why), response)
+
+
 @router.post("/memories/{memory_id}/pin", operation_id="pin", tags=["memories"], response_model=bodies.MemoryAnswer)
 def pin(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
     """Include a memory always, until it is unpinned."""
@@ -204,7 +213,7 @@ def restore(view: View, memory_id: MemoryId, response: Response, body: bodies.Wh
 @router.get("/memories/{memory_id}/history", operation_id="history", tags=["memories"], response_model=bodies.History)
 def history(view: View, memory_id: MemoryId) -> Json:
     """Return everything that happened to a memory, oldest first."""
-    return {"events": [_event(event) for event in view.history(memory_id)]}
+    return {"events": [tools.event_json(event) for event in view.history(memory_id)]}
 
 
 # Asking
@@ -225,11 +234,25 @@ def query(view: View, body: bodies.Query) -> Json:
 @router.post("/context", operation_id="context", tags=["search"], response_model=bodies.ContextAnswer)
 def context(view: View, body: bodies.ContextWish) -> Json:
     """Return what an agent should read before it works, within a token budget, with a receipt."""
-    found = view.context(**body.model_dump())
-    return {"text": found.text, "tokens": found.tokens, "receipt": found.receipt.as_dict()}
+    return _context(view.context(**body.model_dump()))
 
 
 # Sessions
+
+
+@router.post(
+    "/sessions/{session_id}/start", operation_id="session_start", tags=["sessions"], response_model=bodies.ContextAnswer
+)
+def session_start(session: InSession, body: bodies.Beginning | None = None) -> Json:
+    """Return the block that a session begins with: pinned and hot memories."""
+    wish = body or bodies.Beginning()
+    return _context(session.session_start(wish.budget, wish.format))
+
+
+@router.post("/sessions/{session_id}/compacted", operation_id="session_compacted", tags=["sessions"], status_code=204)
+def session_compacted(session: InSession) -> None:
+    """Tell that the host has summarised the conversation: everything may be given, and flushed, again."""
+    session.context_compacted()
 
 
 @router.post(
@@ -289,8 +312,7 @@ def session_recall(session: InSession, body: bodies.SessionRecall) -> Json:
 )  # fmt: skip
 def session_context(session: InSession, body: bodies.Turn) -> Json:
     """Return the block for a turn, without what this session was given before."""
-    found = session.before_turn(body.prompt, body.budget, body.format, body.include_cold)
-    return {"text": found.text, "tokens": found.tokens, "receipt": found.receipt.as_dict()}
+    return _context(session.before_turn(body.prompt, body.budget, body.format, body.include_cold))
 
 
 @router.post(
@@ -344,6 +366,22 @@ def maintain(view: View) -> Json:
         "embedded": run.embedded,
         "degraded": list(run.degraded),
     }
+
+
+@router.get("/events", operation_id="events", tags=["upkeep"], response_model=bodies.EventsAnswer)
+def events(
+    view: View,
+    order: Annotated[
+        Literal["newest", "oldest"], Query(description="Which come first, if no page is named.")
+    ] = "newest",
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    page: Annotated[
+        str | None, Query(pattern=r"^(before|after)-[0-9]{1,18}$", description="`after-N`: what came after event N.")
+    ] = None,
+) -> Json:
+    """Return what happened to all memories that can be seen, a page at a time."""
+    found = view.events(limit, page, order == "oldest")
+    return {"events": [tools.event_json(event) for event in found], "next_page": found.cursor}
 
 
 @router.post("/events/{seq}/undo", operation_id="undo", tags=["upkeep"], response_model=bodies.MemoryAnswer)
@@ -408,18 +446,9 @@ def _recalled(found: Recall) -> Json:
     }
 
 
+def _context(found: Context) -> Json:
+    return {"text": found.text, "tokens": found.tokens, "receipt": found.receipt.as_dict()}
+
+
 def _moves(moves: tuple[Move, ...]) -> list[Json]:
     return [tools.move_json(each) for each in moves]
-
-
-def _event(event: Event) -> Json:
-    return {
-        "seq": event.seq,
-        "at": event.at.isoformat(),
-        "memory_id": event.memory_id,
-        "action": event.action,
-        "actor": event.actor,
-        "rule": event.rule,
-        "why": event.why,
-        "changes": {name: list(pair) for name, pair in event.changes.items()},
-    }

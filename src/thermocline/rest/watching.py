@@ -82,6 +82,8 @@ def log_to_stderr(level: str) -> None:
         logger.propagate = True
     # Its lines would have the query string; ours have the route.
     logging.getLogger("uvicorn.access").disabled = True
+    # Below a warning it quotes what was sent.
+    logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
 class Counts:

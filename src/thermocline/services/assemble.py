@@ -138,7 +138,7 @@ class Assembler:
             place = (_urgency(record.memory), record.no)
             yield record, _listed(record, "hot", place)
         if request.question is not None:
-            found.ranking = self._search.rank(request.question)
+            found.ranking = self._search.rank(request.question, self._settings.context_hits)
             yield from self._recalled(found.ranking)
 
     def _hot(self, request: Request, found: _Found) -> list[Record]:

@@ -52,7 +52,7 @@ class Recaller:
             average: Whether the running relevance of the hits moves half-way to that of this query.
         """
         started = time.perf_counter_ns()
-        ranking = self._search.rank(question)
+        ranking = self._search.rank(question, limit)
         answer = self._answer(ranking, limit)
         promoted = [] if promote is None else promote(answer.hits)
         recall = Recall(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, zip_longest
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from thermocline.clock import from_micros, to_micros
 from thermocline.model import Priority, Tier
-from thermocline.rank import Evidence, Ranked, Weights, Worded, coverage, newer_first, rank
+from thermocline.rank import Evidence, Ranked, Scale, Weights, Worded, behind, coverage, newer_first, rank
 from thermocline.services.vectors import Asked, Vectorizer
 from thermocline.settings import Settings
-from thermocline.storage.store import Candidate, Filter, Record, Saying, Store
+from thermocline.storage.store import Candidate, Filter, Found, Record, Saying, Store
 from thermocline.text.words import is_fragment, weighed_words, words
 from thermocline.when import nearness, spans
 
@@ -20,6 +26,10 @@ __all__ = ["Question", "Ranking", "Search"]
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
 #: How an assistant's log names the person it talks with.
 _USER = "user"
+#: How many candidates are ranked together; measured, more of them change nothing that comes first.
+_BLOCK = 100
+#: A query of more words than this says nothing more, and costs.
+_MOST_WORDS = 64
 #: How many of the best candidates are compared with each other.
 _FRONT = 20
 
@@ -46,6 +56,17 @@ class Ranking:
     degraded: tuple[str, ...] = ()
 
 
+class _Legs(NamedTuple):
+    """What both legs found."""
+
+    #: The memories, each leg naming its next best in turn.
+    numbers: list[int]
+    asked: Asked
+    cosines: dict[int, float]
+    strengths: dict[int, float]
+    degraded: tuple[str, ...]
+
+
 class Search:
     """Hybrid search over one store."""
 
@@ -54,28 +75,53 @@ class Search:
         self._vectorizer = vectorizer
         self._settings = settings
 
-    def rank(self, question: Question) -> Ranking:
-        """Return every candidate of both legs in order; the pool does not depend on any limit."""
+    def rank(self, question: Question, depth: int) -> Ranking:
+        """Return the best candidates of both legs in order.
+
+        They are ranked in blocks of a fixed size, and a later block stands behind an earlier one,
+        so the answer for a smaller depth begins the answer for a larger one.
+
+        Args:
+            question: What is asked, and where to look.
+            depth: How many candidates are wanted; one block is the least.
+        """
+        weighed = dict(islice(weighed_words(question.text).items(), _MOST_WORDS))
+        asked = self._vectorizer.for_query(question.text)
+        size = min(self._settings.pool_size, _BLOCK * max(1, math.ceil(depth / _BLOCK)))
+        # The question is embedded outside: a service may take its time, and a snapshot holds up others.
+        with self._store.snapshot():
+            pinned = self._store.pinned(question.spaces, question.where.now)
+            found = self._legs(question, weighed, asked, size)
+            ranking = self._ranked(question, found, found.numbers[:_BLOCK], pinned, weighed)
+            for start in range(_BLOCK, len(found.numbers), _BLOCK):
+                block = self._ranked(question, found, found.numbers[start : start + _BLOCK], (), weighed)
+                ranking.ranked.extend(behind(ranking.ranked, block.ranked))
+        return replace(ranking, degraded=(*([asked.reason] if asked.reason else ()), *found.degraded))
+
+    def _ranked(
+        self,
+        question: Question,
+        found: _Legs,
+        numbers: Sequence[int],
+        pinned: Sequence[Record],
+        weighed: Mapping[str, float],
+    ) -> Ranking:
+        """Return one block of candidates in order, and pinned memories apart."""
         weights = Weights.of(self._settings, penalise=question.penalise)
         now = to_micros(question.where.now)
-        weighed = weighed_words(question.text)
-        pinned = self._store.pinned(question.spaces, question.where.now)
-        strengths = self._text_leg(question, weighed)
-        asked = self._vectorizer.for_query(question.text)
-        candidates, cosines, degraded = self._gather(question, asked, strengths, pinned)
-        sayings = self._store.sayings(list(candidates))
-        evidence = self._evidence(question, candidates, cosines, strengths, weighed, sayings)
-        scale = asked.scale
+        candidates = self._candidates(question, numbers, pinned)
+        scale = found.asked.scale
+        evidence = self._evidence(question, found, candidates, weighed, scale)
         records = {record.no: record for record in pinned}
-        unpinned = [each for each in evidence if each.priority is not Priority.PINNED]
-        ranked = rank(unpinned, weights, scale, now, question.min_score)
+        loose = [
+            each
+            for each in rank(evidence, weights, scale, now, question.min_score)
+            if each.priority is not Priority.PINNED
+        ]
+        held = [each for each in rank(evidence, weights, scale, now, 0.0) if each.no in records] if records else []
         return Ranking(
-            ranked=newer_first(ranked, _versionable(ranked, candidates, sayings)),
-            pinned=[
-                (records[each.no], each)
-                for each in rank([each for each in evidence if each.no in records], weights, scale, now, 0.0)
-            ],
-            degraded=degraded,
+            ranked=newer_first(loose, _versionable(loose, candidates)),
+            pinned=[(records[each.no], each) for each in held],
         )
 
     def records(self, nos: Sequence[int]) -> dict[int, Record]:
@@ -84,123 +130,131 @@ class Search:
 
     # Finding candidates
 
-    def _text_leg(self, question: Question, weighed: Mapping[str, float]) -> dict[int, float]:
-        found = self._store.search_text(
-            question.spaces, question.tiers, list(weighed), self._settings.pool_size, question.where
-        )
-        return {each.no: each.strength for each in found}
-
-    def _gather(
-        self, question: Question, asked: Asked, strengths: Mapping[int, float], pinned: Sequence[Record]
-    ) -> tuple[dict[int, Candidate], dict[int, float], tuple[str, ...]]:
-        """Return what either leg found and may be shown, with cosines for all, and what is missing."""
-        vector, cosines = asked.vector, dict[int, float]()
-        degraded = [asked.reason] if asked.reason else []
-        if vector is not None:
-            found = self._store.search_vector(
-                question.spaces, question.tiers, vector, self._settings.pool_size, question.where, asked.by
+    def _legs(self, question: Question, weighed: Mapping[str, float], asked: Asked, size: int) -> _Legs:
+        """Return what each leg found, and what is missing."""
+        worded = self._store.search_text(question.spaces, question.tiers, list(weighed), size, question.where)
+        degraded: tuple[str, ...] = ()
+        near: list[Found] = []
+        if asked.vector is not None:
+            near = self._store.search_vector(
+                question.spaces, question.tiers, asked.vector, size, question.where, asked.by
             )
-            cosines = {each.no: each.strength for each in found}
         if late := self._store.behind():
-            degraded.append(late)
+            degraded = (late,)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
-            degraded.append(f"{waiting} memories wait for their vectors: run reembed")
-        nos = list(dict.fromkeys([*cosines, *strengths]))
-        shown = self._store.candidates(question.spaces, question.tiers, nos, question.where)
+            degraded = (*degraded, f"{waiting} memories wait for their vectors: run reembed")
+        return _Legs(_in_turn(near, worded, size), asked, dict(near), dict(worded), degraded)
+
+    def _candidates(self, question: Question, numbers: Sequence[int], pinned: Sequence[Record]) -> dict[int, Candidate]:
+        """Return those that may be shown; pinned memories are candidates in every tier."""
+        shown = self._store.candidates(question.spaces, question.tiers, numbers, question.where)
         if pinned:
-            shown |= self._store.candidates(
-                question.spaces, tuple(Tier), [record.no for record in pinned], question.where
-            )
-        if vector is not None:
-            unseen = [no for no in shown if no not in cosines]
-            if unseen:
-                cosines |= self._store.similarities(question.spaces, tuple(Tier), unseen, vector, asked.by)
-        return shown, cosines, tuple(degraded)
+            held = [record.no for record in pinned]
+            shown |= self._store.candidates(question.spaces, tuple(Tier), held, question.where)
+        return shown
 
     # Weighing them
 
     def _evidence(
         self,
         question: Question,
+        found: _Legs,
         candidates: Mapping[int, Candidate],
-        cosines: Mapping[int, float],
-        strengths: Mapping[int, float],
         weighed: Mapping[str, float],
-        sayings: Mapping[int, Saying],
-    ) -> list[Evidence]:
-        covered = self._coverage(question, sayings, weighed)
-        asked = frozenset(weighed)
-        authored = {no: saying.author for no, saying in sayings.items() if saying.author}
-        personal = _FIRST_PERSON.search(question.text) is not None
-        wanted = spans(question.text, question.where.now.date())
-        return [
-            Evidence(
-                no=no,
-                cosine=cosines.get(no),
-                text=strengths.get(no),
-                priority=each.priority,
-                tier=each.tier,
-                access_count=each.access_count,
-                accessed_at=each.accessed_at,
-                coverage=covered.get(no, 0.0),
-                author=no in authored and _is_meant(authored[no], asked, personal=personal),
-                nearness=nearness(from_micros(each.created_at).date(), wanted) if wanted else 0.0,
-            )
-            for no, each in candidates.items()
-        ]
+        scale: Scale,
+    ) -> Evidence:
+        known = self._cosines(question, found, list(candidates))
+        cosines = np.array([known.get(no, np.nan) for no in candidates], np.float64)
+        rows = candidates.values()
+        return Evidence(
+            nos=np.array(list(candidates), np.int64),
+            cosines=cosines,
+            closeness=scale.relevance(cosines),
+            texts=np.array([found.strengths.get(no, np.nan) for no in candidates], np.float64),
+            priorities=[each.priority for each in rows],
+            tiers=[each.tier for each in rows],
+            access_counts=np.array([each.access_count for each in rows], np.float64),
+            accessed=np.array([each.accessed_at for each in rows], np.float64),
+            coverage=self._coverage(question, candidates, weighed) if weighed else np.zeros(len(rows)),
+            authors=_meant(question.text, [each.author for each in rows], frozenset(weighed)),
+            nearness=_timely(question, [each.created_at for each in rows]),
+        )
+
+    def _cosines(self, question: Question, found: _Legs, numbers: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of all, whichever leg has found them."""
+        if found.asked.vector is None:
+            return {}
+        unseen = [no for no in numbers if no not in found.cosines]
+        if not unseen:
+            return found.cosines
+        return found.cosines | self._store.similarities(
+            question.spaces, tuple(Tier), unseen, found.asked.vector, found.asked.by
+        )
 
     def _coverage(
-        self, question: Question, sayings: Mapping[int, Saying], weighed: Mapping[str, float]
-    ) -> dict[int, float]:
-        if not weighed or not sayings:
-            return {}
+        self, question: Question, candidates: Mapping[int, Candidate], weighed: Mapping[str, float]
+    ) -> NDArray[np.float64]:
         total, frequencies = self._store.frequencies(question.spaces, question.tiers, list(weighed))
-        earlier = self._earlier(sayings)
-        known = {**earlier, **sayings} if earlier else sayings
-        # Words stand between spaces, so that one search for " word " tells whether a memory has it.
-        asked = [(word, f" {word}" if is_fragment(word) else f" {word} ") for word in weighed]
-        worded = {no: _worded(saying, known, asked) for no, saying in sayings.items()}
+        known: Mapping[int, Candidate | Saying] = candidates
+        previous = np.full(len(candidates), -1, np.int64)
+        if any(each.previous for each in candidates.values()):
+            known = {**candidates, **self._earlier(candidates)}
+            rows = {no: row for row, no in enumerate(known)}
+            previous = np.array([rows.get(each.previous or 0, -1) for each in known.values()], np.int64)
+        texts = [each.words for each in known.values()]
+        worded = Worded(
+            has=_having(texts, weighed),
+            lengths=np.array([text.count(" ") - 1 for text in texts], np.float64),
+            previous=previous,
+            candidates=len(candidates),
+        )
         return coverage(worded, weighed, total, frequencies)
 
-    def _earlier(self, sayings: Mapping[int, Saying]) -> dict[int, Saying]:
+    def _earlier(self, candidates: Mapping[int, Candidate]) -> dict[int, Saying]:
         """Return what was said one and two turns before, where that is not known already."""
         found: dict[int, Saying] = {}
-        asked = sayings
+        asked: Mapping[int, Candidate | Saying] = candidates
         for _ in range(2):
-            missing = {each.previous for each in asked.values() if each.previous} - set(sayings) - set(found)
+            missing = {each.previous for each in asked.values() if each.previous} - candidates.keys() - found.keys()
             if not missing:
                 break
-            asked = self._store.sayings(sorted(missing))
-            found |= asked
+            asked = said = self._store.sayings(sorted(missing))
+            found |= said
         return found
 
 
-def _worded(saying: Saying, known: Mapping[int, Saying], asked: Sequence[tuple[str, str]]) -> Worded:
-    """Return which of the question's words a memory has, and those before it in its conversation."""
-    before = []
-    link = saying
-    for _ in range(2):
-        if link.previous is None or link.previous not in known:
-            break
-        link = known[link.previous]
-        before.append((_having(link, asked), link.length))
-    return Worded(_having(saying, asked), saying.length, before)
+def _in_turn(near: Sequence[Found], worded: Sequence[Found], size: int) -> list[int]:
+    """Return the memories that two legs found, each leg naming its next best in turn, up to a number of them."""
+    turns = (each.no for pair in zip_longest(near, worded) for each in pair if each is not None)
+    return list(islice(dict.fromkeys(turns), size))
 
 
-def _having(saying: Saying, asked: Sequence[tuple[str, str]]) -> frozenset[str]:
-    text = saying.words
-    return frozenset([word for word, spaced in asked if spaced in text])
+def _having(texts: Sequence[str], words: Iterable[str]) -> NDArray[np.bool_]:
+    """Return which texts (rows) have which words (columns)."""
+    # Words stand between spaces, so that one search for " word " tells whether a memory has it.
+    spaced = [f" {word}" if is_fragment(word) else f" {word} " for word in words]
+    return np.array([[word in text for text in texts] for word in spaced], np.bool_).T
 
 
-def _versionable(
-    ranked: Sequence[Ranked], candidates: Mapping[int, Candidate], sayings: Mapping[int, Saying]
-) -> dict[int, frozenset[str]]:
+def _versionable(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> dict[int, frozenset[str]]:
     """Return the words of the best candidates that may be versions of each other."""
-    return {
-        each.no: frozenset(sayings[each.no].words.split())
-        for each in ranked[:_FRONT]
-        if each.no in sayings and candidates[each.no].kind != "message"
-    }
+    front = (candidates[each.no] for each in ranked[:_FRONT])
+    return {each.no: frozenset(each.words.split()) for each in front if each.kind != "message"}
+
+
+def _timely(question: Question, created: Sequence[int]) -> NDArray[np.float64]:
+    """Return how near each moment is to the times that a question names."""
+    wanted = spans(question.text, question.where.now.date())
+    if not wanted:
+        return np.zeros(len(created))
+    return np.array([nearness(from_micros(moment).date(), wanted) for moment in created], np.float64)
+
+
+def _meant(question: str, authors: Sequence[str], asked: frozenset[str]) -> NDArray[np.float64]:
+    """Return 1 for each author whose words the question is about, and 0 for the others."""
+    personal = _FIRST_PERSON.search(question) is not None
+    meant = {author: float(_is_meant(author, asked, personal=personal)) for author in set(authors)}
+    return np.array([meant[author] for author in authors], np.float64)
 
 
 def _is_meant(author: str, asked: frozenset[str], *, personal: bool) -> bool:

@@ -29,6 +29,7 @@ from thermocline.storage.store import (
     RecallEntry,
     Record,
     RootRow,
+    Saying,
     Tally,
     Watch,
 )
@@ -42,7 +43,7 @@ _TIERS = tuple(Tier)
 _PRIORITIES = tuple(Priority)
 _RETENTIONS = tuple(Retention)
 _MICROS_PER_DAY = 86_400_000_000
-#: Larger than any memory's number.
+#: Larger than any number of a memory or an event.
 _EVERY = 1 << 62
 #: How many recalls wait to be logged while others write.
 _MOST_WAITING = 1000
@@ -59,8 +60,11 @@ def new_waiting() -> Waiting:
 class SqlStore(ABC):
     """The part of `Store` that is the same in SQL everywhere."""
 
-    def __init__(self, name: str, use_window_days: float, scopes: dict[int, Scope], waiting: Waiting) -> None:
+    def __init__(
+        self, name: str, schema: int, use_window_days: float, scopes: dict[int, Scope], waiting: Waiting
+    ) -> None:
         self.name = name
+        self.schema = schema
         self._window_micros = int(use_window_days * _MICROS_PER_DAY)
         self._scopes = scopes
         self._waiting = waiting
@@ -107,7 +111,7 @@ class SqlStore(ABC):
             spaces=list(spaces),
             before=_EVERY if find.before is None else find.before,
             retention=find.retention.rank,
-            tier=None if find.tier is None else find.tier.rank,
+            tiers=[tier.rank for tier in (Tier if find.tier is None else [find.tier])],
             priority=None if find.priority is None else find.priority.rank,
             kind=find.kind,
             any_tags=int(find.tags is None),
@@ -130,7 +134,15 @@ class SqlStore(ABC):
     ) -> dict[int, Candidate]:
         """Return those of the memories that may be shown: the last wall behind both legs."""
         with self._reading(once=where.tags is None) as statements:
-            return shown(statements, spaces, tiers, nos, where)
+            rows = shown(statements, "candidates", spaces, tiers, nos, where)
+        return {
+            no: Candidate(no, space, _TIERS[tier], _PRIORITIES[priority], *rest)
+            for no, space, tier, priority, *rest in rows
+        }
+
+    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
+        """Return what active memories say, by number."""
+        return {no: Saying(*said) for no, *said in self._rows("sayings", nos=list(nos))}
 
     def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
         """Return a batch of what a policy wants to look at, in order of number."""
@@ -216,6 +228,12 @@ class SqlStore(ABC):
             return None
         (record,) = self._records("memory_by_no", no=rows[0][8])
         return event_of(rows[0]), record
+
+    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+        """Return events of memories in some spaces, purged ones included, in the order of the ledger or against it."""
+        name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
+        begin = begin if past is None else past
+        return [event_of(row) for row in self._rows(name, spaces=list(spaces), past=begin, limit=limit)]
 
     def counts(self, spaces: Sequence[int]) -> Counts:
         """Return how much some spaces hold."""
@@ -376,20 +394,24 @@ class SqlStore(ABC):
 
 
 def shown(
-    statements: Statements, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-) -> dict[int, Candidate]:
-    """Return those of the memories that scope, tier, retention, expiry and the filter let through."""
+    statements: Statements,
+    name: str,
+    spaces: Sequence[int],
+    tiers: Sequence[Tier],
+    nos: Sequence[int],
+    where: Filter,
+) -> list[Row]:
+    """Return the rows of those memories that scope, tier, retention, expiry and the filter let through."""
     ranks = {tier.rank for tier in tiers}
-    rows = statements.rows("candidates", nos=list(nos), now=to_micros(where.now))
-    found = {
-        no: Candidate(no, space, _TIERS[tier], _PRIORITIES[priority], *rest)
-        for no, space, tier, priority, *rest in rows
-        if tier in ranks and space in spaces and (where.kinds is None or rest[0] in where.kinds)
-    }
-    if where.tags is not None and found:
-        tagged = statements.rows("tagged", tags=list(where.tags), nos=list(found))
-        found = {no: found[no] for (no,) in tagged}
-    return found
+    rows = [
+        row
+        for row in statements.rows(name, nos=list(nos), now=to_micros(where.now))
+        if row[2] in ranks and row[1] in spaces and (where.kinds is None or row[4] in where.kinds)
+    ]
+    if where.tags is not None and rows:
+        tagged = {no for (no,) in statements.rows("tagged", tags=list(where.tags), nos=[row[0] for row in rows])}
+        rows = [row for row in rows if row[0] in tagged]
+    return rows
 
 
 def expired(statements: Statements, spaces: Sequence[int], now: datetime) -> list[int]:

@@ -99,7 +99,7 @@ class Found(NamedTuple):
     """What a leg of the search says about one memory."""
 
     no: int
-    #: Cosine for the vector leg, BM25 for the text leg; higher is better.
+    #: Cosine for the vector leg; for the text leg how rare the words are that it has. Higher is better.
     strength: float
 
 
@@ -113,14 +113,9 @@ class Saying(NamedTuple):
     #: The memory that was said just before it.
     previous: int | None = None
 
-    @property
-    def length(self) -> int:
-        """How many words it has."""
-        return self.words.count(" ") - 1
-
 
 class Candidate(NamedTuple):
-    """What ranking needs to know of a memory; times in microseconds."""
+    """What ranking needs to know of a memory, and what it says; times in microseconds."""
 
     no: int
     space: int
@@ -130,6 +125,10 @@ class Candidate(NamedTuple):
     created_at: int
     accessed_at: int | None
     access_count: int
+    #: As in `Saying`.
+    words: str
+    author: str = ""
+    previous: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -352,6 +351,14 @@ class Store(Protocol):
 
     #: How a person would name this store: a path, or a URL without secrets.
     name: str
+    #: The number of its schema.
+    schema: int
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until it is left.
+
+        A store may do less; it never shows a half of a transaction. Nothing is written inside.
+        """
 
     def for_tenant(self, tenant: str | None) -> Store:
         """Return the same store as one tenant uses it ("" = where there are none); None = all tenants together.
@@ -483,6 +490,16 @@ class Store(Protocol):
 
     def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
         """Return one event of a memory in one of the spaces, and that memory as it is now."""
+
+    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+        """Return events of memories in some spaces, purged ones included, in the order of the ledger or against it.
+
+        Args:
+            spaces: The spaces that the memories are in now.
+            past: Where to go on: events after this number, or before it against the order; None begins.
+            limit: The most events.
+            oldest_first: Whether in the order of the ledger.
+        """
 
     def counts(self, spaces: Sequence[int]) -> Counts:
         """Return how much some spaces hold."""

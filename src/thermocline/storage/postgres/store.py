@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -20,7 +21,7 @@ from thermocline.model import Problem, Scope, Tier
 from thermocline.settings import Settings
 from thermocline.storage.postgres.check import check
 from thermocline.storage.postgres.connect import Connections
-from thermocline.storage.postgres.migrate import LOCK, migrate
+from thermocline.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from thermocline.storage.postgres.partition import partition
 from thermocline.storage.postgres.replica import Replica
 from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
@@ -33,7 +34,7 @@ from thermocline.storage.sqlite.backup import require_free
 from thermocline.storage.sqlite.store import SqliteStore
 from thermocline.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
 from thermocline.storage.statements import Row
-from thermocline.storage.store import Filter, Found, Identity, Saying
+from thermocline.storage.store import Filter, Found, Identity
 from thermocline.storage.transfer import transfer
 
 __all__ = ["PostgresStore"]
@@ -57,8 +58,10 @@ class PostgresStore(SqlStore):
         self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
         #: Where to read from, if that is not where to write.
         self._source: Replica | None = None
+        #: The statements of the snapshot that a thread is in, and whose they are.
+        self._held = threading.local()
         self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
-        super().__init__(self._connections.name, settings.use_window_days, {}, self._queues[None])
+        super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
         migrate(self._connections)
         self._connections.open()
         try:
@@ -88,7 +91,22 @@ class PostgresStore(SqlStore):
     # Transactions
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let the reads of this thread share one connection, and one state of the store."""
+        with self._reading() as statements:
+            before = getattr(self._held, "statements", None)
+            self._held.statements = (self._tenant, self._source, statements)
+            try:
+                yield
+            finally:
+                self._held.statements = before
+
+    @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
+        tenant, source, held = getattr(self._held, "statements", None) or (None, None, None)
+        if held is not None and (tenant, source) == (self._tenant, self._source):
+            yield held
+            return
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with (self._source or self._connections).transaction(self._tenant, mode=mode) as connection:
             yield PostgresStatements(connection, self._tenant)
@@ -178,15 +196,17 @@ class PostgresStore(SqlStore):
             return []
         found: list[Row] = []
         with self._reading() as statements:
-            for band, ranks in _bands(tiers):
+            total = statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers])
+            bands = list(_bands(tiers))
+            # A word is as rare as it is in all that is searched; one band knows that by itself.
+            counted = list(self.frequencies(spaces, tiers, words)[1].values()) if len(bands) > 1 else []
+            for band, ranks in bands:
                 place = {"spaces": list(spaces), "tiers": ranks}
-                ((length, total),) = statements.rows("text_length", **place)
                 found += statements.rows(
                     f"text_search_{band}",
-                    queries=queries,
                     scoped=scoped(queries, spaces),
                     total=total,
-                    average=max(1.0, length / total) if total else 1.0,
+                    counted=counted,
                     limit=limit,
                     **place,
                     **_filtered(where),
@@ -231,11 +251,6 @@ class PostgresStore(SqlStore):
         with self._reading() as statements:
             identity = by or identity_of(statements)
             return {} if identity is None else strengths(statements, identity, vector, nos)
-
-    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
-        """Return what active memories say, by number."""
-        rows = self._rows("text_words", nos=list(nos))
-        return {no: Saying(f" {words} ", author, previous) for no, words, author, previous in rows}
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]

@@ -52,31 +52,16 @@ DELETE FROM texts WHERE {own}no = :no RETURNING part, length
 -- text_place: Let the words of a memory follow it to another tier.
 UPDATE texts SET tier = :tier WHERE {own}no = :no RETURNING part, length
 
--- text_length: How many words the texts of some spaces and tiers have together.
-SELECT CAST(coalesce(sum(words), 0) AS BIGINT), CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
-WHERE {own}retention = 0 AND space {in spaces} AND tier {in tiers}
-
--- text_search: The best keyword matches of a band; strengths as BM25 has them (k1 = 1.2, b = 0.75).
--- For a single word, ts_rank adds up 1/i² for each time that it occurs, so it tells how often that is;
--- for the beginning of words, which has no such sum, the number of words stands for it.
-WITH asked AS (
-    SELECT * FROM unnest(CAST(:queries AS TSQUERY[]), CAST(:scoped AS TSQUERY[]))
-      WITH ORDINALITY AS each (query, scoped, place)
-), postings AS MATERIALIZED (
-    SELECT a.place, t.no, t.length, 1.64493406685 * ts_rank('{1,1,1,1}', t.lexemes, a.query) AS share
-    FROM asked a JOIN texts t ON t.lexemes @@ a.scoped
-    WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers}
+-- text_search: The best keyword matches of a band: each counts by how rare the words are that it has.
+WITH postings AS MATERIALIZED (
+    SELECT a.place, t.no
+    FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
+    WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place, t.no
 ), weighed AS (
-    SELECT place, greatest(ln((CAST(:total AS DOUBLE PRECISION) - count(*) + 0.5) / (count(*) + 0.5)), 1e-6) AS weight
-    FROM postings GROUP BY place
-), counted AS (
-    SELECT place, no, length,
-      CASE WHEN share < 1.6448 THEN floor(1 / (1.64493406685 - share)) ELSE share END AS times
-    FROM postings
+    SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - n + 0.5, 0) / (n + 0.5)) AS weight FROM (
+        SELECT place, coalesce((CAST(:counted AS BIGINT[]))[place], count(*)) AS n FROM postings GROUP BY place)
 ), scored AS (
-    SELECT no, sum(weight * times * 2.2
-        / (times + 1.2 * (0.25 + 0.75 * length / CAST(:average AS DOUBLE PRECISION)))) AS strength
-    FROM counted JOIN weighed USING (place) GROUP BY no
+    SELECT no, sum(weight) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
 )
 SELECT no, strength FROM scored s
 WHERE no NOT IN (
@@ -88,15 +73,21 @@ WHERE no NOT IN (
         SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
 ORDER BY strength DESC, no DESC LIMIT :limit
 
--- text_frequencies: How many memories of a band have each of the words, by the word's place.
-SELECT a.place, count(*)
-FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
-WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
+-- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
+SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
+    ' ' || coalesce(t.words, '') || ' ', coalesce(u.author, ''), u.previous
+FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
+WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
--- text_words: The words of some memories, with who said them and after what.
-SELECT t.no, t.words, coalesce(u.author, ''), u.previous
+-- sayings: What some active memories say, who said it and after what.
+SELECT t.no, ' ' || t.words || ' ', coalesce(u.author, ''), u.previous
 FROM texts t LEFT JOIN turns u ON {same u t}u.no = t.no
 WHERE {own t}t.no {in nos} AND t.part = 0
+
+-- text_frequencies: How many memories of a band have each of the words, by the word's place.
+SELECT a.place, count(DISTINCT t.no)
+FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
+WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
 
 -- texts_clear: Empty the text index before it is rebuilt.
 DELETE FROM texts

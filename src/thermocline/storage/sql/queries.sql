@@ -119,8 +119,8 @@ WHERE {own}priority = :priority AND retention = 0 AND (expires_at IS NULL OR exp
 -- relevance_set: The running relevance of a memory.
 UPDATE memories SET relevance = :relevance WHERE {own}no = :no
 
--- candidates: What ranking needs to know of some memories, as far as they are visible.
-SELECT no, space, tier, priority, kind, created_at, accessed_at, access_count FROM memories
+-- visible: Where some memories are, as far as they are visible.
+SELECT no, space, tier, priority, kind FROM memories
 WHERE {own}no {in nos}
   AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
@@ -140,7 +140,7 @@ SELECT DISTINCT no FROM tags WHERE {own}tag {in tags} AND no {in nos}
 -- find: A page of memories, newest first.
 SELECT {columns} FROM memories
 WHERE {own}space {in spaces} AND no < :before AND retention = :retention
-  AND (CAST(:tier AS INTEGER) IS NULL OR tier = :tier)
+  AND tier {in tiers}
   AND (CAST(:priority AS INTEGER) IS NULL OR priority = :priority)
   AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
   AND (:any_tags = 1 OR no IN (SELECT no FROM tags WHERE {own}tag {in tags}))
@@ -221,6 +221,16 @@ FROM events e JOIN memories m ON {same e m}m.no = e.no WHERE {own e}e.seq = :seq
 -- events_of: The history of one memory.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
 FROM events e JOIN memories m ON {same e m}m.no = e.no WHERE {own e}e.no = :no ORDER BY e.seq
+
+-- events_after: Events of memories in some spaces, in the order of the ledger, which is read until there are enough.
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.seq > :past AND m.space {in spaces} ORDER BY e.seq LIMIT :limit
+
+-- events_before: The same, against the order of the ledger.
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
 
 -- events_changed_since: The memories touched after a sequence number.
 SELECT DISTINCT no FROM events WHERE {own}seq > :seq

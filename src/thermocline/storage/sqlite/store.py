@@ -14,22 +14,28 @@ from numpy.typing import NDArray
 from thermocline.errors import StoreDamaged, StoreError
 from thermocline.model import Problem, Scope, Tier
 from thermocline.settings import Settings
+from thermocline.storage.rows import scope_row
 from thermocline.storage.sqlite.backup import copy
+from thermocline.storage.sqlite.band import best
 from thermocline.storage.sqlite.bands import Bands, Place, decoded
 from thermocline.storage.sqlite.check import check, check_text_structure
 from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
-from thermocline.storage.sqlite.keys import MEMORY_MASK, text_ranges, vector_base, vector_range
-from thermocline.storage.sqlite.migrate import migrate, require_ours
+from thermocline.storage.sqlite.keys import vector_base, vector_range
+from thermocline.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
+from thermocline.storage.sqlite.postings import Postings, strengths
 from thermocline.storage.sqlite.statements import SqliteStatements
-from thermocline.storage.sqlite.textindex import match_expression, rebuild
+from thermocline.storage.sqlite.textindex import rebuild
 from thermocline.storage.sqlite.transfer import SqliteTables
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
-from thermocline.storage.store import Filter, Found, Identity, Saying
+from thermocline.storage.store import Filter, Found, Identity
 
 __all__ = ["SqliteStore"]
 
 Vectors = NDArray[np.float32]
+
+#: How many scopes' spaces are remembered.
+_MOST_SCOPES = 10_000
 
 
 class SqliteStore(SqlStore):
@@ -38,7 +44,7 @@ class SqliteStore(SqlStore):
     def __init__(self, path: str, settings: Settings) -> None:
         require_openable(path)
         require_ours(path)
-        super().__init__(path, settings.use_window_days, {}, new_waiting())
+        super().__init__(path, SCHEMA_VERSION, settings.use_window_days, {}, new_waiting())
         self._connections = Connections(path, settings)
         try:
             migrate(self._connections)
@@ -49,6 +55,9 @@ class SqliteStore(SqlStore):
             raise
         folder = None if path == MEMORY else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
+        self._postings = Postings()
+        #: Scope -> the last space when it was looked up, and the spaces it can see.
+        self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
 
     def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
         """Return the store itself: in one file, the scope filter is the only wall."""
@@ -102,32 +111,48 @@ class SqliteStore(SqlStore):
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until it is left."""
+        return self._connections.snapshot()
+
+    def spaces(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces whose memories a scope can see."""
+        known = self._visible.get(scope)
+        if known is not None and known[0] == self._rows("space_last")[0][0]:
+            return known[1]
+        with self._reading() as statements:
+            last = statements.value("space_last")
+            found = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
+        # Spaces are only ever added, so this stays true until there is a new one. A store in memory reads what
+        # may yet be taken back, so nothing is kept there.
+        if self.name != MEMORY:
+            if len(self._visible) >= _MOST_SCOPES:
+                self._visible.clear()
+            self._visible[scope] = (last, found)
+        return found
+
     # Searching
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
     ) -> list[Found]:
-        """Return the best keyword matches, strongest first."""
-        match = match_expression(words)
-        if not match:
-            return []
-        found: list[Found] = []
+        """Return the best keyword matches, strongest first, newest first among equals."""
         with self._reading() as statements:
-            over = set(expired(statements, spaces, where.now))
-            for table, span in text_ranges(spaces, tiers):
-                wanted = limit + len(over)
-                while True:
-                    rows = statements.rows(f"{table}_search", match=match, limit=wanted, **span._asdict())
-                    page = [Found(rowid & MEMORY_MASK, strength) for rowid, strength in rows]
-                    kept = [each for each in page if each.no not in over]
-                    if where.selective:
-                        allowed = shown(statements, spaces, tiers, [no for no, _ in kept], where)
-                        kept = [each for each in kept if each.no in allowed]
-                    if len(kept) >= limit or len(rows) < wanted:
-                        break
-                    wanted *= 4
-                found += kept
-        return sorted(found, key=lambda each: (-each.strength, -each.no))[:limit]
+            nos, worth = strengths(*self._counted(statements, spaces, tiers, words))
+            over = expired(statements, spaces, where.now)
+            if over:
+                lasting = ~np.isin(nos, over)
+                nos, worth = nos[lasting], worth[lasting]
+            wanted = limit
+            while True:
+                found, strength = best(nos, worth, wanted)
+                kept = list(map(Found, found.tolist(), strength.tolist()))
+                if where.selective:
+                    allowed = {row[0] for row in shown(statements, "visible", spaces, tiers, found.tolist(), where)}
+                    kept = [each for each in kept if each.no in allowed]
+                if len(kept) >= limit or wanted >= len(nos):
+                    return kept[:limit]
+                wanted *= 4
 
     def search_vector(
         self,
@@ -163,24 +188,21 @@ class SqliteStore(SqlStore):
             identity = by or identity_of(statements)
             return {} if identity is None else self._bands.cosines(statements.connection, identity, places, nos, vector)
 
-    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
-        """Return what active memories say, by number."""
-        with self._reading() as statements:
-            rows = [row for table in ("live", "cold") for row in statements.rows(f"text_{table}_words", nos=list(nos))]
-        return {no: Saying(f" {words} ", author, previous) for no, words, author, previous in rows}
-
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
         """Return how many memories there are in some spaces and tiers, and how many have each word."""
-        counted = dict.fromkeys(words, 0)
         with self._reading() as statements:
-            total = statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers])
-            for table, span in text_ranges(spaces, tiers):
-                for word in words:
-                    match = match_expression([word])
-                    counted[word] += statements.value(f"{table}_frequency", match=match, **span._asdict())
-        return int(total), counted
+            lists, total = self._counted(statements, spaces, tiers, words)
+        return total, dict(zip(words, map(len, lists), strict=True))
+
+    def _counted(
+        self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[list[NDArray[np.int64]], int]:
+        """Return the memories that have each word, and how many there are in all."""
+        seq = int(statements.value("event_last"))
+        total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+        return [self._postings.of(statements.connection, seq, spaces, tiers, word) for word in words], total
 
     # Writing
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from thermocline.model import Tier
 from thermocline.storage.sqlite.keys import text_key
@@ -14,13 +13,11 @@ from thermocline.text.words import is_fragment
 __all__ = ["match_expression", "rebuild"]
 
 _TIERS = tuple(Tier)
-#: A query of more words than this says nothing more, and costs.
-_MOST_WORDS = 64
 
 
-def match_expression(words: Sequence[str]) -> str:
-    """Return the FTS5 query that any of the words satisfies."""
-    return " OR ".join(f'"{word}" *' if is_fragment(word) else f'"{word}"' for word in words[:_MOST_WORDS])
+def match_expression(word: str) -> str:
+    """Return the FTS5 query that a word satisfies."""
+    return f'"{word}" *' if is_fragment(word) else f'"{word}"'
 
 
 def rebuild(statements: SqliteStatements) -> None:

@@ -63,6 +63,11 @@ class ReadingContract(Contract):
         assert set(self.store.spaces_within(_SESSION)) == {session}
         assert set(self.store.spaces_within(Scope())) == {everyone, project, session, other}
 
+    def test_a_store_names_itself_and_its_schema(self) -> None:
+        """For a person who asks what is the matter with it."""
+        assert self.store.name
+        assert self.store.schema >= 1
+
     def test_a_memory_comes_back_as_it_was_stored(self) -> None:
         """Every field survives, and the version is the event that stored it."""
         record = self.stored(
@@ -103,6 +108,23 @@ class ReadingContract(Contract):
         assert self.store.event(self.seen(_PROJECT), seq) is None
         assert found is not None
         assert (found[0].seq, found[0].memory_id, found[1]) == (seq, record.memory.id, record)
+
+    def test_the_ledger_is_read_in_pages_from_both_ends(self) -> None:
+        """Only what happened in the spaces, going on past a number; what was purged stays in it."""
+        first = self.stored("one")
+        self.stored("for the rival", _OTHER)
+        second = self.stored("two", _PROJECT)
+        with self.store.write() as writing:
+            writing.purge(first, self.cause("purge"))
+        spaces = self.seen(_PROJECT)
+        whole = self.store.ledger(spaces, None, 10, oldest_first=True)
+
+        assert [event.memory_id for event in whole] == [first.memory.id, second.memory.id, first.memory.id]
+        assert whole[2].action == "purge"
+        assert self.store.ledger(spaces, None, 10, oldest_first=False) == whole[::-1]
+        assert self.store.ledger(spaces, whole[0].seq, 1, oldest_first=True) == whole[1:2]
+        assert self.store.ledger(spaces, whole[2].seq, 1, oldest_first=False) == whole[1:2]
+        assert self.store.ledger((), None, 10, oldest_first=True) == []
 
     def test_records_come_by_number(self) -> None:
         """Numbers that do not exist are left out."""

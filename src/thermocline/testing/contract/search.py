@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from thermocline.model import Priority, Retention, Scope, Tier
-from thermocline.storage.store import Record
+from thermocline.storage.store import Record, Saying
 from thermocline.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 
 __all__ = ["SearchContract"]
@@ -241,6 +241,62 @@ class SearchContract(Contract):
         )
         assert candidate.access_count == 1
         assert candidate.accessed_at == candidate.created_at + 3_600_000_000
+
+    def test_a_candidate_brings_its_words(self) -> None:
+        """As the text index has them, tags included, each between two spaces, in every tier."""
+        for tier in Tier:
+            record = self.stored("Otters swim!", tier=tier, tags=("wet",))
+            candidate = self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no]
+
+            assert candidate.words == " otter swim wet "
+            assert (candidate.author, candidate.previous) == ("", None)
+            assert self.store.sayings([record.no]) == {record.no: Saying(" otter swim wet ")}
+
+    def test_a_message_knows_who_said_it_and_after_what(self) -> None:
+        """Turns of one thread are linked in their order; other threads and other spaces do not matter."""
+        first, other, second = (
+            self.stored(text, kind="message", metadata={"speaker": speaker, "thread": thread})
+            for text, speaker, thread in (("one", "Ann", "a"), ("two", "Bob", "b"), ("three", "Bob", "a"))
+        )
+        self.stored("four", _ANN, kind="message", metadata={"speaker": "Ann", "thread": "a"})
+        said = self.store.sayings([first.no, other.no, second.no])
+        candidates = self.store.candidates(self.seen(), LIVE, [second.no], self.where())
+
+        assert [(said[each.no].author, said[each.no].previous) for each in (first, other, second)] == [
+            ("Ann", None),
+            ("Bob", None),
+            ("Bob", first.no),
+        ]
+        assert (candidates[second.no].author, candidates[second.no].previous) == ("Bob", first.no)
+
+    def test_only_active_memories_say_something(self) -> None:
+        """What is hidden or erased lends its words to nobody."""
+        record = self.stored("otter")
+        self.changed(record, retention=Retention.ARCHIVED)
+
+        assert self.store.sayings([record.no, 4711]) == {}
+
+    def test_words_are_counted_where_a_search_looks(self) -> None:
+        """Spaces and tiers limit the counts, and every change moves them."""
+        self.stored("an otter by the river")
+        self.stored("an otter", _ANN)
+        cold = self.stored("the otter swims", tier=Tier.COLD)
+        asked = ["otter", "river", "unicorn"]
+
+        assert self.store.frequencies(self.seen(), LIVE, asked) == (1, {"otter": 1, "river": 1, "unicorn": 0})
+        assert self.store.frequencies(self.seen(_ANN), LIVE, asked) == (2, {"otter": 2, "river": 1, "unicorn": 0})
+        assert self.store.frequencies(self.seen(), list(Tier), asked)[1]["otter"] == 2
+        self.changed(cold, tier=Tier.WARM)
+        assert self.store.frequencies(self.seen(), LIVE, asked) == (2, {"otter": 2, "river": 1, "unicorn": 0})
+
+    def test_rare_words_find_more_than_common_ones(self) -> None:
+        """A match counts by how rare its words are, not by how often it repeats them."""
+        for _ in range(5):
+            self.stored("river river river river")
+        rare = self.stored("an otter among other words")
+        both = self.stored("an otter in a river")
+
+        assert self.by_words("otter river")[:2] == [both.no, rare.no]
 
     def test_equal_matches_are_newest_first(self) -> None:
         """The same question has the same answer every time."""

@@ -1,0 +1,1 @@
+"""The official MCP inspector and conformance suite against our server; `make conformance` runs them."""
