@@ -201,14 +201,23 @@ def _locked(home: Path) -> Iterator[None]:
 def prepare(admin: str) -> None:
     """Give a server the role of the tests and the template of their databases."""
     with psycopg.connect(admin, autocommit=True) as connection:
-        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone():
-            connection.execute(f"CREATE ROLE {ROLE} LOGIN NOSUPERUSER NOBYPASSRLS")
+        _ensure_role(connection)
         connection.execute(f"DROP DATABASE IF EXISTS {_TEMPLATE}")
         connection.execute(f"CREATE DATABASE {_TEMPLATE} OWNER {ROLE}")
-    with psycopg.connect(_on(admin, _TEMPLATE), autocommit=True) as connection:
+    _equip(_on(admin, _TEMPLATE))
+    open_store(_on(admin, _TEMPLATE, ROLE), Settings()).close()
+
+
+def _ensure_role(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone():
+        connection.execute(f"CREATE ROLE {ROLE} LOGIN NOSUPERUSER NOBYPASSRLS")
+
+
+def _equip(admin: str) -> None:
+    """Do in a database what only a superuser may."""
+    with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
         connection.execute("ALTER FUNCTION ts_match_vq(tsvector, tsquery) LEAKPROOF")
-    open_store(_on(admin, _TEMPLATE, ROLE), Settings()).close()
 
 
 #: Databases of this process that are empty again.
@@ -249,12 +258,22 @@ def database(admin: str) -> Iterator[str]:
 
 
 @contextmanager
-def own_database(admin: str) -> Iterator[str]:
-    """Like `database`, for tests after which emptying the tables would not do."""
-    name = _new_database(admin)
-    yield _on(admin, name, ROLE)
+def empty_database(admin: str, *, drop: bool = True) -> Iterator[str]:
+    """Return the URL of a database without a schema, for the role of the tests; pgvector is there."""
+    name = f"thermocline_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        _ensure_role(connection)
+        connection.execute(f"CREATE DATABASE {name} OWNER {ROLE}")
+    _equip(_on(admin, name))
+    yield _on(admin, name, ROLE)
+    if drop:
+        with psycopg.connect(admin, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def admin_of(url: str, admin: str) -> str:
+    """Return how the superuser reaches a database of the tests."""
+    return _on(admin, urlsplit(url).path.removeprefix("/"))
 
 
 def _new_database(admin: str) -> str:

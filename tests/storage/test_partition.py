@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import thermocline
-from tests.postgres import own_database
+from tests.postgres import empty_database
 from thermocline import Thermocline
 from thermocline.cli.app import run
 from thermocline.errors import InvalidInput
@@ -21,7 +21,7 @@ TENANTS = [f"tenant{number}" for number in range(12)]
 @pytest.fixture
 def url(postgres: str) -> Iterator[str]:
     """A database with a dozen tenants."""
-    with own_database(postgres) as found:
+    with empty_database(postgres) as found:
         with thermocline.open(found, embedder=HashEmbedder()) as mem:
             mem.remember("everybody's otter")
             for tenant in TENANTS:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import thermocline
-from tests.postgres import own_database
+from tests.postgres import empty_database
 from thermocline import Memory, Thermocline
 from thermocline.cli.app import run
 from thermocline.errors import InvalidInput, NotFound, StoreDamaged, StoreUnavailable
@@ -23,7 +23,7 @@ TENANTS = ("acme", "umbrella", None)
 @pytest.fixture
 def url(postgres: str) -> Iterator[str]:
     """An empty database."""
-    with own_database(postgres) as found:
+    with empty_database(postgres) as found:
         yield found
 
 

@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from thermocline.errors import InvalidInput
 from thermocline.settings import Settings
 from thermocline.storage.postgres.errors import mapped, without_secrets
 from thermocline.storage.postgres.statements import SCHEMA
@@ -41,8 +42,10 @@ class Connections:
     def __init__(self, url: str, settings: Settings) -> None:
         self.name = without_secrets(url)
         self._settings = settings
-        with mapped(self.name):
+        try:
             self._arguments: dict[str, Any] = {**_MANNERS, **conninfo_to_dict(url), "autocommit": True}
+        except psycopg.ProgrammingError as exc:
+            raise InvalidInput(f"{self.name} is not the URL of a database: {exc}".rstrip()) from exc
         self._vector: TypeInfo | None = None
         self._size = settings.postgres_pool_size
         self._pool: ConnectionPool[Connection] = ConnectionPool(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -39,6 +40,8 @@ from thermocline.storage.transfer import transfer
 
 __all__ = ["PostgresStore"]
 
+_log = logging.getLogger(__name__)
+
 Vectors = NDArray[np.float32]
 
 _LIVE = (Tier.HOT, Tier.WARM)
@@ -66,6 +69,12 @@ class PostgresStore(SqlStore):
         self._connections.open()
         try:
             self._rebuild_if_outdated(rebuild)
+            if self._rows("walls")[0][0]:
+                _log.warning(
+                    "row-level security does not hold for the role of %s: let the server use a role "
+                    "that is neither superuser nor has BYPASSRLS",
+                    self.name,
+                )
         except BaseException:
             self._connections.close()
             raise
