@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,15 +20,15 @@ DATABASE = "memories"
 
 
 @pytest.fixture(scope="module")
-def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Cluster]]:
+def clusters() -> Iterator[tuple[Cluster, Cluster]]:
     """A server, and a replica that follows it."""
-    with Cluster.started(fast=False) as primary:
+    with Cluster.started(fast=False) as primary, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         with psycopg.connect(primary.url("postgres", "postgres"), autocommit=True) as admin:
             admin.execute(f"CREATE ROLE {ROLE} LOGIN NOSUPERUSER NOBYPASSRLS")
             admin.execute(f"CREATE DATABASE {DATABASE} OWNER {ROLE}")
         with psycopg.connect(primary.url(DATABASE, "postgres"), autocommit=True) as admin:
             admin.execute("CREATE EXTENSION vector")
-        replica = primary.replica(tmp_path_factory.mktemp("replica") / "data")
+        replica = primary.replica(Path(home) / "data")
         replica.start()
         try:
             yield primary, replica

@@ -7,7 +7,7 @@ from psycopg import sql
 from thermocline.errors import NotAStore, SchemaTooNew, StoreUnavailable
 from thermocline.storage import queries
 from thermocline.storage.postgres.connect import Connection, Connections
-from thermocline.storage.postgres.statements import SCHEMA
+from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
 
 __all__ = ["LOCK", "SCHEMA_VERSION", "migrate", "schema_of"]
 
@@ -58,12 +58,9 @@ def _step(connection: Connection, version: int, name: str) -> None:
 
 def _require_vectors(connection: Connection, name: str) -> None:
     """See that pgvector is there; only some roles may add it."""
-    if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
+    ((there, offered, allowed),) = PostgresStatements(connection, None).rows("catalogue_extension")
+    if there:
         return
-    (offered,) = connection.execute(
-        "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
-    ).fetchone() or (0,)
-    (allowed,) = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone() or (False,)
     if not offered:
         raise StoreUnavailable(f"{name} has no pgvector: install the extension on the server first")
     if not allowed:

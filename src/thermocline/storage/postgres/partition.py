@@ -14,7 +14,8 @@ from psycopg import sql
 
 from thermocline.errors import InvalidInput
 from thermocline.storage.postgres.connect import Connection
-from thermocline.storage.postgres.statements import SCHEMA
+from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
+from thermocline.storage.statements import Row
 
 __all__ = ["MOST", "partition"]
 
@@ -22,23 +23,6 @@ __all__ = ["MOST", "partition"]
 MOST = 256
 
 Statement = sql.SQL | sql.Composed
-
-_TABLES = """
-SELECT c.relname, c.relkind = 'p' FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
-WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname
-"""
-_CONSTRAINTS = """
-SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint
-WHERE conrelid = to_regclass(%s) AND contype IN ('p', 'u', 'f') ORDER BY contype DESC, conname
-"""
-_INDEXES = """
-SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i
-WHERE i.indrelid = to_regclass(%s) AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)
-ORDER BY 1
-"""
-_POLICIES = """
-SELECT policyname, cmd, qual, with_check FROM pg_policies WHERE schemaname = %s AND tablename = %s ORDER BY policyname
-"""
 
 
 class _Table(NamedTuple):
@@ -48,31 +32,32 @@ class _Table(NamedTuple):
     keys: list[tuple[str, str]]
     links: list[tuple[str, str]]
     indexes: list[str]
-    policies: list[tuple[str, str, str | None, str | None]]
+    policies: list[Row]
 
 
 def partition(connection: Connection, parts: int) -> list[str]:
     """Cut the tables into that many parts by tenant, inside the connection's transaction; return their names."""
     if not 2 <= parts <= MOST:
         raise InvalidInput(f"cannot cut into {parts} parts: choose between 2 and {MOST}")
-    found = connection.execute(_TABLES, (SCHEMA,)).fetchall()
+    statements = PostgresStatements(connection, None)
+    found = statements.rows("catalogue_tables", schema=SCHEMA)
     if any(already for _, already in found):
         raise InvalidInput("the tables are partitioned already: to have other parts, migrate into a new database")
-    tables = [_described(connection, name) for name, _ in found]
+    tables = [_described(statements, name) for name, _ in found]
     for statement in _statements(tables, parts):
         connection.execute(statement)
     return [table.name for table in tables]
 
 
-def _described(connection: Connection, name: str) -> _Table:
+def _described(statements: PostgresStatements, name: str) -> _Table:
     place = f"{SCHEMA}.{name}"
-    constraints = connection.execute(_CONSTRAINTS, (place,)).fetchall()
+    constraints = statements.rows("catalogue_constraints", table=place)
     return _Table(
         name,
         keys=[(key, text) for key, kind, text in constraints if kind != "f"],
         links=[(key, text) for key, kind, text in constraints if kind == "f"],
-        indexes=[text for (text,) in connection.execute(_INDEXES, (place,)).fetchall()],
-        policies=connection.execute(_POLICIES, (SCHEMA, name)).fetchall(),
+        indexes=[text for (text,) in statements.rows("catalogue_indexes", table=place)],
+        policies=statements.rows("catalogue_policies", schema=SCHEMA, table=name),
     )
 
 

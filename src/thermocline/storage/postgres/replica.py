@@ -10,14 +10,12 @@ from thermocline.errors import StoreBusy, StoreUnavailable
 from thermocline.settings import Settings
 from thermocline.storage.postgres.connect import Connection, Connections
 from thermocline.storage.postgres.migrate import SCHEMA_VERSION, schema_of
+from thermocline.storage.postgres.statements import PostgresStatements
 
 __all__ = ["Replica"]
 
 #: How long a replica that failed is left alone.
 _PAUSE_SECONDS = 10.0
-_LAG = """
-SELECT pg_is_in_recovery(), extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8
-"""
 
 
 class Replica:
@@ -40,7 +38,7 @@ class Replica:
         """Say how far the replica is behind, or why it is not used."""
         with ExitStack() as stack:
             connection = self._begun(stack, None, "READ ONLY")
-            copying, seconds = connection.execute(_LAG).fetchone() or (False, None)
+            ((copying, seconds),) = PostgresStatements(connection, None).rows("replica_lag")
         if self._paused:
             return f"the replica failed and the primary was read: {self._trouble}"
         if not copying:

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from thermocline.storage import queries
-from thermocline.storage.statements import Row, Statements
+from thermocline.storage.statements import Row, Statements, marked
 
 __all__ = ["SCHEMA", "PostgresStatements", "placed"]
 
@@ -80,7 +80,7 @@ class PostgresStatements(Statements):
 
     def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
         """Return all rows of a statement whose text depends on numbers of ours, such as an index's."""
-        return self._executed(_marked(self._sql[name], marks), values).fetchall()
+        return self._executed(marked(self._sql[name], marks), values).fetchall()
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """Yield the rows of a statement that may have very many."""
@@ -96,7 +96,7 @@ class PostgresStatements(Statements):
 
     def run_marked(self, name: str, marks: Mapping[str, object]) -> None:
         """Run a statement whose text depends on numbers of ours and that takes no parameters."""
-        self._connection.execute(_marked(self._sql[name], marks))
+        self._connection.execute(marked(self._sql[name], marks))
 
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
@@ -111,17 +111,17 @@ class PostgresStatements(Statements):
         with self._connection.pipeline():
             yield
 
-    def stream(self, statement: str, values: Mapping[str, object] | None = None) -> Iterator[Row]:
-        """Yield the rows of a statement that has no name, and may have very many of them."""
-        with self._connection.cursor(f"stream_{id(statement)}") as cursor:
+    def each_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> Iterator[Row]:
+        """Yield the rows of a statement whose text depends on names of ours, and that may have very many."""
+        with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
             cursor.itersize = _PAGE
-            cursor.execute(statement, values)
+            cursor.execute(marked(self._sql[name], marks), values)
             yield from cursor
 
-    def put(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
-        """Run a statement that has no name once for every row."""
+    def run_many_of(self, name: str, marks: Mapping[str, object], rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement whose text depends on names of ours once for every row of values."""
         with self._connection.cursor() as cursor:
-            cursor.executemany(statement, rows)
+            cursor.executemany(marked(self._sql[name], marks), rows)
 
     def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
         return self._connection.execute(statement, {"tenants": self._tenants, **values})
@@ -136,9 +136,3 @@ class PostgresStatements(Statements):
         if self._known[space] != self._current:
             self._current = self._known[space]
             self._connection.execute("SELECT set_config('thermocline.tenant', %s, true)", (self._current,))
-
-
-def _marked(statement: str, marks: Mapping[str, object]) -> str:
-    for mark, value in marks.items():
-        statement = statement.replace(f"${mark}", str(value))
-    return statement

@@ -27,27 +27,29 @@ class PostgresTables(Notes):
 
     def count(self, table: Table) -> int:
         """Return how many rows a table has."""
-        ((count,),) = self._sql.stream(f"SELECT count(*) FROM {table.name}")  # noqa: S608 - names of ours
+        ((count,),) = self._sql.rows_of("table_count", {"table": table.name})
         return int(count)
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
         """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
-        keys = ", ".join(table.key)
         values = {f"key{place}": part for place, part in enumerate(after or ())}
-        behind = f"WHERE ({keys}) > ({', '.join(f'%({name})s' for name in values)})" if values else ""
-        columns = ", ".join(("tenant" if table.owner else "''", *table.columns))
-        found = self._sql.stream(f"SELECT {columns} FROM {table.name} {behind} ORDER BY {keys}", values)  # noqa: S608
+        marks = {
+            "tenant": "t.tenant" if table.owner else "''",
+            "columns": ", ".join(table.columns),
+            "table": table.name,
+            "owner": "",
+            "keys": ", ".join(table.key),
+            "after": ", ".join(f"%({name})s" for name in values),
+        }
+        found = self._sql.each_of("table_rows_behind" if values else "table_rows", marks, **values)
         return map(_with_bytes, found) if table is VECTORS else found
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
         """Add rows as a snapshot gives them."""
         columns = ("tenant", *table.columns) if table.owner else table.columns
-        marks = ", ".join(["%s"] * len(columns))
+        marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join(["%s"] * len(columns))}
         taken = rows if table.owner else [row[1:] for row in rows]
-        self._sql.put(
-            f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608 - names of ours
-            [_with_vector(row) for row in taken] if table is VECTORS else taken,
-        )
+        self._sql.run_many_of("table_put", marks, list(map(_with_vector, taken)) if table is VECTORS else taken)
 
     def complete(self) -> None:
         """Make words, counters and indexes, and let the next numbers be new ones."""

@@ -231,3 +231,28 @@ SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces),
 
 -- statistics: Let the planner know what was copied.
 ANALYZE memories, vectors, texts, events, tags, spaces
+
+-- catalogue_tables: The tables that have a tenant, and whether they are partitioned.
+SELECT c.relname, c.relkind = 'p' FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
+WHERE c.relnamespace = to_regnamespace(:schema) AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname
+
+-- catalogue_constraints: The keys of a table and its links to others.
+SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint
+WHERE conrelid = to_regclass(:table) AND contype IN ('p', 'u', 'f') ORDER BY contype DESC, conname
+
+-- catalogue_indexes: The indexes of a table that no key has made.
+SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i
+WHERE i.indrelid = to_regclass(:table) AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)
+ORDER BY 1
+
+-- catalogue_policies: The wall around a table.
+SELECT policyname, cmd, qual, with_check FROM pg_policies
+WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
+
+-- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
+SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)
+
+-- catalogue_extension: Whether pgvector is there, whether it could be, and whether we may add it.
+SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
+       EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector'),
+       (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)

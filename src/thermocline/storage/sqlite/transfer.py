@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from thermocline.storage.sqlite.keys import MEMORY_MASK, PART_BITS, vector_range
-from thermocline.storage.sqlite.statements import SqliteStatements
+from thermocline.storage.sqlite.statements import SQL, SqliteStatements
 from thermocline.storage.sqlite.textindex import rebuild
-from thermocline.storage.statements import Row
+from thermocline.storage.statements import Row, marked
 from thermocline.storage.tables import VECTORS, Table
 from thermocline.storage.transfer import Notes
 
@@ -33,20 +33,23 @@ class SqliteTables(Notes):
 
     def count(self, table: Table) -> int:
         """Return how many rows a table has."""
-        return int(self._connection.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0])  # noqa: S608 - ours
+        return int(self._connection.execute(marked(SQL["table_count"], {"table": table.name})).fetchone()[0])
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
         """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
         if table is VECTORS:
             behind = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
             return self._sql.each("vectors_all", behind=behind, parts=1 << PART_BITS, numbers=MEMORY_MASK)
-        tenant = "coalesce(s.tenant, '')" if table.owner else "''"
-        columns, keys = (", ".join(f"t.{column}" for column in some) for some in (table.columns, table.key))
-        values = {f"key{place}": part for place, part in enumerate(after or ())}
-        behind_key = f"WHERE ({keys}) > ({', '.join(f':{name}' for name in values)})" if values else ""
-        joined = f"{table.name} t {_OWNERS[table.owner]}"
-        statement = f"SELECT {tenant}, {columns} FROM {joined} {behind_key} ORDER BY {keys}"  # noqa: S608 - names of ours
-        return self._connection.cursor().execute(statement, values)
+        marks = {
+            "tenant": "coalesce(s.tenant, '')" if table.owner else "''",
+            "columns": ", ".join(f"t.{column}" for column in table.columns),
+            "table": table.name,
+            "owner": _OWNERS[table.owner],
+            "keys": ", ".join(f"t.{column}" for column in table.key),
+            "after": ", ".join("?" * len(table.key)),
+        }
+        name = "table_rows" if after is None else "table_rows_behind"
+        return self._connection.cursor().execute(marked(SQL[name], marks), after or ())
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
         """Add rows as a snapshot gives them."""
@@ -57,10 +60,10 @@ class SqliteTables(Notes):
             ]
             self._sql.run_many("vector_add", found)
             return
-        columns = ("tenant", *table.columns) if table.name == "spaces" else table.columns
-        marks = ", ".join("?" * len(columns))
-        taken = [row if table.name == "spaces" else row[1:] for row in rows]
-        self._connection.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", taken)  # noqa: S608
+        owned = table.name == "spaces"
+        columns = ("tenant", *table.columns) if owned else table.columns
+        marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join("?" * len(columns))}
+        self._connection.executemany(marked(SQL["table_put"], marks), rows if owned else [row[1:] for row in rows])
 
     def complete(self) -> None:
         """Make the words; counters were kept by triggers, and numbers follow from the rows."""
