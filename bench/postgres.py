@@ -282,11 +282,6 @@ def _fill(admin: str, url: str, size: Size, embedder: SyntheticEmbedder, told: C
         for sequence, table, column in (("memory", "memories", "no"), ("event", "events", "seq")):
             connection.execute(f"SELECT setval('{sequence}_numbers', (SELECT max({column}) FROM {table}))")
         connection.execute(f"SELECT setval('space_numbers', {len(names)})")
-        connection.execute("SET max_parallel_maintenance_workers = 2")
-        connection.execute(
-            f"CREATE INDEX vectors_live_1 ON vectors USING hnsw ((CAST(vector AS vector({embedder.dimensions}))) "
-            "vector_ip_ops) WHERE embedder = 1 AND tier < 2"
-        )
         connection.execute("VACUUM ANALYZE")
 
 

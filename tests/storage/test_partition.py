@@ -80,6 +80,21 @@ def test_keys_indexes_and_links_are_all_there_again(url: str) -> None:
         assert connection.execute(described).fetchall() == before
 
 
+def test_many_live_vectors_of_a_partitioned_store_are_indexed(url: str) -> None:
+    """And searched by that index."""
+    thermocline.partition(url, 3)
+    with thermocline.open(url, embedder=HashEmbedder(), settings={"exact_band_limit": 5}) as mem:
+        mem.maintain()
+        with psycopg.connect(url) as connection:
+            (made,) = connection.execute("SELECT to_regclass('thermocline.vectors_live_1') IS NOT NULL").fetchone() or (
+                0,
+            )
+
+        assert made
+        assert len(mem.scoped(tenant="tenant5").recall("otter 3 of tenant5", limit=5)) == 5
+        assert mem.check() == []
+
+
 def test_a_part_by_itself_shows_nothing(url: str) -> None:
     """Rows are reached through the whole table and its wall alone."""
     thermocline.partition(url, 2)

@@ -33,7 +33,9 @@ def migrate_store(source: str, target: str, settings: Settings, progress: Progre
     """Copy a store into a new one, on another database or the same, and verify the copy."""
     _require_there(source, "to migrate")
     with closing(_whole(source, settings)) as giver, closing(_opened(target, settings)) as taker:
-        return transfer(giver, taker, progress)
+        done = transfer(giver, taker, progress)
+        taker.tend()
+        return done
 
 
 def partition_store(url: str, parts: int, settings: Settings) -> list[str]:

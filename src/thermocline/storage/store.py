@@ -571,6 +571,9 @@ class Store(Protocol):
     def unkeep(self, drawer: str, key: str) -> bool:
         """Take a thing out of a drawer; tell whether it was there."""
 
+    def tend(self) -> None:
+        """Make the indexes that what is stored has grown to need; quick when there is nothing to do."""
+
     def check(self) -> list[Problem]:
         """Compare everything with everything else and say what does not agree."""
 

@@ -12,7 +12,7 @@ import psycopg
 from thermocline.storage import queries
 from thermocline.storage.statements import Row, Statements, marked
 
-__all__ = ["SCHEMA", "PostgresStatements", "placed"]
+__all__ = ["SCHEMA", "PostgresStatements", "statement"]
 
 #: Where our tables are, so that they can live in a database with others.
 SCHEMA = "thermocline"
@@ -23,7 +23,7 @@ _BAND = "\x00"
 _PAGE = 5000
 
 
-def placed(statement: str) -> str:
+def _placed(statement: str) -> str:
     """Return a statement with its parameters as the driver wants them."""
     return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
 
@@ -53,7 +53,7 @@ def _loaded(*, of_tenant: bool) -> dict[str, str]:
     for name, text in banded.items():
         found |= {f"{name}_live": text.replace(_BAND, "< 2"), f"{name}_cold": text.replace(_BAND, "= 2")}
         del found[name]
-    return {name: placed(text) for name, text in found.items()}
+    return {name: _placed(text) for name, text in found.items()}
 
 
 _OF_TENANT = _loaded(of_tenant=True)
@@ -94,10 +94,6 @@ class PostgresStatements(Statements):
         self._belong(values)
         self._executed(self._sql[name], values)
 
-    def run_marked(self, name: str, marks: Mapping[str, object]) -> None:
-        """Run a statement whose text depends on numbers of ours and that takes no parameters."""
-        self._connection.execute(marked(self._sql[name], marks))
-
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
         if rows:
@@ -136,3 +132,8 @@ class PostgresStatements(Statements):
         if self._known[space] != self._current:
             self._current = self._known[space]
             self._connection.execute("SELECT set_config('thermocline.tenant', %s, true)", (self._current,))
+
+
+def statement(name: str, marks: Mapping[str, object] | None = None) -> str:
+    """Return a statement for all tenants, to be run outside a transaction of ours."""
+    return marked(_OF_ALL[name], marks or {})

@@ -29,7 +29,7 @@ from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
 from thermocline.storage.postgres.text import asked, scoped
 from thermocline.storage.postgres.textindex import rebuild
 from thermocline.storage.postgres.transfer import PostgresTables
-from thermocline.storage.postgres.vectors import index_live, nearest, of_memory, sampled, strengths
+from thermocline.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
 from thermocline.storage.postgres.writing import PostgresWriting
 from thermocline.storage.sqlite.backup import require_free
 from thermocline.storage.sqlite.store import SqliteStore
@@ -298,7 +298,7 @@ class PostgresStore(SqlStore):
             identity = Identity(number=number, name=name, dimensions=dimensions)
             if serve and identity_of(statements) is None:
                 statements.run("meta_set", key="embedder", value=str(number))
-            index_live(statements, identity)
+        self.tend()
         return identity
 
     def cached(self, digest: str) -> Vectors | None:
@@ -319,6 +319,14 @@ class PostgresStore(SqlStore):
     def size(self) -> int:
         """Return the bytes that the tables and their indexes take."""
         return int(self._rows("size", schema=SCHEMA)[0][0])
+
+    def tend(self) -> None:
+        """Index the live vectors of every embedder once a tenant has too many for an exact search."""
+        with self._reading() as statements:
+            missing = unindexed(statements) if largest(statements) >= self._settings.exact_band_limit else []
+        for identity in missing:
+            with self._connections.alone() as connection:
+                index_live(connection, identity)
 
     def check(self) -> list[Problem]:
         """Compare everything with everything else and say what does not agree."""

@@ -9,9 +9,7 @@ import numpy as np
 
 from thermocline.storage.postgres.statements import PostgresStatements
 from thermocline.storage.postgres.textindex import rebuild
-from thermocline.storage.postgres.vectors import index_live
 from thermocline.storage.statements import Row
-from thermocline.storage.store import Identity
 from thermocline.storage.tables import VECTORS, Table
 from thermocline.storage.transfer import Notes
 
@@ -52,12 +50,10 @@ class PostgresTables(Notes):
         self._sql.run_many_of("table_put", marks, list(map(_with_vector, taken)) if table is VECTORS else taken)
 
     def complete(self) -> None:
-        """Make words, counters and indexes, and let the next numbers be new ones."""
+        """Make words and counters, and let the next numbers be new ones."""
         self._sql.run("counters_clear")
         self._sql.run("counters_make")
         rebuild(self._sql)
-        for number, name, dimensions in self._sql.rows("embedders_known"):
-            index_live(self._sql, Identity(number=number, name=name, dimensions=dimensions))
         self._sql.rows("numbers_follow")
         self._sql.run("statistics")
 

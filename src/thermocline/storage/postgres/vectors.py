@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import psycopg
 from numpy.typing import NDArray
 
-from thermocline.storage.postgres.statements import PostgresStatements
+from thermocline.storage.postgres.statements import PostgresStatements, statement
 from thermocline.storage.statements import Row
 from thermocline.storage.store import Identity
 
-__all__ = ["index_live", "nearest", "of_memory", "sampled", "strengths"]
+__all__ = ["index_live", "largest", "nearest", "of_memory", "sampled", "strengths", "unindexed"]
 
 Vectors = NDArray[np.float32]
 
@@ -27,11 +28,30 @@ _VECTORS_PER_MEMORY = 2
 _WHOLE_SAMPLE = 10
 
 
-def index_live(statements: PostgresStatements, identity: Identity) -> None:
-    """Make the index of an embedder's live vectors, if it can have one."""
+def largest(statements: PostgresStatements) -> int:
+    """Return how many live memories the tenant has that has most, of those that the statements are for."""
+    return int(statements.value("live_most"))
+
+
+def unindexed(statements: PostgresStatements) -> list[Identity]:
+    """Return the embedders that could have an index of their live vectors and have none."""
+    rows = statements.rows("embedders_unindexed", most=_MOST_HALF)
+    return [Identity(number=number, name=name, dimensions=dimensions) for number, name, dimensions in rows]
+
+
+def index_live(connection: psycopg.Connection[Row], identity: Identity) -> None:
+    """Make the index of an embedder's live vectors while others go on reading and writing.
+
+    One that was left unfinished, by a server that was killed, is made anew; of several servers, one makes it.
+    """
     marks = _marks(identity)
-    if marks is not None:
-        statements.run_marked("vector_index", marks)
+    if marks is None:
+        return
+    if not connection.execute(statement("vector_index_claim"), {"number": identity.number}).fetchone()[0]:  # type: ignore[index]
+        return
+    ((partitioned,),) = connection.execute(statement("vectors_partitioned")).fetchall()
+    connection.execute(statement("vector_index_drop", marks))
+    connection.execute(statement("vector_index", {**marks, "beside": "" if partitioned else "CONCURRENTLY"}))
 
 
 def nearest(

@@ -111,8 +111,27 @@ DELETE FROM vectors WHERE {own}embedder = :number AND no = :no
 DELETE FROM vectors WHERE {own}embedder = :number
 
 -- vector_index: Index an embedder's live vectors, so that the nearest are found without looking at all.
-CREATE INDEX IF NOT EXISTS vectors_live_$number ON vectors
+CREATE INDEX $beside IF NOT EXISTS vectors_live_$number ON vectors
 USING hnsw ((CAST(vector AS $type($dimensions))) $type_ip_ops) WHERE embedder = $number AND tier < 2
+
+-- vector_index_drop: Drop an index that was not finished; one that is finished is never in the way.
+DROP INDEX IF EXISTS vectors_live_$number
+
+-- vectors_partitioned: Whether the vectors are cut into parts, which cannot be indexed while others write.
+SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass('vectors')
+
+-- vector_index_claim: Let one server at a time make an index; the claim ends with its connection.
+SELECT pg_try_advisory_lock(:number)
+
+-- embedders_unindexed: The embedders whose live vectors have no index that is ready, though they could.
+SELECT e.number, e.name, e.dimensions FROM embedders e
+WHERE e.dimensions BETWEEN 1 AND :most AND NOT EXISTS (
+    SELECT 1 FROM pg_index i WHERE i.indexrelid = to_regclass('vectors_live_' || e.number) AND i.indisvalid)
+ORDER BY e.number
+
+-- live_most: How many live memories the tenant has that has most.
+SELECT CAST(coalesce(max(total), 0) AS BIGINT) FROM (
+    SELECT sum(memories) AS total FROM counters WHERE {own}retention = 0 AND tier < 2 GROUP BY tenant) AS counted
 
 -- vector_care: Look on in the index until enough is found that the filter lets through.
 SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :width, true)
@@ -217,9 +236,6 @@ DELETE FROM counters
 INSERT INTO counters (tenant, space, tier, retention, memories, tokens, words)
 SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT), 0 FROM memories
 GROUP BY tenant, space, tier, retention
-
--- embedders_known: All embedders.
-SELECT number, name, dimensions FROM embedders ORDER BY number
 
 -- numbers_follow: Let new numbers begin behind those that were copied.
 SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces), false),

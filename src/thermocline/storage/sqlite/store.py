@@ -279,6 +279,9 @@ class SqliteStore(SqlStore):
             (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         return int(pages * page_size)
 
+    def tend(self) -> None:
+        """Do nothing: bands are made when they are searched."""
+
     def check(self) -> list[Problem]:
         """Compare everything with everything else and say what does not agree."""
         try:
