@@ -20,7 +20,7 @@ import thermocline
 from tests.helpers import ROOT
 from thermocline import Scope, Settings
 from thermocline.hooks.capture import Done, work_off
-from thermocline.hooks.entry import Options
+from thermocline.hooks.options import Options
 from thermocline.hooks.events import answer, fitted, read_event
 from thermocline.hooks.server import announced, running
 from thermocline.hooks.spool import Spool

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 import thermocline
 from tests.doors.served import Served, environment, served
 from tests.helpers import opened, python, together
-from thermocline import Thermocline, errors
+from thermocline import Scope, Thermocline, errors
 from thermocline.errors import SettingsError
 from thermocline.rest.app import application
 from thermocline.rest.keys import Keys
@@ -250,6 +250,16 @@ def test_keys_are_hashed_scoped_and_revoked(mem: Thermocline, tmp_path: Path) ->
     mem.drawers["replies"].all()
     assert acme.encode() not in (tmp_path / "memory.db").read_bytes()
     assert acme.encode() not in (tmp_path / "memory.db-wal").read_bytes()
+
+
+def test_a_server_of_one_tenant_takes_its_keys_only(tmp_path: Path) -> None:
+    """A key of another tenant is no key there."""
+    with opened(tmp_path / "memory.db", scope=Scope(tenant="acme")) as mem, asking(mem) as client:
+        keys = Keys(mem)
+        acme, other = keys.create("a", "acme"), keys.create("o", "other")
+
+        assert client.get("/status", headers=bearer(acme)).status_code == 200
+        problem(client.get("/status", headers=bearer(other)), 401, "unauthorized")
 
 
 def test_mcp_beside_it_wants_the_same_keys(mem: Thermocline) -> None:

@@ -112,7 +112,8 @@ class KeyCheck:
             return not (self._required or self._keys), None
         scheme, _, secret = given.partition(" ")
         key = self._keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
-        return key is not None, key
+        # A server of one tenant has nothing for others.
+        return key is not None and self._mem.scope.tenant in (None, key.tenant), key
 
 
 class Rate:
