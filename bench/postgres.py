@@ -43,7 +43,7 @@ _COLUMNS = {
     "memories": """tenant no id space content kind tags tier priority retention metadata source tokens digest created_at
         updated_at accessed_at expires_at access_count recent_uses relevance supersedes tier_since tier_rule
         retention_since version parts""",
-    "texts": "tenant no part space tier length words lexemes",
+    "texts": "tenant no part space tier words lexemes",
     "vectors": "tenant embedder no part space tier vector",
     "events": "tenant seq at no action actor rule why changes",
 }
@@ -275,9 +275,8 @@ def _fill(admin: str, url: str, size: Size, embedder: SyntheticEmbedder, told: C
             _copy(connection, _ARCHIVE, len(names), 2, batch, embedder)
             told(len(batch))
         connection.execute(
-            """INSERT INTO counters (tenant, space, tier, retention, memories, tokens, words)
-            SELECT m.tenant, m.space, m.tier, m.retention, count(*), sum(m.tokens), sum(t.length)
-            FROM memories m JOIN texts t USING (tenant, no) GROUP BY m.tenant, m.space, m.tier, m.retention"""
+            """INSERT INTO counters (tenant, space, tier, retention, memories, tokens)
+            SELECT tenant, space, tier, retention, count(*), sum(tokens) FROM memories GROUP BY 1, 2, 3, 4"""
         )
         for sequence, table, column in (("memory", "memories", "no"), ("event", "events", "seq")):
             connection.execute(f"SELECT setval('{sequence}_numbers', (SELECT max({column}) FROM {table}))")
@@ -304,7 +303,7 @@ def _copy(
              bytes.fromhex(digest(text)), now, now, None, None, 0, 0, 0.5, None, now, "default", now, no, 1)
         )  # fmt: skip
         (listed,) = lexemes(words.split(), space)
-        rows["texts"].append((tenant, no, 0, space, tier, words.count(" ") + 1, words, listed))
+        rows["texts"].append((tenant, no, 0, space, tier, words, listed))
         rows["vectors"].append((tenant, 1, no, 0, space, tier, vector))
         rows["events"].append((tenant, no, now, no, "remember", "bench", "default", "", "{}"))
     for table, some in rows.items():

@@ -21,7 +21,7 @@ from thermocline.storage.open import open_store
 from thermocline.storage.postgres.errors import without_secrets
 from thermocline.storage.postgres.store import PostgresStore
 from thermocline.storage.postgres.text import lexemes
-from thermocline.storage.store import Filter, Store
+from thermocline.storage.store import Filter, Found, Store
 from thermocline.testing import FakeClock, HashEmbedder
 
 #: Tables in which no row belongs to a tenant: what the store knows of itself.
@@ -353,19 +353,28 @@ def test_a_text_of_very_many_words_is_found_by_all_of_them(mem: Thermocline) -> 
         assert [hit.memory.id for hit in mem.recall(word)] == [memory.id]
 
 
-def test_strengths_are_those_of_bm25(url: str) -> None:
-    """As strong as on SQLite, to the last digits, however often a word occurs."""
+def test_both_stores_find_the_same_with_the_same_strength(url: str) -> None:
+    """Whatever the words, in one band and in both."""
     contents = ["otter " * times + "pond " * (times % 3) + "filler words here" for times in range(1, 40)]
-    found = []
+    found: list[list[list[Found]]] = []
     for place in (":memory:", url):
         with thermocline.open(place, embedder="none", clock=FakeClock(), settings={}) as mem:
-            mem.remember_many([{"content": content} for content in contents])
+            tiers = list(Tier)
+            mem.remember_many([{"content": text, "tier": tiers[n % 3]} for n, text in enumerate(contents)])
             mem.remember_many([{"content": f"nothing of it, number {number}"} for number in range(100)])
-            where = Filter(now=mem._now())
-            found.append(mem._store.search_text(mem._store.spaces(Scope()), (Tier.WARM,), ["otter", "pond"], 50, where))
+            where, spaces = Filter(now=mem._now()), mem._store.spaces(Scope())
+            found.append(
+                [
+                    mem._store.search_text(spaces, asked, ["otter", "pond", "here"], 50, where)
+                    for asked in ((Tier.WARM,), (Tier.HOT, Tier.WARM), (Tier.COLD,), tiers)
+                ]
+            )
+    ours, theirs = ([[each.no for each in one] for one in side] for side in found)
 
-    assert [each.no for each in found[0]] == [each.no for each in found[1]]
-    assert [each.strength for each in found[0]] == pytest.approx([each.strength for each in found[1]], rel=1e-6)
+    assert ours == theirs
+    assert [each.strength for one in found[0] for each in one] == pytest.approx(
+        [each.strength for one in found[1] for each in one], rel=1e-9
+    )
 
 
 # Servers that fail

@@ -232,8 +232,8 @@ class SqlStore(ABC):
     def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
         """Return events of memories in some spaces, purged ones included, in the order of the ledger or against it."""
         name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
-        begin = begin if past is None else past
-        return [event_of(row) for row in self._rows(name, spaces=list(spaces), past=begin, limit=limit)]
+        rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
+        return [event_of(row) for row in rows]
 
     def counts(self, spaces: Sequence[int]) -> Counts:
         """Return how much some spaces hold."""

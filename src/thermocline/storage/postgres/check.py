@@ -24,7 +24,6 @@ def check(statements: PostgresStatements, identity: Identity | None) -> list[Pro
         *checking.vectors(statements, {"number": identity.number if identity else 0}),
         *_places(statements),
         *checking.counters(statements),
-        *_words(statements),
         *checking.ledger(statements),
         *checking.chunks(statements),
     ]
@@ -39,9 +38,3 @@ def _indexed(statements: PostgresStatements) -> Iterator[tuple[Indexed, str]]:
 def _places(statements: PostgresStatements) -> Iterator[Problem]:
     for (memory_id,) in statements.rows("check_places"):
         yield Problem(code="vector_place", detail=f"the vectors of {memory_id} are not where the memory is")
-
-
-def _words(statements: PostgresStatements) -> Iterator[Problem]:
-    for space, tier, said, found in statements.rows("check_words"):
-        where = f"space {space}, {_TIERS[tier]}"
-        yield Problem(code="counter", detail=f"{where}: {said} words counted, {found} there")

@@ -68,7 +68,7 @@ class PostgresStatements(Statements):
 
     def __init__(self, connection: psycopg.Connection[Any], tenant: str | None) -> None:
         self._connection = connection
-        self._tenant = tenant
+        self.tenant = tenant
         self._sql = _OF_ALL if tenant is None else _OF_TENANT
         self._tenants = ["", tenant] if tenant else [""]
         self._current = tenant or ""
@@ -124,7 +124,7 @@ class PostgresStatements(Statements):
 
     def _belong(self, values: Mapping[str, object]) -> None:
         """Write for the tenant of a space, where statements are for all tenants."""
-        if self._tenant is not None or "space" not in values:
+        if self.tenant is not None or "space" not in values:
             return
         space = values["space"]
         if space not in self._known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -22,11 +22,12 @@ from thermocline.model import Problem, Scope, Tier
 from thermocline.settings import Settings
 from thermocline.storage.postgres.check import check
 from thermocline.storage.postgres.connect import Connections
+from thermocline.storage.postgres.errors import mapped
 from thermocline.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from thermocline.storage.postgres.partition import partition
 from thermocline.storage.postgres.replica import Replica
 from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
-from thermocline.storage.postgres.text import asked, scoped
+from thermocline.storage.postgres.text import queries
 from thermocline.storage.postgres.textindex import rebuild
 from thermocline.storage.postgres.transfer import PostgresTables
 from thermocline.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
@@ -101,7 +102,7 @@ class PostgresStore(SqlStore):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let the reads of this thread share one connection, and one state of the store."""
+        """Let the reads of this thread see one state of the store, on one connection, until it is left."""
         with self._reading() as statements:
             before = getattr(self._held, "statements", None)
             self._held.statements = (self._tenant, self._source, statements)
@@ -114,7 +115,8 @@ class PostgresStore(SqlStore):
     def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
         tenant, source, held = getattr(self._held, "statements", None) or (None, None, None)
         if held is not None and (tenant, source) == (self._tenant, self._source):
-            yield held
+            with mapped(self.name):
+                yield held
             return
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with (self._source or self._connections).transaction(self._tenant, mode=mode) as connection:
@@ -199,25 +201,21 @@ class PostgresStore(SqlStore):
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
     ) -> list[Found]:
-        """Return the best keyword matches, strongest first."""
-        queries = asked(words)
-        if not queries or not spaces:
-            return []
+        """Return the best keyword matches, strongest first, newest first among equals."""
+        bands = list(_bands(tiers)) if words and spaces else []
         found: list[Row] = []
         with self._reading() as statements:
-            total = statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers])
-            bands = list(_bands(tiers))
-            # A word is as rare as it is in all that is searched; one band knows that by itself.
-            counted = list(self.frequencies(spaces, tiers, words)[1].values()) if len(bands) > 1 else []
+            total, counted = self._counted(statements, bands if len(bands) > 1 else [], spaces, tiers, words)
             for band, ranks in bands:
-                place = {"spaces": list(spaces), "tiers": ranks}
+                others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
                 found += statements.rows(
                     f"text_search_{band}",
-                    scoped=scoped(queries, spaces),
+                    spaces=list(spaces),
+                    tiers=ranks,
+                    scoped=queries(words, spaces),
+                    others=[others[place] for place in range(1, len(words) + 1)],
                     total=total,
-                    counted=counted,
                     limit=limit,
-                    **place,
                     **_filtered(where),
                 )
         ranked = sorted(found, key=lambda row: (-row[1], -row[0]))
@@ -265,15 +263,26 @@ class PostgresStore(SqlStore):
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
         """Return how many memories there are in some spaces and tiers, and how many have each word."""
-        counted = dict.fromkeys(words, 0)
-        queries = asked(words)
         with self._reading() as statements:
-            total = statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers])
-            for band, ranks in _bands(tiers) if queries and spaces else ():
-                values = {"spaces": list(spaces), "tiers": ranks, "scoped": scoped(queries, spaces)}
-                for place, count in statements.rows(f"text_frequencies_{band}", **values):
-                    counted[words[place - 1]] += count
-        return int(total), counted
+            bands = list(_bands(tiers)) if words and spaces else []
+            total, counted = self._counted(statements, bands, spaces, tiers, words)
+        return total, {word: sum(each[place] for each in counted.values()) for place, word in enumerate(words, 1)}
+
+    def _counted(
+        self,
+        statements: PostgresStatements,
+        bands: Sequence[tuple[str, list[int]]],
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        words: Sequence[str],
+    ) -> tuple[int, dict[str, Counter[int]]]:
+        """Return how many memories there are, and for each band how many have each word, by its place."""
+        total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+        asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
+        return total, {
+            band: Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
+            for band, ranks in bands
+        }
 
     # Writing
 

@@ -6,46 +6,35 @@ of a memory, so that a search stays inside its scope within the index.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from thermocline.text.words import is_fragment
 
-__all__ = ["asked", "lexemes", "scoped"]
+__all__ = ["lexemes", "queries"]
 
-#: A query of more words than this says nothing more, and costs.
-_MOST_WORDS = 64
-#: How often a word is counted at most; the database keeps no more positions.
-_MOST_TIMES = 255
 #: A little less than the bytes that one row of lexemes may take.
 _ROOM = 1_000_000
-#: What a lexeme takes beside its letters: its place in the list, the number of its positions, padding.
+#: What a lexeme takes beside its letters.
 _FRAME = 8
 
 
 def lexemes(words: Sequence[str], space: int) -> Iterator[str]:
-    """Yield a memory's words as lexemes, as many as fit one row at a time; a position for each occurrence."""
+    """Yield a memory's words as lexemes, as many as fit one row at a time."""
     row, room = [_space(space)], _ROOM
-    for word, count in Counter(words).items():
-        times = min(count, _MOST_TIMES)
-        needed = len(word.encode()) + 2 * times + _FRAME
+    for word in dict.fromkeys(words):
+        needed = len(word.encode()) + _FRAME
         if needed > room:
             yield " ".join(row)
             row, room = [_space(space)], _ROOM
         room -= needed
-        row.append(f"'{word}':{','.join(map(str, range(1, times + 1)))}" if times > 1 else f"'{word}'")
+        row.append(f"'{word}'")
     yield " ".join(row)
 
 
-def asked(words: Sequence[str]) -> list[str]:
-    """Return one query for each word."""
-    return [f"'{word}':*" if is_fragment(word) else f"'{word}'" for word in words[:_MOST_WORDS]]
-
-
-def scoped(queries: Sequence[str], spaces: Sequence[int]) -> list[str]:
-    """Return each query, limited to some spaces."""
+def queries(words: Sequence[str], spaces: Sequence[int]) -> list[str]:
+    """Return one query for each word, limited to some spaces."""
     where = " | ".join(_space(space) for space in spaces)
-    return [f"{query} & ({where})" for query in queries]
+    return [f"'{word}'{':*' if is_fragment(word) else ''} & ({where})" for word in words]
 
 
 def _space(space: int) -> str:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from thermocline.model import Retention, Scope
 from thermocline.storage.postgres.statements import PostgresStatements
 from thermocline.storage.postgres.textindex import add_text
-from thermocline.storage.statements import Row
 from thermocline.storage.store import Record
 from thermocline.storage.writing import SqlWriting
 
@@ -65,14 +64,14 @@ class PostgresWriting(SqlWriting):
         super().__init__(statements, scope_of, window_micros, made_by)
         self._sql: PostgresStatements = statements
         self._numbers, self._seqs = _Reserve(statements, "memory_numbers"), _Reserve(statements, "event_numbers")
-        #: Memories, tokens and words that each place has won or lost.
-        self._counted: defaultdict[_Place, list[int]] = defaultdict(lambda: [0, 0, 0])
+        #: Memories and tokens that each place has won or lost.
+        self._counted: defaultdict[_Place, list[int]] = defaultdict(lambda: [0, 0])
 
     def finish(self) -> None:
         """Write what has been counted, in the same order as everybody else."""
-        for place, (memories, tokens, words) in sorted(self._counted.items()):
-            if memories or tokens or words:
-                self._sql.run("counter_add", **place._asdict(), memories=memories, tokens=tokens, words=words)
+        for place, (memories, tokens) in sorted(self._counted.items()):
+            if memories or tokens:
+                self._sql.run("counter_add", **place._asdict(), memories=memories, tokens=tokens)
 
     def _next_seq(self) -> int:
         return self._seqs.next()
@@ -81,39 +80,34 @@ class PostgresWriting(SqlWriting):
         return self._numbers.next(), self._seqs.next()
 
     def _index(self, record: Record) -> None:
-        self._count(record, 1, self._add_text(record))
+        self._add_text(record)
+        self._count(record, 1)
 
     def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
         there, here = _place(record), _place(changed)
-        if there == here and not words and record.memory.tokens == changed.memory.tokens:
+        self._count(record, -1)
+        self._count(changed, 1)
+        if there == here and not words:
             return
-        lost, won = self._moved_text(record, changed, words=words)
-        self._count(record, -1, -lost)
-        self._count(changed, 1, won)
+        active = record.memory.retention is changed.memory.retention is Retention.ACTIVE
+        if active and record.space == changed.space and not words:
+            self._sql.run("text_place", no=record.no, tier=changed.memory.tier.rank)
+        else:
+            self._sql.run("text_drop", no=record.no)
+            self._add_text(changed)
         if there != here:
             self._sql.run("vectors_place", no=changed.no, space=changed.space, tier=_shown_tier(changed))
 
-    def _moved_text(self, record: Record, changed: Record, *, words: bool) -> tuple[int, int]:
-        """Let the words follow a memory; return how many there were in its old place, and are in its new one."""
-        visible = record.memory.retention is Retention.ACTIVE, changed.memory.retention is Retention.ACTIVE
-        if visible == (True, True) and not words and record.space == changed.space:
-            length = _length(self._sql.rows("text_place", no=record.no, tier=changed.memory.tier.rank))
-            return length, length
-        lost = _length(self._sql.rows("text_drop", no=record.no)) if visible[0] else 0
-        return lost, self._add_text(changed)
-
-    def _add_text(self, record: Record) -> int:
-        """Make a memory findable by its words, if it may be found; return how many they are."""
+    def _add_text(self, record: Record) -> None:
+        """Make a memory findable by its words, if it may be found."""
         memory = record.memory
-        if memory.retention is not Retention.ACTIVE:
-            return 0
-        return add_text(self._sql, record.no, record.space, memory.tier.rank, memory.content, memory.tags)
+        if memory.retention is Retention.ACTIVE:
+            add_text(self._sql, record.no, record.space, memory.tier.rank, memory.content, memory.tags)
 
-    def _count(self, record: Record, sign: int, words: int) -> None:
+    def _count(self, record: Record, sign: int) -> None:
         counted = self._counted[_place(record)]
         counted[0] += sign
         counted[1] += sign * record.memory.tokens
-        counted[2] += words
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"number": number}
@@ -135,8 +129,3 @@ def _place(record: Record) -> _Place:
 
 def _shown_tier(record: Record) -> int:
     return record.memory.tier.rank if record.memory.retention is Retention.ACTIVE else HIDDEN
-
-
-def _length(rows: list[Row]) -> int:
-    """Return how many words a memory had, as the first part of its text says."""
-    return next((length for part, length in rows if part == 0), 0)

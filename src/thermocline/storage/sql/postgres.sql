@@ -43,25 +43,29 @@ WHERE tenant = :tenant AND name = :name AND holder = :holder
 UPDATE chores SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
 -- text_add: Make a memory findable by its words, or by a part of them.
-INSERT INTO texts (no, part, space, tier, length, words, lexemes)
-VALUES (:no, :part, :space, :tier, :length, :words, CAST(:lexemes AS TSVECTOR))
+INSERT INTO texts (no, part, space, tier, words, lexemes)
+VALUES (:no, :part, :space, :tier, :words, CAST(:lexemes AS TSVECTOR))
 
 -- text_drop: Take a memory out of the text index.
-DELETE FROM texts WHERE {own}no = :no RETURNING part, length
+DELETE FROM texts WHERE {own}no = :no
 
 -- text_place: Let the words of a memory follow it to another tier.
-UPDATE texts SET tier = :tier WHERE {own}no = :no RETURNING part, length
+UPDATE texts SET tier = :tier WHERE {own}no = :no
 
--- text_search: The best keyword matches of a band: each counts by how rare the words are that it has.
+-- text_search: The memories of a band that have some of the words; each word counts by how rare it is, there and
+-- in the other band (`others`), so that neither length nor repetition matters. The sum has an order, so that the
+-- same words give the same strength to the last bit.
 WITH postings AS MATERIALIZED (
     SELECT a.place, t.no
     FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
-    WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place, t.no
+    WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers}
+), counted AS (
+    SELECT place, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
 ), weighed AS (
-    SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - n + 0.5, 0) / (n + 0.5)) AS weight FROM (
-        SELECT place, coalesce((CAST(:counted AS BIGINT[]))[place], count(*)) AS n FROM postings GROUP BY place)
+    SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - times + 0.5, 0) / (times + 0.5)) AS weight
+    FROM counted
 ), scored AS (
-    SELECT no, sum(weight) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
+    SELECT no, sum(weight ORDER BY place) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
 )
 SELECT no, strength FROM scored s
 WHERE no NOT IN (
@@ -91,9 +95,6 @@ WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
 
 -- texts_clear: Empty the text index before it is rebuilt.
 DELETE FROM texts
-
--- texts_uncount: Forget how long the texts are before they are made anew.
-UPDATE counters SET words = 0
 
 -- vector_add: One vector, or another one in its place.
 INSERT INTO vectors (embedder, no, part, space, tier, vector)
@@ -183,11 +184,10 @@ UPDATE memories m SET parts = (
     SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 
 -- counter_add: Add up what a transaction has changed in a place.
-INSERT INTO counters (space, tier, retention, memories, tokens, words)
-VALUES (:space, :tier, :retention, :memories, :tokens, :words)
+INSERT INTO counters (space, tier, retention, memories, tokens)
+VALUES (:space, :tier, :retention, :memories, :tokens)
 ON CONFLICT (tenant, space, tier, retention) DO UPDATE
-SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens,
-    words = counters.words + excluded.words
+SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens
 
 -- count_all: How many memories there are.
 SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
@@ -201,13 +201,6 @@ SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
 
 -- check_texts: Every row of the text index that has the words.
 SELECT no, space, tier, words FROM texts WHERE part = 0 ORDER BY no
-
--- check_words: Counters of words that differ from the texts.
-SELECT space, tier, sum(said), sum(found) FROM (
-    SELECT space, tier, words AS said, 0 AS found FROM counters WHERE retention = 0
-    UNION ALL
-    SELECT space, tier, 0, length FROM texts WHERE part = 0) AS counted
-GROUP BY space, tier HAVING sum(said) <> sum(found)
 
 -- check_parts: Memories that do not have as many vectors as they say.
 SELECT id, parts, found FROM (
@@ -232,9 +225,9 @@ WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE
 -- counters_clear: Forget what was counted.
 DELETE FROM counters
 
--- counters_make: Count what was copied; its words are counted with the text index.
-INSERT INTO counters (tenant, space, tier, retention, memories, tokens, words)
-SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT), 0 FROM memories
+-- counters_make: Count what was copied.
+INSERT INTO counters (tenant, space, tier, retention, memories, tokens)
+SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT) FROM memories
 GROUP BY tenant, space, tier, retention
 
 -- numbers_follow: Let new numbers begin behind those that were copied.

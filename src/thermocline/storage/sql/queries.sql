@@ -48,6 +48,9 @@ WHERE {own}(:tenant = '' OR tenant = :tenant) AND (:project = '' OR project = :p
   AND (:agent = '' OR agent = :agent) AND (:session = '' OR session = :session)
 ORDER BY space
 
+-- space_last: The highest number of a space.
+SELECT coalesce(max(space), 0) FROM spaces
+
 -- space_scope: The scope behind a number.
 SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE {own}space = :space
 

@@ -6,41 +6,11 @@ SELECT coalesce(max(no), 0) FROM memories
 -- check_seqs: Whether the ledger has gaps.
 SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
 
--- space_last: The highest number of a space.
-SELECT coalesce(max(space), 0) FROM spaces
-
--- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
-SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
-    ' ' || coalesce(l.c0, c.c0, '') || ' ', coalesce(u.author, ''), u.previous
-FROM json_each(:nos) j
-CROSS JOIN memories m ON m.no = j.value
-LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN turns u ON u.no = m.no
-WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
-
--- sayings: What some active memories say, who said it and after what.
-SELECT m.no, ' ' || coalesce(l.c0, c.c0, '') || ' ', coalesce(u.author, ''), u.previous
-FROM json_each(:nos) j
-CROSS JOIN memories m ON m.no = j.value
-LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN turns u ON u.no = m.no
-WHERE m.retention = 0
-
 -- matching: The memories of a space and tier that a filter lets through.
 SELECT no FROM memories
 WHERE space = :space AND tier = :tier AND retention = 0
   AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
   AND (:tags IS NULL OR no IN (SELECT no FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))))
-
--- text_live_postings: The hot and warm memories in a range of the index that have a word, as one text.
-SELECT group_concat(rowid & 68719476735) FROM text_live
-WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
-
--- text_cold_postings: The cold memories in a range of the index that have a word, as one text.
-SELECT group_concat(rowid & 68719476735) FROM text_cold
-WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
 
 -- text_live_add: Make a hot or warm memory findable by its words.
 INSERT INTO text_live (rowid, words) VALUES (:rowid, :words)
@@ -144,6 +114,33 @@ WHERE e.number IS NULL OR length(v.vector) <> 4 * e.dimensions
 -- vectors_of_memories: The vectors of some memories.
 SELECT v.key, v.vector FROM json_each(:nos) j
 JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 20) + 1048575
+
+-- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
+SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
+    ' ' || coalesce(l.c0, c.c0, '') || ' ', coalesce(u.author, ''), u.previous
+FROM json_each(:nos) j
+CROSS JOIN memories m ON m.no = j.value
+LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN turns u ON u.no = m.no
+WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
+
+-- sayings: What some active memories say, who said it and after what.
+SELECT m.no, ' ' || coalesce(l.c0, c.c0, '') || ' ', coalesce(u.author, ''), u.previous
+FROM json_each(:nos) j
+CROSS JOIN memories m ON m.no = j.value
+LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN turns u ON u.no = m.no
+WHERE m.retention = 0
+
+-- text_live_postings: The hot and warm memories in a range of the index that have a word, as one text.
+SELECT group_concat(rowid & 68719476735) FROM text_live
+WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
+
+-- text_cold_postings: The cold memories in a range of the index that have a word, as one text.
+SELECT group_concat(rowid & 68719476735) FROM text_cold
+WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
 
 -- vectors_all: Every vector behind a key, with the place of its memory.
 SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.space,

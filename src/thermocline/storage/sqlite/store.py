@@ -45,6 +45,8 @@ class SqliteStore(SqlStore):
         require_openable(path)
         require_ours(path)
         super().__init__(path, SCHEMA_VERSION, settings.use_window_days, {}, new_waiting())
+        #: Scope -> the last space when it was looked up, and the spaces it can see.
+        self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
         self._connections = Connections(path, settings)
         try:
             migrate(self._connections)
@@ -56,8 +58,6 @@ class SqliteStore(SqlStore):
         folder = None if path == MEMORY else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
         self._postings = Postings()
-        #: Scope -> the last space when it was looked up, and the spaces it can see.
-        self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
 
     def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
         """Return the store itself: in one file, the scope filter is the only wall."""
@@ -111,6 +111,8 @@ class SqliteStore(SqlStore):
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
 
+    # Reading
+
     def snapshot(self) -> AbstractContextManager[None]:
         """Let the reads of this thread see one state of the store until it is left."""
         return self._connections.snapshot()
@@ -121,7 +123,7 @@ class SqliteStore(SqlStore):
         if known is not None and known[0] == self._rows("space_last")[0][0]:
             return known[1]
         with self._reading() as statements:
-            last = statements.value("space_last")
+            last = int(statements.value("space_last"))
             found = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
         # Spaces are only ever added, so this stays true until there is a new one. A store in memory reads what
         # may yet be taken back, so nothing is kept there.

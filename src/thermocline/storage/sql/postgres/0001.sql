@@ -123,7 +123,6 @@ CREATE TABLE texts (
     part    INTEGER  NOT NULL,
     space   BIGINT   NOT NULL,
     tier    SMALLINT NOT NULL CHECK (tier BETWEEN 0 AND 2),
-    length  INTEGER  NOT NULL,
     words   TEXT     NOT NULL,
     lexemes TSVECTOR NOT NULL,
     PRIMARY KEY (tenant, no, part),
@@ -263,7 +262,7 @@ CREATE TABLE given (
     FOREIGN KEY (tenant, space) REFERENCES spaces (tenant, space)
 );
 
--- What a space holds, added up at the end of each transaction; `words` is the length of all its texts.
+-- What a space holds, added up at the end of each transaction.
 CREATE TABLE counters (
     tenant    TEXT COLLATE "C" NOT NULL DEFAULT current_setting('thermocline.tenant'),
     space     BIGINT   NOT NULL,
@@ -271,7 +270,6 @@ CREATE TABLE counters (
     retention SMALLINT NOT NULL,
     memories  BIGINT   NOT NULL,
     tokens    BIGINT   NOT NULL,
-    words     BIGINT   NOT NULL,
     PRIMARY KEY (tenant, space, tier, retention)
 ) WITH (fillfactor = 50);
 
