@@ -20,6 +20,7 @@ import pytest
 
 import thermocline
 from tests.helpers import ROOT
+from tests.postgres import database
 from thermocline import Settings, Thermocline, errors
 from thermocline.cli.app import COMMANDS
 
@@ -57,17 +58,30 @@ def prose() -> str:
     return "\n".join(page.read_text("utf-8") for page in PAGES)
 
 
+#: The database that pages speak of; a real one stands for it.
+_DATABASE = "postgresql://thermocline@localhost/memory"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=title)
-def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """The blocks of a page run in order, in one namespace, in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    named = any(_DATABASE in block.body for block in blocks(page) if block.language == "python")
+    with database(request.getfixturevalue("postgres")) if named else contextlib.nullcontext(_DATABASE) as real:
+        run_blocks(page, tmp_path, monkeypatch, real)
+
+
+def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: str) -> None:
     monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path / "home"))
     namespace: dict[str, object] = {"__name__": "__docs__"}
     with contextlib.redirect_stdout(io.StringIO()):
         for block in blocks(page):
             if block.language in {"python", "py"}:
                 # The lines are those of the page, so that an error points into it.
-                exec(compile("\n" * (block.line - 1) + block.body, str(page), "exec"), namespace)
+                body = block.body.replace(_DATABASE, real)
+                exec(compile("\n" * (block.line - 1) + body, str(page), "exec"), namespace)
 
 
 def commands(page: Path) -> Iterator[tuple[int, str]]:

@@ -35,7 +35,7 @@ from thermocline.storage.store import (
 )
 from thermocline.storage.writing import settle_words, words_outdated
 
-__all__ = ["SqlStore", "expired", "identity_of", "shown"]
+__all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "shown"]
 
 _log = logging.getLogger(__name__)
 

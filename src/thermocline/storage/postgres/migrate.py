@@ -7,7 +7,7 @@ from psycopg import sql
 from thermocline.errors import NotAStore, SchemaTooNew, StoreUnavailable
 from thermocline.storage import queries
 from thermocline.storage.postgres.connect import Connection, Connections
-from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
+from thermocline.storage.postgres.statements import SCHEMA, statement
 
 __all__ = ["LOCK", "SCHEMA_VERSION", "migrate", "schema_of"]
 
@@ -58,8 +58,8 @@ def _step(connection: Connection, version: int, name: str) -> None:
 
 def _require_vectors(connection: Connection, name: str) -> None:
     """See that pgvector is there; only some roles may add it."""
-    ((there, offered, allowed),) = PostgresStatements(connection, None).rows("catalogue_extension")
-    if there:
+    installed, offered, allowed = connection.execute(statement("pgvector")).fetchone() or (False, False, False)
+    if installed:
         return
     if not offered:
         raise StoreUnavailable(f"{name} has no pgvector: install the extension on the server first")

@@ -1,5 +1,10 @@
 -- Statements that only PostgreSQL understands: numbers from sequences, lexemes, vectors, locks.
 
+-- pgvector: Whether pgvector is installed in the database, offered by the server, and ours to install.
+SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
+    EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector'),
+    (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+
 -- numbers: The next numbers of a sequence.
 SELECT nextval(CAST(:sequence AS REGCLASS)) FROM generate_series(1, :count)
 
@@ -260,8 +265,3 @@ WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
 
 -- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
 SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)
-
--- catalogue_extension: Whether pgvector is there, whether it could be, and whether we may add it.
-SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
-       EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector'),
-       (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)

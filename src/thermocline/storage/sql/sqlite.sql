@@ -30,6 +30,9 @@ INSERT INTO text_live (rowid, words) SELECT :rowid, words FROM text_live WHERE r
 -- text_live_to_text_cold: Copy the words of a memory that goes cold.
 INSERT INTO text_cold (rowid, words) SELECT :rowid, words FROM text_live WHERE rowid = :old
 
+-- text_cold_to_text_cold: Copy the words of a cold memory that goes to another space.
+INSERT INTO text_cold (rowid, words) SELECT :rowid, words FROM text_cold WHERE rowid = :old
+
 -- text_cold_to_text_live: Copy the words of a memory that comes back.
 INSERT INTO text_live (rowid, words) SELECT :rowid, words FROM text_cold WHERE rowid = :old
 

@@ -73,6 +73,16 @@ class SearchContract(Contract):
             for each in Tier:
                 assert self.found(tiers=[each]) == ({record.no} if each is tier else set())
 
+    def test_a_memory_that_changes_its_scope_is_found_there_only(self) -> None:
+        """In every tier, and by both legs."""
+        for tier in Tier:
+            record = self.otter(tier.rank, _ANN, tier=tier)
+            self.found(scope=_ANN, tiers=[tier])
+            self.changed(record, scope=EVERYONE)
+
+            assert self.found(scope=_ANN, tiers=[tier]) == self.found(tiers=[tier]) == {record.no}
+            assert self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no].words
+
     def test_a_search_finds_only_what_is_active(self) -> None:
         """Archived, deleted and purged memories are not found; a restored one is."""
         active, hidden, deleted, purged = (self.otter(number) for number in range(4))
