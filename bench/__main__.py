@@ -20,6 +20,7 @@ SUITES = {
     "speed": "Numbers to reach",
     "notes": "Markdown notes",
     "tiers": "Tiers over a year",
+    "postgres": "PostgreSQL with many tenants",
     "context": "Evidence in the context, against the better of two controls",
 }
 

@@ -16,6 +16,8 @@ from hypothesis import settings as hypothesis_settings
 pytest.register_assert_rewrite("thermocline.testing")
 
 import thermocline  # noqa: E402
+from tests import stores  # noqa: E402
+from tests.postgres import server  # noqa: E402
 from thermocline import Memory, Settings, Thermocline  # noqa: E402
 from thermocline.testing import FakeClock, HashEmbedder  # noqa: E402
 
@@ -23,6 +25,35 @@ hypothesis_settings.register_profile(
     "thermocline", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 hypothesis_settings.load_profile("thermocline")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One PostgreSQL server for all tests of a run; the URL of its superuser."""
+    with server(tmp_path_factory.getbasetemp()) as url:
+        yield url
+
+
+#: What is tested on every kind of store; `@pytest.mark.sqlite` leaves out what only a file can do.
+_EVERYWHERE = ("spec/", "notes/", "properties/", "test_changes", "test_context", "test_embedding_service",
+               "test_fallback", "test_marker", "test_recall", "test_remember", "test_tenants")  # fmt: skip
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of services once for each kind of store."""
+    name = str(metafunc.definition.path.relative_to(Path(__file__).parent))
+    stored = "open_mem" in metafunc.fixturenames or {"opened", "a_store"} & vars(metafunc.module).keys()
+    if stored and name.startswith(_EVERYWHERE) and not metafunc.definition.get_closest_marker("sqlite"):
+        metafunc.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def store_kind(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the memories of a test are: in files, unless it is run for PostgreSQL."""
+    marked = request.node.get_closest_marker("postgres") is not None
+    kind = getattr(request, "param", "postgres" if marked else "sqlite")
+    with stores.using(request.getfixturevalue("postgres") if kind == "postgres" else None):
+        yield kind
 
 
 @pytest.fixture
@@ -38,14 +69,15 @@ def embedder() -> HashEmbedder:
 
 
 @pytest.fixture
-def open_mem(clock: FakeClock, embedder: HashEmbedder) -> Iterator[Callable[..., Thermocline]]:
+def open_mem(clock: FakeClock, embedder: HashEmbedder, store_kind: str) -> Iterator[Callable[..., Thermocline]]:
     """Open memories at a path with any settings; at the end each one is checked and closed."""
     with ExitStack() as stack:
 
         def opened(path: Path | str = ":memory:", **arguments: Any) -> Thermocline:
             settings = arguments.pop("settings", {})
             found = settings if isinstance(settings, Settings) else Settings(**settings)
-            mem = thermocline.open(path, **{"clock": clock, "embedder": embedder, "settings": found, **arguments})
+            place = stores.located(path)
+            mem = thermocline.open(place, **{"clock": clock, "embedder": embedder, "settings": found, **arguments})
             stack.callback(_closed_in_order, mem)
             return mem
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import thermocline
+from tests.stores import located
 from thermocline import Thermocline
 from thermocline.errors import EmbedderUnavailable
 
@@ -84,7 +85,7 @@ class Hand:
 def opened(path: Path | str = ":memory:", **arguments: Any) -> Thermocline:
     """Open a memory with the cheap embedder, unless the arguments name another one."""
     settings = arguments.pop("settings", {})
-    return thermocline.open(path, **{"embedder": Words(), "settings": settings, **arguments})
+    return thermocline.open(located(path), **{"embedder": Words(), "settings": settings, **arguments})
 
 
 def contents(memories: Any) -> list[str]:

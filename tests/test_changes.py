@@ -194,6 +194,7 @@ def test_undoing_the_first_event_forgets_the_memory(mem: Thermocline) -> None:
 # Purging
 
 
+@pytest.mark.sqlite
 def test_a_purge_leaves_no_trace_of_the_content(tmp_path: Path) -> None:
     """Content, former contents, words, tags, metadata and vectors are gone from every file; events stay."""
     path = tmp_path / "agent.db"
@@ -296,6 +297,7 @@ def test_status_counts_what_the_scope_sees(mem: Thermocline) -> None:
 # Checkpoints
 
 
+@pytest.mark.sqlite
 def test_tiers_and_priorities_survive_a_checkpoint(mem: Thermocline, tmp_path: Path) -> None:
     """A restored store has every memory as it was, its history, and finds the same (E37, W22)."""
     for tier in Tier:
@@ -315,6 +317,7 @@ def test_tiers_and_priorities_survive_a_checkpoint(mem: Thermocline, tmp_path: P
         assert restored.check() == []
 
 
+@pytest.mark.sqlite
 def test_a_checkpoint_is_a_store_of_its_own(mem: Thermocline, tmp_path: Path) -> None:
     """Writing to the copy changes nothing in the original, and the other way round."""
     mem.remember("before")
@@ -327,6 +330,7 @@ def test_a_checkpoint_is_a_store_of_its_own(mem: Thermocline, tmp_path: Path) ->
     assert contents(mem.find()) == ["after", "before"]
 
 
+@pytest.mark.sqlite
 def test_a_checkpoint_never_overwrites(mem: Thermocline, tmp_path: Path) -> None:
     """An existing target is refused by both, and neither a target nor a temporary file is left behind."""
     mem.remember("before")
@@ -347,6 +351,7 @@ def test_a_checkpoint_never_overwrites(mem: Thermocline, tmp_path: Path) -> None
     assert sorted(file.name for file in tmp_path.iterdir()) == names
 
 
+@pytest.mark.sqlite
 def test_a_store_in_memory_can_be_checkpointed(tmp_path: Path) -> None:
     """What lives in memory can be kept in a file."""
     with opened() as mem:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.golden import contexts
 from tests.helpers import python
+from tests.stores import located
 from thermocline import Context, Settings, Thermocline
 from thermocline.errors import BudgetTooSmall, InvalidInput
 from thermocline.testing import FakeClock
@@ -326,7 +327,7 @@ def test_what_was_given_is_shared_between_processes(tmp_path: Path, open_mem: Op
         "    print(len(mem.session('s').before_turn('hello').included))"
     )
 
-    counts = [python(code, path).stdout.strip() for _ in range(2)]
+    counts = [python(code, located(path)).stdout.strip() for _ in range(2)]
 
     assert counts == ["1", "0"]
     assert mem.session("s").before_turn("hello").text == ""

@@ -49,6 +49,7 @@ def evidence_of(candidates: Sequence[Known]) -> Evidence:
     return Evidence(
         nos=np.array(nos, np.int64),
         cosines=np.array(cosines, np.float64),
+        closeness=_SCALE.relevance(np.nan_to_num(np.array(cosines, np.float64))),
         texts=np.array(texts, np.float64),
         priorities=priorities,
         tiers=tiers,

@@ -6,6 +6,7 @@ determine the answer. Inside the store, times are integers: microseconds since 1
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -43,6 +44,7 @@ def to_micros(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+@functools.lru_cache(maxsize=4096)  # the times of one memory are mostly the same moment
 def from_micros(micros: int) -> datetime:
     """Return the moment that `to_micros` was given."""
     return _EPOCH + timedelta(microseconds=micros)

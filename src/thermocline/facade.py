@@ -53,7 +53,7 @@ from thermocline.services.recall import Recaller
 from thermocline.services.remember import Remember
 from thermocline.services.scheduler import Scheduler
 from thermocline.services.search import Question, Search
-from thermocline.services.tiering import Tiering
+from thermocline.services.tiering import Tiering, combined
 from thermocline.services.turns import Turns
 from thermocline.services.vectors import Progress, Vectorizer
 from thermocline.services.working import WorkingMemory
@@ -89,9 +89,19 @@ class Thermocline:
         self.scope = scope or Scope()
         self.settings = settings or Settings()
         self._clock = clock or system_clock
+        #: The store for what concerns all tenants together.
+        self._whole = store.for_tenant(None)
+        self._vectorizer = Vectorizer(self._whole, embedder, fallback)
+        self._use(store.for_tenant(self.scope.tenant or ""))
+        self._owner = True
+
+    def _use(self, store: Store) -> None:
+        """Let all services work on a tenant's store."""
         self._store = store
-        self._vectorizer = Vectorizer(store, embedder, fallback)
-        self._search = Search(store, self._vectorizer, self.settings)
+        self._vectorizer = self._vectorizer.on(store)
+        #: What recalls read, which may be a copy of the store.
+        self._reader = store.for_recall()
+        self._search = Search(self._reader, self._vectorizer.on(self._reader), self.settings)
         self._remember = Remember(store, self._vectorizer, self.settings)
         self._changes = Changes(store, self._vectorizer, self.settings)
         self._recaller = Recaller(store, self._search, self.settings)
@@ -99,7 +109,6 @@ class Thermocline:
         self._turns = Turns(store, self._assembler)
         self._tiering = Tiering(store, self._changes, self._vectorizer, self.settings)
         self._working = WorkingMemory(store, self._remember, self._vectorizer, self.settings)
-        self._owner = True
 
     def __repr__(self) -> str:
         return f"<Thermocline {self._store.name!r} scope: {self.scope}>"
@@ -122,6 +131,8 @@ class Thermocline:
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
         view._owner = False
+        if view.scope.tenant != self.scope.tenant:
+            view._use(self._whole.for_tenant(view.scope.tenant))
         return view
 
     def close(self) -> None:
@@ -358,10 +369,11 @@ class Thermocline:
         Args:
             inside: Count what lies inside this scope, narrower ones included, not what is visible from it.
         """
-        spaces = self._store.spaces_within(self.scope) if inside else self._store.spaces(self.scope)
-        counts = self._store.counts(spaces)
+        store = self._inside if inside else self._store
+        spaces = store.spaces_within(self.scope) if inside else store.spaces(self.scope)
+        counts = store.counts(spaces)
         reason = self._vectorizer.obstacle()
-        waiting = self._store.pending(spaces) if self._vectorizer.enabled else 0
+        waiting = store.pending(spaces) if self._vectorizer.enabled else 0
         notes = [reason, f"{waiting} memories wait for their vectors: run reembed" if waiting else None]
         return Status(
             store=self._store.name,
@@ -560,8 +572,14 @@ class Thermocline:
 
     def maintain(self) -> Maintenance:
         """Let expiry, retention windows and cooling do their work on everything inside this scope."""
+        return combined([self._maintain(part) for part in self._whole.parts(self.scope)])
+
+    def _maintain(self, part: Store) -> Maintenance:
+        """Maintain what one part of the store has inside this scope."""
+        view = copy.copy(self)
+        view._use(part)
         cause = replace(self._cause("maintain", self._now(), ""), actor="maintain")
-        return self._tiering.maintain(self._store.spaces_within(self.scope), cause)
+        return view._tiering.maintain(part.spaces_within(self.scope), cause)
 
     def maintenance(self, every_minutes: float | None = None) -> Scheduler:
         """Return maintenance that runs in the background: `with mem.maintenance(): ...`.
@@ -570,17 +588,18 @@ class Thermocline:
         """
         minutes = self.settings.maintain_every_minutes if every_minutes is None else every_minutes
         every = as_duration(timedelta(minutes=minutes))
-        return Scheduler(self._store, self.maintain, self._now, every, self.settings.maintain_jitter)
+        name = f"maintain {self.scope}" if self.scope.items() else "maintain"
+        return Scheduler(self._inside, name, self._maintain, self._now, every, self.settings.maintain_jitter)
 
     def metrics(self) -> Metrics:
         """Return how the tiers work out: use of hot, spills, recalls, promotions, latency, hit rate, moves."""
-        inside = self._store.spaces_within(self.scope)
+        inside = self._inside.spaces_within(self.scope)
         of_session = self.scope.session is not None
-        hot = self._store.counts(inside if of_session else self._store.spaces(self.scope)).tiers[Tier.HOT]
+        hot = self._inside.counts(inside if of_session else self._store.spaces(self.scope)).tiers[Tier.HOT]
         limit = self.settings.hot_token_limit if of_session else self.settings.hot_max_tokens
         # Recalls from scopes that nothing can be seen from are counted under 0, for everyone together.
         counted = inside if self.scope.items() else (0, *inside)
-        return metrics(self._store, counted, hot.tokens, limit)
+        return metrics(self._inside, counted, hot.tokens, limit)
 
     # Upkeep
 
@@ -594,20 +613,25 @@ class Thermocline:
 
     def check(self) -> list[Problem]:
         """Verify the whole store; an empty list means that all is well."""
-        return self._store.check()
+        return self._whole.check()
 
     def checkpoint(self, path: str | Path) -> Path:
         """Write a consistent copy of the whole store to a new file while others go on working."""
         target = Path(path).expanduser()
-        self._store.checkpoint(target)
+        self._whole.checkpoint(target)
         return target
 
     # Small steps
 
     @property
+    def _inside(self) -> Store:
+        """The store for what lies inside this scope: without a tenant, that is everybody's."""
+        return self._whole if self.scope.tenant is None else self._store
+
+    @property
     def drawers(self) -> Drawers:
         """Where doors keep small things of their own, such as API keys; no scope applies to them."""
-        return Drawers(self._store, self._now)
+        return Drawers(self._whole, self._now)
 
     @property
     def _actor(self) -> str:
@@ -660,7 +684,7 @@ class Thermocline:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         return Question(
             text=require_text(query, "the query", _LONGEST_QUERY),
-            spaces=self._store.spaces(self.scope) if spaces is None else spaces,
+            spaces=self._reader.spaces(self.scope) if spaces is None else spaces,
             tiers=looked_at,
             where=Filter(
                 now=self._now(),

@@ -53,6 +53,10 @@ _EQUAL = 0.02
 _ABSENT = 0.5
 
 
+#: The words of a memory, what it covers, and its priority.
+_Said = tuple[frozenset[str] | None, float, Priority]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Weights:
     """How much each kind of evidence counts."""
@@ -115,6 +119,8 @@ class Evidence:
     nos: NDArray[np.int64]
     #: The cosine of question and memory; NaN when there are no vectors to compare.
     cosines: NDArray[np.float64]
+    #: What the cosines mean, in [0, 1].
+    closeness: NDArray[np.float64]
     #: The strength of its words; NaN when they do not match.
     texts: NDArray[np.float64]
     priorities: Sequence[Priority]
@@ -141,8 +147,7 @@ class Ranked(NamedTuple):
     #: Where to find what is known of it.
     row: int
     evidence: Evidence
-    scale: Scale
-    #: What changing places with another version of the same thing has added or taken.
+    #: What changing places with another version of the same thing, or standing behind others, has added or taken.
     newer: float = 0.0
 
     @property
@@ -159,10 +164,10 @@ class Ranked(NamedTuple):
     def why(self) -> Why:
         """How the score came about; worked out only where somebody asks."""
         known, row = self.evidence, self.row
-        cosine, coverage = known.cosines[row], self.coverage
+        coverage = self.coverage
         return Why(
-            vector=None if np.isnan(cosine) else float(self.scale.relevance(cosine[np.newaxis])[0]),
-            text=min(1.0, coverage) if coverage or not np.isnan(known.texts[row]) else None,
+            vector=None if math.isnan(known.cosines[row]) else float(known.closeness[row]),
+            text=min(1.0, coverage) if coverage or not math.isnan(known.texts[row]) else None,
             author=bool(known.authors[row]),
             time=float(known.nearness[row]),
             relevance=self.relevance,
@@ -232,7 +237,7 @@ def rank(evidence: Evidence, weights: Weights, scale: Scale, now: int, min_score
     kept = np.flatnonzero((relevance >= min_score) | (evidence.coverage >= min_score))
     rows = kept[np.lexsort((-evidence.nos[kept], -scores[kept]))]
     columns = (each[rows].tolist() for each in (evidence.nos, scores, relevance, use, boosts, penalties))
-    return list(map(Ranked, *columns, rows.tolist(), repeat(evidence), repeat(scale)))
+    return list(map(Ranked, *columns, rows.tolist(), repeat(evidence)))
 
 
 def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> list[Ranked]:
@@ -246,28 +251,29 @@ def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> li
         texts: The words of those that may be versions of each other; messages of a conversation are not.
     """
     front, rest = ranked[:_VERSIONS], ranked[_VERSIONS:]
+    said = [(texts.get(each.no), each.coverage, each.priority) for each in front]
     for place in range(1, len(front)):
         for better in range(place):
             older, newer = front[better], front[place]
-            if newer.no > older.no and older.score - newer.score <= _CLOSE and _versions(older, newer, texts):
-                gap = older.score - newer.score
+            gap = older.score - newer.score
+            if newer.no > older.no and gap <= _CLOSE and _versions(said[better], said[place]):
                 front[better] = newer._replace(score=older.score, newer=newer.newer + gap)
                 front[place] = older._replace(score=newer.score, newer=older.newer - gap)
+                said[better], said[place] = said[place], said[better]
     return front + rest
 
 
 def behind(before: Sequence[Ranked], block: Sequence[Ranked]) -> list[Ranked]:
     """Return a block of candidates as it stands behind another one: none of them scores more than its last."""
     most = before[-1].score if before else math.inf
-    return [each._replace(score=min(each.score, most)) for each in block]
+    cut = [max(0.0, each.score - most) for each in block]
+    return [each._replace(score=each.score - off, newer=each.newer - off) for each, off in zip(block, cut, strict=True)]
 
 
-def _versions(one: Ranked, other: Ranked, texts: Mapping[int, frozenset[str]]) -> bool:
+def _versions(one: _Said, other: _Said) -> bool:
     """Tell whether two short texts share most of their words, and answer the question equally well."""
-    mine, theirs = texts.get(one.no), texts.get(other.no)
-    if not mine or not theirs or one.priority is not other.priority:
-        return False
-    if abs(one.coverage - other.coverage) > _EQUAL:
+    mine, theirs = one[0], other[0]
+    if not mine or not theirs or one[2] is not other[2] or abs(one[1] - other[1]) > _EQUAL:
         return False
     shorter, longer = sorted((len(mine), len(theirs)))
     return longer <= _SHORT and longer <= 2 * shorter and len(mine & theirs) >= _SAME * shorter
@@ -288,13 +294,13 @@ def _evidence(evidence: Evidence, _weights: Weights, scale: Scale) -> NDArray[np
     return np.where(np.isnan(evidence.cosines), worded, near)
 
 
-def _weighted(evidence: Evidence, weights: Weights, scale: Scale) -> NDArray[np.float64]:
+def _weighted(evidence: Evidence, weights: Weights, _scale: Scale) -> NDArray[np.float64]:
     """Return the weighted mean of calibrated closeness and of the words relative to the best match."""
     texts = np.nan_to_num(evidence.texts)
     best = max(texts.tolist(), default=0.0)
     vector = 0.0 if np.isnan(evidence.cosines).all() else weights.vector
     text = weights.text if best > 0 or not vector else 0.0
-    close = scale.relevance(np.nan_to_num(evidence.cosines, nan=-1.0))
+    close = np.where(np.isnan(evidence.cosines), 0.0, evidence.closeness)
     return np.asarray((vector * close + text * (texts / best if best > 0 else texts)) / (vector + text or 1.0))
 
 

@@ -91,7 +91,8 @@ class Settings:
     #: What a query that spans all tiers takes off a warm and a cold memory.
     warm_penalty: float = _number(0.02, high=1)
     cold_penalty: float = _number(0.1, high=1)
-    #: Bands with more vectors than this are scanned as 4-bit codes and rescored exactly.
+    #: Where a search has more vectors than this, it scans 4-bit codes (SQLite) or an index (PostgreSQL)
+    #: and rescores exactly.
     exact_band_limit: int = _number(20_000)
 
     #: Whether compaction moves anything.
@@ -173,8 +174,12 @@ class Settings:
 
     #: SQLite: wait for the disk at every commit (full), or let it follow later (normal).
     synchronous: str = _word("full", "full", "normal")
-    #: SQLite: how long a writer waits for other writers.
+    #: How long a writer waits for other writers, and on PostgreSQL also for a free connection.
     busy_timeout_ms: int = _number(30_000)
+    #: PostgreSQL: the URL of a replica that recalls are read from; empty = they are read where they are written.
+    postgres_replica: str = ""
+    #: PostgreSQL: how many connections one process uses at most, of each server.
+    postgres_pool_size: int = _number(10, low=1, high=1000)
 
     #: Notes: the size of a chunk, and how much of it the next one repeats, in tokens.
     chunk_tokens: int = _number(400, low=16)
@@ -345,7 +350,7 @@ def _require_harmless(values: Mapping[str, Any], path: Path) -> None:
     store = str(values.get("store", ""))
     embedders = (str(values.get("embedder", "local")), str(values.get("fallback_embedder", "") or "none"))
     near = all(each.partition("?")[0] in ("local", "none") for each in embedders)
-    far = not near or "://" in store.removeprefix("sqlite://")
+    far = not near or "://" in store.removeprefix("sqlite://") or bool(values.get("postgres_replica"))
     if far or "trust_project" in values or any(name in values for name in _SECRETS):
         raise SettingsError(
             f"{path} names a service, a server or a key: set THERMOCLINE_TRUST_PROJECT=1 (or trust_project = true in "

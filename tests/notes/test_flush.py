@@ -111,6 +111,7 @@ def test_heartbeats_and_read_only_workspaces_are_left_out(mem: Thermocline, work
     assert session.flush_due(180_000, root=workspace) is not None
 
 
+@pytest.mark.sqlite
 @spec("O30")
 def test_trouble_with_the_store_never_blocks_the_turn(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
     """It is logged, and the turn goes on without a flush."""

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thermocline
+from tests.stores import a_store
 from thermocline import Scope, Settings, Thermocline, Tier
 from thermocline.errors import InvalidInput, NotFound
 from thermocline.model import SCOPE_FIELDS
@@ -24,7 +25,10 @@ scopes = st.builds(Scope, **{name: st.sampled_from([None, None, "a", "b"]) for n
 def test_a_scope_sees_exactly_what_is_its_own(owners: list[Scope], viewers: list[Scope], limit: int) -> None:
     """Recall, find, get, history and undo show what `Scope.sees` allows, and nothing else exists."""
     config = Settings(exact_band_limit=limit)
-    with thermocline.open(":memory:", embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem:
+    with (
+        a_store() as place,
+        thermocline.open(place, embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem,
+    ):
         tiers = list(Tier)
         made = [
             mem.scoped(**dict(owner.items())).remember(f"an otter, number {number}", tier=tiers[number % 3])
@@ -50,7 +54,7 @@ def test_a_scope_sees_exactly_what_is_its_own(owners: list[Scope], viewers: list
                 with pytest.raises(NotFound):
                     view.remember(f"replaces {memory.id}", supersedes=memory.id)
 
-        assert [mem._store.events(record)[-1].action for record in mem._store.records(list(range(1, 7))).values()] == [
+        assert [mem._whole.events(record)[-1].action for record in mem._whole.records(list(range(1, 7))).values()] == [
             "remember"
         ] * len(made)
         assert mem.check() == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thermocline
+from tests.stores import a_store
 from thermocline import Priority, Recall, Settings, Thermocline, Tier
 from thermocline.testing import FakeClock, HashEmbedder
 
@@ -34,10 +37,14 @@ configs = st.builds(
 )
 
 
-def filled(config: Settings, some: list[dict[str, object]]) -> Thermocline:
-    mem = thermocline.open(":memory:", embedder=HashEmbedder(), clock=FakeClock(), settings=config)
-    mem.remember_many(some)
-    return mem
+@contextmanager
+def filled(config: Settings, some: list[dict[str, object]]) -> Iterator[Thermocline]:
+    with (
+        a_store() as place,
+        thermocline.open(place, embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem,
+    ):
+        mem.remember_many(some)
+        yield mem
 
 
 def told(recall: Recall) -> list[tuple[str, float]]:

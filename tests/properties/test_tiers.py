@@ -7,13 +7,16 @@ time, every change of tier has exactly one event, and undo puts a memory back, i
 from __future__ import annotations
 
 import itertools
+from contextlib import ExitStack
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 import thermocline
+from tests.stores import a_store
 from thermocline import Memory, Priority, Settings, Thermocline, Tier
 from thermocline.errors import InvalidInput, LimitReached, StaleWrite
 from thermocline.session import Session
@@ -47,8 +50,9 @@ class Tiers(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.clock = FakeClock()
+        self.store = ExitStack()
         self.mem = thermocline.open(
-            ":memory:",
+            self.store.enter_context(a_store()),
             embedder=HashEmbedder(32),
             clock=self.clock,
             settings=Settings(
@@ -63,8 +67,8 @@ class Tiers(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "mem"):
-            assert self.mem.check() == []
-            self.mem.close()
+            with self.store, self.mem:
+                assert self.mem.check() == []
 
     # The verbs
 
@@ -256,3 +260,10 @@ def _axes(memory: Memory) -> tuple[object, ...]:
 
 TestTiers = Tiers.TestCase
 TestTiers.settings = settings(max_examples=40, stateful_step_count=30)
+
+
+@pytest.mark.postgres
+class TestTiersOnPostgres(Tiers.TestCase):  # type: ignore[misc, valid-type]
+    """The same on a server."""
+
+    settings = settings(max_examples=8, stateful_step_count=30)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.stores import located
 from thermocline.cli.app import run
 
 
@@ -15,7 +17,7 @@ def run_cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
 
     def ran(*arguments: object, exit_code: int = 0) -> str:
-        code = run([str(each) for each in arguments])
+        code = run([str(located(each) if isinstance(each, Path) else each) for each in arguments])
         printed = capsys.readouterr()
         assert code == exit_code, printed.err
         return printed.err if exit_code else printed.out

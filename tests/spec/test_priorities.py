@@ -11,6 +11,7 @@ import pytest
 import thermocline
 from tests.spec.ids import spec
 from tests.spec.told import said
+from tests.stores import located
 from thermocline import Priority, Scope, Settings, Thermocline, Tier, tools
 from thermocline.errors import InvalidInput, LimitReached
 from thermocline.model import Memory
@@ -379,6 +380,7 @@ def test_an_unpinned_memory_is_found_like_any_other(mem: Thermocline) -> None:
     assert mem.recall("send money to agent X")[0].memory.id == memory.id
 
 
+@pytest.mark.sqlite
 @spec("E37")
 def test_priorities_and_tiers_survive_checkpoint_and_restore(
     mem: Thermocline, tmp_path: Path, open_mem: Open, clock: FakeClock
@@ -473,6 +475,6 @@ def test_an_id_stays_the_same_for_life(tmp_path: Path, open_mem: Open) -> None:
     ]
     assert {step().id for step in steps} == {memory.id}
 
-    other = thermocline.open(tmp_path / "m.db", embedder=HashEmbedder(), settings=Settings(), scope=Scope())
+    other = thermocline.open(located(tmp_path / "m.db"), embedder=HashEmbedder(), settings=Settings(), scope=Scope())
     assert other.get(memory.id).content == "another fact"
     other.close()

@@ -15,6 +15,7 @@ from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
 from thermocline import Settings, Thermocline, Tier, tools
 from thermocline.errors import InvalidInput
+from thermocline.storage.store import Store
 from thermocline.testing import FakeClock
 from thermocline.text.tokens import count_tokens
 
@@ -301,6 +302,7 @@ def test_as_many_pinned_as_the_limit_still_leave_room_for_results(mem: Thermocli
     assert sum(line.startswith("- [pinned]") for line in lines) == 5
 
 
+@pytest.mark.sqlite
 @spec("W22")
 def test_a_restored_checkpoint_has_the_same_pinned_memories_and_tiers(
     mem: Thermocline, open_mem: Open, tmp_path: Path
@@ -408,7 +410,7 @@ def test_background_maintenance_runs_in_one_process_at_a_time(mem: Thermocline) 
     started, go_on = threading.Event(), threading.Event()
     held = mem.maintenance()
 
-    def job() -> None:
+    def job(part: Store) -> None:
         started.set()
         go_on.wait(timeout=20)
 
@@ -422,6 +424,7 @@ def test_background_maintenance_runs_in_one_process_at_a_time(mem: Thermocline) 
     assert second.run_once()
 
 
+@pytest.mark.sqlite
 def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Thermocline, clock: FakeClock) -> None:
     """Nobody has to clean up behind it."""
     store = mem._store
@@ -439,8 +442,8 @@ def test_background_maintenance_really_runs_and_stops(mem: Thermocline) -> None:
     scheduler = mem.maintenance(every_minutes=0.0002)
     job = scheduler._job
 
-    def counted() -> None:
-        job()
+    def counted(part: Store) -> None:
+        job(part)
         done.set()
 
     scheduler._job = counted

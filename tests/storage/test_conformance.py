@@ -1,16 +1,20 @@
-"""The SQLite store keeps the contract, in a file and in memory, with exact and with coded vectors."""
+"""Every store keeps the contract: SQLite in a file and in memory, PostgreSQL, with exact and with indexed vectors."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
+from tests.postgres import database
 from thermocline.settings import Settings
 from thermocline.storage.open import open_store
 from thermocline.storage.store import Store
-from thermocline.testing import SharedStoreConformance, StoreConformance
+from thermocline.testing import CheckpointConformance, SharedStoreConformance, StoreConformance
 
 
-class TestSqliteFile(SharedStoreConformance):
+class TestSqliteFile(SharedStoreConformance, CheckpointConformance):
     """A store in a file."""
 
     def open_store(self, folder: Path) -> Store:
@@ -24,8 +28,41 @@ class TestSqliteFileCoded(SharedStoreConformance):
         return open_store(str(folder / "memory.db"), Settings(synchronous="normal", exact_band_limit=0))
 
 
-class TestSqliteMemory(StoreConformance):
+class TestSqliteMemory(StoreConformance, CheckpointConformance):
     """A store that lives as long as its process."""
 
     def open_store(self, folder: Path) -> Store:
         return open_store(":memory:", Settings())
+
+
+class TestPostgres(SharedStoreConformance):
+    """A store on a server; every small scope is searched exactly."""
+
+    settings = Settings()
+    admin: str
+
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def _server(cls, postgres: str) -> None:
+        """Remember the server before the first store is opened."""
+        cls.admin = postgres
+
+    def setup_method(self) -> None:
+        self._databases = ExitStack()
+        self._urls: dict[Path, str] = {}
+        super().setup_method()
+
+    def teardown_method(self) -> None:
+        with self._databases:
+            super().teardown_method()
+
+    def open_store(self, folder: Path) -> Store:
+        if folder not in self._urls:
+            self._urls[folder] = self._databases.enter_context(database(self.admin))
+        return open_store(self._urls[folder], self.settings)
+
+
+class TestPostgresIndexed(TestPostgres):
+    """A store on a server whose live vectors are all searched by the index."""
+
+    settings = Settings(exact_band_limit=0)

@@ -38,6 +38,8 @@ class Maker:
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store = store
         self.embedder = embedder
+        #: Until when it is left alone, by the monotonic clock, after it has failed.
+        self.rests_until = 0.0
         self._calibration: Calibration | None = None
         self._query = functools.lru_cache(maxsize=_QUERIES_KEPT)(functools.partial(embed.embed_query, embedder))
 

@@ -1,4 +1,4 @@
-"""Maintenance in the background of a long-lived process: one process at a time per store."""
+"""Maintenance in the background of a long-lived process: one process at a time for each part of a store."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -17,18 +18,24 @@ from thermocline.storage.store import Store
 __all__ = ["Scheduler"]
 
 _log = logging.getLogger(__name__)
-_LEASE = "maintain"
 #: How long a run may hold the lease without a sign of life; a crash frees it after this.
 _TERM = timedelta(minutes=10)
 
 
 class Scheduler:
-    """Runs a job again and again on a thread of its own, in whichever process holds the lease."""
+    """Runs a job again and again on a thread of its own, on the parts of a store that it can claim."""
 
     def __init__(
-        self, store: Store, job: Callable[[], object], now: Callable[[], datetime], every: timedelta, jitter: float
+        self,
+        store: Store,
+        name: str,
+        job: Callable[[Store], object],
+        now: Callable[[], datetime],
+        every: timedelta,
+        jitter: float,
     ) -> None:
         self._store = store
+        self._name = name
         self._job = job
         self._now = now
         self._every = every
@@ -54,17 +61,20 @@ class Scheduler:
             self._thread.join()
             self._thread = None
 
-    def run_once(self) -> bool:
-        """Do the job now if no other process is doing it; tell whether it was done."""
-        now = self._now()
-        if not self._store.lease(_LEASE, self._holder, now, now + _TERM):
-            return False
-        try:
-            self._job()
-            self.runs += 1
-        finally:
-            self._store.release(_LEASE, self._holder)
-        return True
+    def run_once(self, *, rested: timedelta = timedelta()) -> bool:
+        """Do the job now on every part of the store that no other process is at; tell whether there was one.
+
+        Args:
+            rested: How long ago a part must have been done, where parts are many.
+        """
+        before = self._now() - rested + timedelta(microseconds=1)
+        worked = False
+        with closing(self._store.claims(self._name, self._holder, self._now, _TERM, before)) as parts:
+            for part in parts:
+                self._job(part)
+                worked = True
+        self.runs += worked
+        return worked
 
     def __enter__(self) -> Self:
         return self.start()
@@ -77,7 +87,7 @@ class Scheduler:
     def _loop(self) -> None:
         while not self._stop.wait(self._pause()):
             try:
-                self.run_once()
+                self.run_once(rested=self._every / 2)
             except ThermoclineError as exc:
                 _log.warning("maintenance failed and will be tried again: %s", exc)
             except Exception:  # noqa: BLE001 - logged, and tried again

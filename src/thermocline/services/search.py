@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thermocline.clock import from_micros, to_micros
 from thermocline.model import Priority, Tier
-from thermocline.rank import Evidence, Ranked, Weights, Worded, behind, coverage, newer_first, rank
+from thermocline.rank import Evidence, Ranked, Scale, Weights, Worded, behind, coverage, newer_first, rank
 from thermocline.services.vectors import Asked, Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.store import Candidate, Filter, Found, Record, Saying, Store
@@ -86,14 +86,17 @@ class Search:
             depth: How many candidates are wanted; one block is the least.
         """
         weighed = dict(islice(weighed_words(question.text).items(), _MOST_WORDS))
-        pinned = self._store.pinned(question.spaces, question.where.now)
+        asked = self._vectorizer.for_query(question.text)
         size = min(self._settings.pool_size, _BLOCK * max(1, math.ceil(depth / _BLOCK)))
-        found = self._legs(question, weighed, size)
-        ranking = self._ranked(question, found, found.numbers[:_BLOCK], pinned, weighed)
-        for start in range(_BLOCK, len(found.numbers), _BLOCK):
-            block = self._ranked(question, found, found.numbers[start : start + _BLOCK], (), weighed)
-            ranking.ranked.extend(behind(ranking.ranked, block.ranked))
-        return ranking
+        # The question is embedded outside: a service may take its time, and a snapshot holds up others.
+        with self._store.snapshot():
+            pinned = self._store.pinned(question.spaces, question.where.now)
+            found = self._legs(question, weighed, asked, size)
+            ranking = self._ranked(question, found, found.numbers[:_BLOCK], pinned, weighed)
+            for start in range(_BLOCK, len(found.numbers), _BLOCK):
+                block = self._ranked(question, found, found.numbers[start : start + _BLOCK], (), weighed)
+                ranking.ranked.extend(behind(ranking.ranked, block.ranked))
+        return replace(ranking, degraded=(*([asked.reason] if asked.reason else ()), *found.degraded))
 
     def _ranked(
         self,
@@ -107,8 +110,8 @@ class Search:
         weights = Weights.of(self._settings, penalise=question.penalise)
         now = to_micros(question.where.now)
         candidates = self._candidates(question, numbers, pinned)
-        evidence = self._evidence(question, found, candidates, weighed)
         scale = found.asked.scale
+        evidence = self._evidence(question, found, candidates, weighed, scale)
         records = {record.no: record for record in pinned}
         loose = [
             each
@@ -119,24 +122,28 @@ class Search:
         return Ranking(
             ranked=newer_first(loose, _versionable(loose, candidates)),
             pinned=[(records[each.no], each) for each in held],
-            degraded=found.degraded,
         )
+
+    def records(self, nos: Sequence[int]) -> dict[int, Record]:
+        """Return what was ranked, as it was when it was ranked: from the same place."""
+        return self._store.records(nos)
 
     # Finding candidates
 
-    def _legs(self, question: Question, weighed: Mapping[str, float], size: int) -> _Legs:
+    def _legs(self, question: Question, weighed: Mapping[str, float], asked: Asked, size: int) -> _Legs:
         """Return what each leg found, and what is missing."""
         worded = self._store.search_text(question.spaces, question.tiers, list(weighed), size, question.where)
-        asked = self._vectorizer.for_query(question.text)
-        degraded = [asked.reason] if asked.reason else []
+        degraded: tuple[str, ...] = ()
         near: list[Found] = []
         if asked.vector is not None:
             near = self._store.search_vector(
                 question.spaces, question.tiers, asked.vector, size, question.where, asked.by
             )
+        if late := self._store.behind():
+            degraded = (late,)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
-            degraded.append(f"{waiting} memories wait for their vectors: run reembed")
-        return _Legs(_in_turn(near, worded, size), asked, dict(near), dict(worded), tuple(degraded))
+            degraded = (*degraded, f"{waiting} memories wait for their vectors: run reembed")
+        return _Legs(_in_turn(near, worded, size), asked, dict(near), dict(worded), degraded)
 
     def _candidates(self, question: Question, numbers: Sequence[int], pinned: Sequence[Record]) -> dict[int, Candidate]:
         """Return those that may be shown; pinned memories are candidates in every tier."""
@@ -149,13 +156,20 @@ class Search:
     # Weighing them
 
     def _evidence(
-        self, question: Question, found: _Legs, candidates: Mapping[int, Candidate], weighed: Mapping[str, float]
+        self,
+        question: Question,
+        found: _Legs,
+        candidates: Mapping[int, Candidate],
+        weighed: Mapping[str, float],
+        scale: Scale,
     ) -> Evidence:
-        cosines = self._cosines(question, found, list(candidates))
+        known = self._cosines(question, found, list(candidates))
+        cosines = np.array([known.get(no, np.nan) for no in candidates], np.float64)
         rows = candidates.values()
         return Evidence(
             nos=np.array(list(candidates), np.int64),
-            cosines=np.array([cosines.get(no, np.nan) for no in candidates], np.float64),
+            cosines=cosines,
+            closeness=scale.relevance(cosines),
             texts=np.array([found.strengths.get(no, np.nan) for no in candidates], np.float64),
             priorities=[each.priority for each in rows],
             tiers=[each.tier for each in rows],
@@ -181,13 +195,17 @@ class Search:
         self, question: Question, candidates: Mapping[int, Candidate], weighed: Mapping[str, float]
     ) -> NDArray[np.float64]:
         total, frequencies = self._store.frequencies(question.spaces, question.tiers, list(weighed))
-        known: dict[int, Candidate | Saying] = {**candidates, **self._earlier(candidates)}
-        rows = {no: row for row, no in enumerate(known)}
+        known: Mapping[int, Candidate | Saying] = candidates
+        previous = np.full(len(candidates), -1, np.int64)
+        if any(each.previous for each in candidates.values()):
+            known = {**candidates, **self._earlier(candidates)}
+            rows = {no: row for row, no in enumerate(known)}
+            previous = np.array([rows.get(each.previous or 0, -1) for each in known.values()], np.int64)
         texts = [each.words for each in known.values()]
         worded = Worded(
             has=_having(texts, weighed),
             lengths=np.array([text.count(" ") - 1 for text in texts], np.float64),
-            previous=np.array([rows.get(each.previous or 0, -1) for each in known.values()], np.int64),
+            previous=previous,
             candidates=len(candidates),
         )
         return coverage(worded, weighed, total, frequencies)

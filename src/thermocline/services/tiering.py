@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -16,11 +16,24 @@ from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.store import Cause, Store, Watch, Writing
 
-__all__ = ["Tiering"]
+__all__ = ["Tiering", "combined"]
 
 _PAGE = 5000
 _BATCH = 500
 _LONG_AGO = datetime(1971, 1, 1, tzinfo=UTC)
+
+
+def combined(runs: Sequence[Maintenance]) -> Maintenance:
+    """Return what several runs of maintenance did together."""
+    return Maintenance(
+        moves=tuple(move for run in runs for move in run.moves),
+        expired=sum(run.expired for run in runs),
+        archived=sum(run.archived for run in runs),
+        deleted=sum(run.deleted for run in runs),
+        purged=sum(run.purged for run in runs),
+        embedded=sum(run.embedded for run in runs),
+        degraded=tuple(dict.fromkeys(reason for run in runs for reason in run.degraded)),
+    )
 
 
 class Tiering:
@@ -59,6 +72,7 @@ class Tiering:
             cause,
         )
         embedded, degraded = self._embed_waiting(cause.at)
+        self._store.tend()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
         return Maintenance(
             moves=tuple(moves),

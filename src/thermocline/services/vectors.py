@@ -10,6 +10,7 @@ first one is back.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -53,12 +54,19 @@ class Vectorizer:
 
     def __init__(self, store: Store, embedder: Embedder, fallback: Embedder | None = None) -> None:
         self._store = store
-        self._first = Maker(store, embedder)
+        # What one embedder makes, it makes for all tenants.
+        self._whole = store.for_tenant(None)
+        self._first = Maker(self._whole, embedder)
         other = fallback is not None and fallback.name not in (embedder.name, "none")
-        self._fallback = Maker(store, fallback) if fallback is not None and other else None
-        self._paused_until = 0.0
+        self._fallback = Maker(self._whole, fallback) if fallback is not None and other else None
         #: The store's number for the embedder, once it has made vectors here.
         self.number: int | None = None
+
+    def on(self, store: Store) -> Vectorizer:
+        """Return the same embedders for another tenant's store; what they have learnt is shared."""
+        view = copy.copy(self)
+        view._store = store
+        return view
 
     @property
     def embedder(self) -> Embedder:
@@ -129,7 +137,7 @@ class Vectorizer:
         def complete() -> bool:
             """Let the new vectors serve, unless a memory came in that has none of them yet."""
             kept = None if self._fallback is None else self._fallback.identity
-            with self._store.write() as writing:
+            with self._whole.write() as writing:
                 return writing.serve(identity.number, None if kept is None else kept.number)
 
         return spare + self._first.fill(identity, now, progress, complete)
@@ -152,14 +160,14 @@ class Vectorizer:
         """Let an embedder work; one that failed is left alone for a while, if another can stand in."""
         if maker is not self._first or self._fallback is None:
             return work()
-        if time.monotonic() < self._paused_until:
+        if time.monotonic() < maker.rests_until:
             raise EmbedderError(f"{self.embedder.name} has failed and is left alone for {_PAUSE_SECONDS:g} seconds")
         try:
             return work()
         except EmbedderRefused:
             raise
         except EmbedderError:
-            self._paused_until = time.monotonic() + _PAUSE_SECONDS
+            maker.rests_until = time.monotonic() + _PAUSE_SECONDS
             raise
 
     def _maker_for(self, serving: Identity | None) -> Maker | None:

@@ -1,24 +1,37 @@
-"""SQL as data: named statements, read from files once."""
+"""SQL as data: named statements, read from files once, with their marks filled in for a database."""
 
 from __future__ import annotations
 
-import functools
 import re
+from collections.abc import Callable, Mapping
 from importlib import resources
+
+from thermocline.storage.rows import COLUMNS
 
 __all__ = ["load", "migrations"]
 
 _HEADER = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
+_MARK = re.compile(r"\{(\w+)((?: \w+)*)\}")
+_COLUMNS = {
+    "columns": ", ".join(COLUMNS),
+    "chunk_columns": ", ".join(f"m.{column}" for column in COLUMNS),
+    "values": ", ".join(f":{column}" for column in COLUMNS),
+    "assignments": ", ".join(f"{column} = :{column}" for column in COLUMNS if column != "no"),
+}
 
 
-@functools.cache
-def load(dialect: str) -> dict[str, str]:
-    """Return the shared statements, with those of the dialect added."""
+def load(dialect: str, marks: Mapping[str, Callable[..., str]]) -> dict[str, str]:
+    """Return the shared statements and those of a database; `marks` says what else is filled in there."""
+
+    def filled(mark: re.Match[str]) -> str:
+        name, arguments = mark[1], mark[2].split()
+        return _COLUMNS[name] if name in _COLUMNS else marks[name](*arguments)
+
     folder = resources.files(__package__) / "sql"
     found: dict[str, str] = {}
-    for name in ("queries.sql", f"{dialect}.sql"):
-        found |= _parse((folder / name).read_text("utf-8"))
-    return found
+    for file in ("queries.sql", f"{dialect}.sql"):
+        found |= _parse((folder / file).read_text("utf-8"))
+    return {name: _MARK.sub(filled, statement) for name, statement in found.items()}
 
 
 def migrations(dialect: str) -> list[str]:

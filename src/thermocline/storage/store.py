@@ -7,10 +7,10 @@ so the scope is applied inside the index and never after it. Every change goes t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -354,6 +354,38 @@ class Store(Protocol):
     #: The number of its schema.
     schema: int
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until it is left.
+
+        A store may do less; it never shows a half of a transaction. Nothing is written inside.
+        """
+
+    def for_tenant(self, tenant: str | None) -> Store:
+        """Return the same store as one tenant uses it ("" = where there are none); None = all tenants together.
+
+        Where the database can, it keeps the tenant from everybody else's rows by itself, as a second wall
+        behind the spaces. Closing one of them closes the store.
+        """
+
+    def parts(self, scope: Scope) -> Sequence[Store]:
+        """Return the stores that together hold what lies inside a scope: one for each tenant, or one for all."""
+
+    def claims(
+        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
+    ) -> Generator[Store, None, None]:
+        """Yield, one by one, the parts of the store that nobody else is doing some work on.
+
+        A part counts as done when the next one is asked for, and is free again when the iterator is closed
+        before that, or after the term, when its holder is gone. Where parts are many, those that were done
+        at `before` or later are left out.
+        """
+
+    def for_recall(self) -> Store:
+        """Return what recalls read: the store itself, or a copy of it that may be behind."""
+
+    def behind(self) -> str | None:
+        """Say how far what recalls read is behind what is written; None when it is the same."""
+
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
 
@@ -538,6 +570,9 @@ class Store(Protocol):
 
     def unkeep(self, drawer: str, key: str) -> bool:
         """Take a thing out of a drawer; tell whether it was there."""
+
+    def tend(self) -> None:
+        """Make the indexes that what is stored has grown to need; quick when there is nothing to do."""
 
     def check(self) -> list[Problem]:
         """Compare everything with everything else and say what does not agree."""

@@ -18,7 +18,13 @@ A store of your own proves that it keeps the contract by inheriting the tests of
 from __future__ import annotations
 
 from thermocline.testing.clock import FakeClock
-from thermocline.testing.conformance import SharedStoreConformance, StoreConformance
+from thermocline.testing.conformance import CheckpointConformance, SharedStoreConformance, StoreConformance
 from thermocline.testing.embedder import HashEmbedder
 
-__all__ = ["FakeClock", "HashEmbedder", "SharedStoreConformance", "StoreConformance"]
+__all__ = [
+    "CheckpointConformance",
+    "FakeClock",
+    "HashEmbedder",
+    "SharedStoreConformance",
+    "StoreConformance",
+]

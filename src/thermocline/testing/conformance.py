@@ -17,17 +17,21 @@ from thermocline.model import Tier
 from thermocline.testing.contract.notes import NotesContract
 from thermocline.testing.contract.reading import ReadingContract
 from thermocline.testing.contract.search import SearchContract
-from thermocline.testing.contract.upkeep import UpkeepContract
+from thermocline.testing.contract.upkeep import CheckpointContract, UpkeepContract
 from thermocline.testing.contract.vectors import VectorsContract
 from thermocline.testing.contract.writing import WritingContract
 
-__all__ = ["SharedStoreConformance", "StoreConformance"]
+__all__ = ["CheckpointConformance", "SharedStoreConformance", "StoreConformance"]
 
 
 class StoreConformance(
     ReadingContract, WritingContract, SearchContract, VectorsContract, UpkeepContract, NotesContract
 ):
     """What every store must do. Override `open_store`."""
+
+
+class CheckpointConformance(CheckpointContract):
+    """What a store must do in addition that writes checkpoints to files."""
 
 
 class SharedStoreConformance(StoreConformance):

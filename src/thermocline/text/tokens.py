@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,9 @@ _MODELS = (
     (r"gemma-?3", "gemma3"),
     (r"gemma-?4", "gemma4"),
 )
+#: How many counts are remembered, and of texts of at most how many characters.
+_COUNTS_KEPT = 8192
+_LONGEST_KEPT = 1000
 #: Families whose vocabulary is not published: a name that only looks like one of ours must not match.
 _UNPUBLISHED = re.compile(r"(.*/)?(claude|anthropic|gemini|grok|command|nova)", re.IGNORECASE)
 
@@ -100,7 +103,7 @@ def _bundled(name: str) -> Counter:
         encode = splintr.Tokenizer.from_pretrained(name).encode_ordinary
     except ValueError:
         return _BOUND
-    return Counter(name, True, lambda text: len(encode(text)))
+    return Counter(name, True, _kept(encode))
 
 
 def _from_file(path: str) -> Counter:
@@ -114,7 +117,17 @@ def _from_file(path: str) -> Counter:
         encode = splintr.from_json(path).encode_ordinary
     except (OSError, ValueError) as exc:
         raise SettingsError(f"the tokenizer {path} cannot be read: {exc}") from exc
-    return Counter(Path(path).name, True, lambda text: len(encode(text)))
+    return Counter(Path(path).name, True, _kept(encode))
+
+
+def _kept(encode: Callable[[str], Sequence[int]]) -> Callable[[str], int]:
+    """Return what counts tokens and remembers it: the same memories come into context after context."""
+
+    def count(text: str) -> int:
+        return len(encode(text))
+
+    known = functools.lru_cache(maxsize=_COUNTS_KEPT)(count)
+    return lambda text: known(text) if len(text) <= _LONGEST_KEPT else count(text)
 
 
 def _bytes(text: str) -> int:

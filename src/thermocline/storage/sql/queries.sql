@@ -1,4 +1,13 @@
 -- Statements that every database understands. `-- name: what it is for`, then one statement.
+--
+-- Marks are filled in for each database:
+--   {columns} {values} {assignments} {chunk_columns}   the columns of a memory
+--   {in list}        is one of a list, which is a parameter
+--   {own}, {own m}   belongs to the tenant or to everyone, where tables have a tenant; `m` is the table
+--   {same a b}       both have the same tenant, where tables have one
+--   {key}            the tenant as the first column of a key, where tables have one
+--   {index name}     by that index, where the database must be told
+--   {cross}          a join in the order in which it is written, where the database must be told
 
 -- meta_get: One value of the store's own notes.
 SELECT value FROM meta WHERE key = :key
@@ -6,6 +15,12 @@ SELECT value FROM meta WHERE key = :key
 -- meta_set: Keep one value of the store's own notes.
 INSERT INTO meta (key, value) VALUES (:key, :value)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value
+
+-- meta_drop: Forget one value of the store's own notes.
+DELETE FROM meta WHERE key = :key
+
+-- spaces_any: Whether anything was ever stored.
+SELECT CASE WHEN EXISTS (SELECT 1 FROM spaces) THEN 1 ELSE 0 END
 
 -- space_find: The number of exactly this scope and shelf.
 SELECT space FROM spaces
@@ -26,8 +41,15 @@ ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELS
   + CASE agent WHEN '' THEN 0 ELSE 1 END + CASE session WHEN '' THEN 0 ELSE 1 END,
   CASE shelf WHEN '' THEN 1 ELSE 0 END, space
 
+-- spaces_within: The spaces that lie inside a scope: equal to it or narrower.
+SELECT space FROM spaces
+WHERE {own}(:tenant = '' OR tenant = :tenant) AND (:project = '' OR project = :project)
+  AND (:environment = '' OR environment = :environment) AND (:user = '' OR user_ = :user)
+  AND (:agent = '' OR agent = :agent) AND (:session = '' OR session = :session)
+ORDER BY space
+
 -- space_scope: The scope behind a number.
-SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE space = :space
+SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE {own}space = :space
 
 -- embedder_by_name: The number of an embedder that has made vectors here.
 SELECT number, dimensions FROM embedders WHERE name = :name
@@ -40,72 +62,150 @@ INSERT INTO embedders (name, dimensions) VALUES (:name, :dimensions)
 ON CONFLICT (name) DO UPDATE SET dimensions = excluded.dimensions
 RETURNING number
 
+-- embedders_all: The numbers of all embedders.
+SELECT number FROM embedders ORDER BY number
+
 -- memory_by_id: One memory, whoever's it is.
-SELECT {columns} FROM memories WHERE id = :id
+SELECT {columns} FROM memories WHERE {own}id = :id
 
 -- memory_by_no: One memory by its number.
-SELECT {columns} FROM memories WHERE no = :no
+SELECT {columns} FROM memories WHERE {own}no = :no
+
+-- memories_of: Whole memories by number.
+SELECT {columns} FROM memories WHERE {own}no {in nos}
 
 -- memory_duplicate: The visible memory of this scope that says the same; what a file says is the file's.
 SELECT {columns} FROM memories
-WHERE digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND space IN (
+WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
-    WHERE here.space = :space)
+    WHERE {own here}here.space = :space)
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY no LIMIT 1
-
--- memory_last_no: The highest number in use.
-SELECT coalesce(max(no), 0) FROM memories
 
 -- memory_add: A new memory.
 INSERT INTO memories ({columns}) VALUES ({values})
 
 -- memory_set: A changed memory, all of it.
-UPDATE memories SET {assignments} WHERE no = :no
+UPDATE memories SET {assignments} WHERE {own}no = :no
 
 -- memory_place: A memory that only moves to another tier.
 UPDATE memories SET tier = :tier, tier_rule = :tier_rule, tier_since = :tier_since, relevance = :relevance,
     version = :version
-WHERE no = :no
+WHERE {own}no = :no
 
 -- memory_touch: Count a use.
 UPDATE memories SET access_count = access_count + 1, accessed_at = :now,
     recent_uses = CASE WHEN accessed_at > :window THEN recent_uses + 1 ELSE 1 END
-WHERE no = :no AND retention < 3
+WHERE {own}no = :no AND retention < 3
 
 -- memory_parts: Record how many vectors a memory has.
-UPDATE memories SET parts = :parts WHERE no = :no
+UPDATE memories SET parts = :parts WHERE {own}no = :no
 
 -- memory_oldest_of_priority: The memory that has held a priority the longest.
 SELECT {columns} FROM memories
-WHERE priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND space IN (
+WHERE {own}priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+  AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
-    WHERE here.space = :space)
+    WHERE {own here}here.space = :space)
 ORDER BY no LIMIT 1
 
 -- memory_count_of_priority: How many memories of a space hold a priority.
 SELECT count(*) FROM memories
-WHERE priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND space IN (
+WHERE {own}priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+  AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
-    WHERE here.space = :space)
+    WHERE {own here}here.space = :space)
 
--- memory_pending: Active memories that wait for their vectors, oldest first.
-SELECT no, content FROM memories WHERE parts = 0 AND retention < 3 AND no > :after ORDER BY no LIMIT :limit
+-- relevance_set: The running relevance of a memory.
+UPDATE memories SET relevance = :relevance WHERE {own}no = :no
 
--- memory_pending_count: How many memories wait for their vectors.
-SELECT count(*) FROM memories WHERE parts = 0 AND retention < 3
+-- visible: Where some memories are, as far as they are visible.
+SELECT no, space, tier, priority, kind FROM memories
+WHERE {own}no {in nos}
+  AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
--- memory_after: Memories that are not purged, in order, for work in batches.
-SELECT no, content FROM memories WHERE retention < 3 AND no > :after ORDER BY no LIMIT :limit
+-- pinned: The pinned memories of some spaces, oldest first (`priority < 2` lets the database see that the index fits).
+SELECT {columns} FROM memories {index memories_by_urgency}
+WHERE {own}space {in spaces} AND priority = 0 AND priority < 2 AND retention = 0
+ORDER BY no
 
--- memory_total: How many memories are not purged.
-SELECT count(*) FROM memories WHERE retention < 3
+-- expired: Memories that are past their time and that no maintenance has taken out yet.
+SELECT no FROM memories {index memories_by_expiry}
+WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0
+  AND space {in spaces}
+
+-- tagged: Which of some memories carry one of the tags.
+SELECT DISTINCT no FROM tags WHERE {own}tag {in tags} AND no {in nos}
+
+-- find: A page of memories, newest first.
+SELECT {columns} FROM memories
+WHERE {own}space {in spaces} AND no < :before AND retention = :retention
+  AND tier {in tiers}
+  AND (CAST(:priority AS INTEGER) IS NULL OR priority = :priority)
+  AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+  AND (:any_tags = 1 OR no IN (SELECT no FROM tags WHERE {own}tag {in tags}))
+  AND (:expired = 1 OR expires_at IS NULL OR expires_at > :now OR priority = 0)
+ORDER BY no DESC LIMIT :limit
+
+-- written_before: Memories of some spaces that existed at a moment and still have their content.
+SELECT {columns} FROM memories
+WHERE {own}space {in spaces} AND created_at <= :moment AND retention < 3 AND no > :after
+ORDER BY no LIMIT :limit
+
+-- indexed: The memories that belong into the text indexes, in order.
+SELECT no, space, tier, content, tags FROM memories WHERE retention = 0 ORDER BY no
+
+-- places: Where some memories are now.
+SELECT no, space, tier, retention FROM memories WHERE {own}no {in nos}
+
+-- counts: What the spaces hold.
+SELECT tier, retention, CAST(sum(memories) AS BIGINT), CAST(sum(tokens) AS BIGINT) FROM counters
+WHERE {own}space {in spaces} GROUP BY tier, retention
+
+-- count_in: How many active memories some spaces have in some tiers.
+SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
+WHERE {own}retention = 0 AND space {in spaces} AND tier {in tiers}
+
+-- pending_in: How many memories of some spaces wait for their vectors.
+SELECT count(*) FROM memories {index memories_without_vector}
+WHERE {own}parts = 0 AND retention < 3 AND retention = 0 AND space {in spaces}
+
+-- watch_compaction: What the rules of compaction may move: all that is hot, blockers, decisions and tasks.
+SELECT {columns} FROM memories
+WHERE {own}retention = 0 AND no > :after AND space {in spaces}
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+  AND (tier = 0 OR (tier = 1 AND kind = 'decision')
+       OR (tier = 1 AND no IN (SELECT no FROM tags WHERE {own}tag = 'task'))
+       OR no IN (SELECT no FROM tags WHERE {own}tag = 'blocker'))
+ORDER BY no LIMIT :limit
+
+-- watch_cooling: What has been idle for long, and what is cold and was used again. Maintenance looks at most
+-- spaces at once, so it reads the table in its own order: `+space` keeps the index of places out of it.
+SELECT {columns} FROM memories
+WHERE {own}retention = 0 AND no > :after AND +space {in spaces}
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+  AND ((tier = 0 AND coalesce(accessed_at, created_at) <= :idle_hot)
+       OR (tier = 1 AND tier_since <= :idle_warm AND coalesce(accessed_at, created_at) <= :idle_warm)
+       OR (tier = 2 AND accessed_at > tier_since))
+ORDER BY no LIMIT :limit
+
+-- watch_retention: What is past its time, in each state of retention.
+SELECT {columns} FROM memories
+WHERE {own}no > :after AND +space {in spaces}
+  AND ((retention = 0 AND expires_at <= :now AND priority > 0)
+       OR (retention = 0 AND coalesce(accessed_at, created_at) <= :archive_before)
+       OR (retention = 1 AND retention_since <= :delete_before)
+       OR (retention = 2 AND retention_since <= :purge_before))
+ORDER BY no LIMIT :limit
+
+-- vectors_by_digest: Vectors already made for the same content, in any space.
+SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1
 
 -- tag_add: One tag of a memory.
 INSERT INTO tags (tag, no) VALUES (:tag, :no)
 
 -- tags_drop: All tags of a memory.
-DELETE FROM tags WHERE no = :no
+DELETE FROM tags WHERE {own}no = :no
 
 -- event_last: The newest sequence number.
 SELECT coalesce(max(seq), 0) FROM events
@@ -116,21 +216,126 @@ VALUES (:seq, :at, :no, :action, :actor, :rule, :why, :changes)
 
 -- event_get: One line of the ledger, with its memory.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, m.no, m.space
-FROM events e JOIN memories m ON m.no = e.no WHERE e.seq = :seq
+FROM events e JOIN memories m ON {same e m}m.no = e.no WHERE {own e}e.seq = :seq
 
 -- events_of: The history of one memory.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
-FROM events e JOIN memories m ON m.no = e.no WHERE e.no = :no ORDER BY e.seq
+FROM events e JOIN memories m ON {same e m}m.no = e.no WHERE {own e}e.no = :no ORDER BY e.seq
+
+-- events_after: Events of memories in some spaces, in the order of the ledger, which is read until there are enough.
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.seq > :past AND m.space {in spaces} ORDER BY e.seq LIMIT :limit
+
+-- events_before: The same, against the order of the ledger.
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
 
 -- events_changed_since: The memories touched after a sequence number.
-SELECT DISTINCT no FROM events WHERE seq > :seq
+SELECT DISTINCT no FROM events WHERE {own}seq > :seq
 
 -- events_rewrite: Replace what an event says of a purged memory.
-UPDATE events SET changes = :changes WHERE seq = :seq
+UPDATE events SET changes = :changes WHERE {own}seq = :seq
+
+-- tombstone_add: Remember that a content was purged from a space.
+INSERT INTO tombstones (space, mark, at) VALUES (:space, :mark, :at)
+ON CONFLICT ({key}mark, space) DO UPDATE SET at = excluded.at
+
+-- tombstone_drop: A content that was purged from a scope is remembered there again.
+DELETE FROM tombstones WHERE {own}mark = :mark AND space IN (
+    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
+    WHERE {own here}here.space = :space)
+
+-- tombstones_any: Whether anything was ever purged.
+SELECT EXISTS (SELECT 1 FROM tombstones)
+
+-- tombstones_seen: Which of some marks were purged from what a scope can see.
+SELECT DISTINCT t.mark FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
+WHERE {own t}t.mark {in marks}
+  AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
+  AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
+
+-- turn_last: The last message of a thread.
+SELECT max(no) FROM turns WHERE {own}space = :space AND thread = :thread AND thread <> ''
+
+-- turn_add: Who said a message, in which thread, and after which one.
+INSERT INTO turns (no, space, thread, author, previous) VALUES (:no, :space, :thread, :author, :previous)
+
+-- turn_drop: Forget who said a message.
+DELETE FROM turns WHERE {own}no = :no
+
+-- session_place: The memories of one space in one tier, newest first.
+SELECT {columns} FROM memories
+WHERE {own}space = :space AND tier = :tier AND retention = 0
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+ORDER BY created_at DESC, no DESC LIMIT :limit
+
+-- session_tokens: What the memories of one space and tier cost in a prompt.
+SELECT count(*), CAST(coalesce(sum(tokens), 0) AS BIGINT) FROM memories
+WHERE {own}space = :space AND tier = :tier AND retention = 0
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+
+-- session_spillable: What may leave hot: least relevant first, then oldest.
+SELECT {columns} FROM memories
+WHERE {own}space = :space AND tier = 0 AND retention = 0 AND priority > 0
+  AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY relevance, created_at, no LIMIT :limit
+
+-- session_prunable: The cold memories of a space that are worth the least.
+SELECT {columns} FROM memories
+WHERE {own}space = :space AND tier = 2 AND retention = 0 AND priority > 0
+  AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY relevance + 0.1 * access_count, created_at, no LIMIT :limit
+
+-- session_put: Begin, end or summarise a session.
+INSERT INTO sessions (space, state, started_at, changed_at) VALUES (:space, :state, :now, :now)
+ON CONFLICT ({key}space) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
+
+-- session_state: Whether a session goes on.
+SELECT state FROM sessions WHERE {own}space = :space
+
+-- sessions_open: The names of the sessions that go on in some spaces.
+SELECT s.session FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
+WHERE {own o}o.state = 'active' AND o.space {in spaces}
+
+-- tally_add: Count something that happened in a space.
+INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)
+ON CONFLICT ({key}space, name) DO UPDATE
+SET times = tallies.times + excluded.times, amount = tallies.amount + excluded.amount
+
+-- tallies_of: What happened in some spaces, how often, and how much of it.
+SELECT name, CAST(sum(times) AS BIGINT), CAST(sum(amount) AS BIGINT) FROM tallies
+WHERE {own}space {in spaces} GROUP BY name ORDER BY name
 
 -- recall_add: One question and what came of it.
 INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded)
 VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded)
+
+-- recalls_micros: How long the last recalls took.
+SELECT micros FROM recalls WHERE {own}space {in spaces} ORDER BY recall DESC LIMIT :limit
+
+-- recalls_trim: Drop what was asked long ago.
+DELETE FROM recalls WHERE {own}at < :before
+
+-- given_of: What a session has in its prompt already.
+SELECT no, updated_at FROM given WHERE {own}space = :space
+
+-- given_put: A session was given a memory as it is now.
+INSERT INTO given (space, no, updated_at) VALUES (:space, :no, :updated_at)
+ON CONFLICT ({key}space, no) DO UPDATE SET updated_at = excluded.updated_at
+
+-- given_clear: A session's prompt holds nothing of it any more.
+DELETE FROM given WHERE {own}space = :space
+
+-- lease_take: Take or renew a lease, unless somebody else holds it.
+INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+WHERE leases.holder = excluded.holder OR leases.until <= :now
+RETURNING holder
+
+-- lease_drop: Give a lease back.
+DELETE FROM leases WHERE name = :name AND holder = :holder
 
 -- kept_all: What a drawer holds.
 SELECT key, value FROM kept WHERE drawer = :drawer AND (until IS NULL OR until > :now) ORDER BY key
@@ -142,20 +347,119 @@ SELECT value FROM kept WHERE drawer = :drawer AND key = :key AND (until IS NULL 
 INSERT INTO kept (drawer, key, value, until) VALUES (:drawer, :key, :value, :until)
 ON CONFLICT (drawer, key) DO UPDATE SET value = excluded.value, until = excluded.until
 
+-- kept_claim: Put a thing into a drawer unless something is there; two who try at once agree on who was first.
+INSERT INTO kept (drawer, key, value, until) VALUES (:drawer, :key, :value, :until)
+ON CONFLICT (drawer, key) DO NOTHING
+RETURNING key
+
 -- kept_drop: Take a thing out of a drawer.
-DELETE FROM kept WHERE drawer = :drawer AND key = :key
+DELETE FROM kept WHERE drawer = :drawer AND key = :key RETURNING key
 
 -- kept_expire: Throw away what is out of date.
 DELETE FROM kept WHERE until <= :now
 
--- tombstone_add: Remember that a content was purged from a space.
-INSERT INTO tombstones (space, mark, at) VALUES (:space, :mark, :at)
-ON CONFLICT (mark, space) DO UPDATE SET at = excluded.at
+-- roots_of: The folders whose notes are in some spaces.
+SELECT r.space, r.path, r.extra, s.shelf, s.tenant, s.project, s.environment, s.user_, s.agent, s.session
+FROM roots r JOIN spaces s ON {same r s}s.space = r.space
+WHERE {own r}r.space {in spaces} ORDER BY r.space
 
--- tombstone_drop: A content that was purged from a scope is remembered there again.
-DELETE FROM tombstones WHERE mark = :mark AND space IN (
-    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
-    WHERE here.space = :space)
+-- root_put: Remember a folder of notes.
+INSERT INTO roots (space, path, extra) VALUES (:space, :path, :extra)
+ON CONFLICT ({key}space) DO UPDATE SET path = excluded.path, extra = excluded.extra
 
--- tombstones_any: Whether anything was ever purged.
-SELECT EXISTS (SELECT 1 FROM tombstones)
+-- root_drop: Forget a folder that has no notes any more.
+DELETE FROM roots WHERE {own}space = :space
+  AND NOT EXISTS (SELECT 1 FROM notes WHERE {same notes roots}notes.space = roots.space)
+
+-- notes_of: The files of a space.
+SELECT note, space, path, hash, stamp, size, messages, settled, cut, tier FROM notes
+WHERE {own}space = :space ORDER BY path
+
+-- note_get: One file of a space.
+SELECT note, space, path, hash, stamp, size, messages, settled, cut, tier FROM notes
+WHERE {own}space = :space AND path = :path
+
+-- note_add: A file that was not known.
+INSERT INTO notes (space, path, hash, stamp, size, messages, settled, cut, tier)
+VALUES (:space, :path, :hash, :stamp, :size, :messages, :settled, :cut, :tier)
+RETURNING note
+
+-- note_set: What is known of a file by now.
+UPDATE notes SET path = :path, hash = :hash, stamp = :stamp, size = :size, messages = :messages, settled = :settled,
+    cut = :cut, tier = :tier
+WHERE {own}note = :note
+RETURNING note
+
+-- note_drop: Forget a file.
+DELETE FROM notes WHERE {own}note = :note
+
+-- chunks_of: The chunks of a file with their memories, in order.
+SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked
+FROM chunks c JOIN memories m ON {same c m}m.no = c.no
+WHERE {own c}c.note = :note ORDER BY c.place
+
+-- chunk_add: One chunk of a file.
+INSERT INTO chunks (note, place, no, first, last, heading, digest, linked)
+VALUES (:note, :place, :no, :first, :last, :heading, :digest, :linked)
+
+-- chunks_drop: Forget which chunks a file has.
+DELETE FROM chunks WHERE {own}note = :note
+
+-- chunk_places: Where some memories stand in files.
+SELECT c.no, n.path, c.first, c.last, c.heading, c.linked FROM chunks c JOIN notes n ON {same c n}n.note = c.note
+WHERE {own c}c.no {in nos}
+
+-- links_of: The list items of a space's files that are memories of their own.
+SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked, n.path
+FROM chunks c {index chunks_linked}
+{cross} notes n ON {same c n}n.note = c.note {cross} memories m ON {same c m}m.no = c.no
+WHERE {own c}n.space = :space AND c.linked = 1 ORDER BY n.path, c.place
+
+-- link_elsewhere: Whether a memory is a list item of another file.
+SELECT count(*) FROM chunks WHERE {own}no = :no AND note <> :note
+
+-- flush_get: Which session was told to flush.
+SELECT cycle, armed FROM flushes WHERE {own}space = :space
+
+-- flush_put: Remember that a session was told to flush, or may be told again.
+INSERT INTO flushes (space, cycle, armed) VALUES (:space, :cycle, :armed)
+ON CONFLICT ({key}space) DO UPDATE SET cycle = excluded.cycle, armed = excluded.armed
+
+-- check_rows: What every memory must agree with.
+SELECT no, id, space, tier, priority, retention, content, tags, digest, version FROM memories ORDER BY no
+
+-- check_events: The ledger, memory by memory.
+SELECT no, seq, changes FROM events ORDER BY no, seq
+
+-- check_counters: Counters that differ from what they count.
+SELECT space, tier, retention, sum(said), sum(said_tokens), sum(found), sum(found_tokens) FROM (
+    SELECT space, tier, retention, memories AS said, tokens AS said_tokens, 0 AS found, 0 AS found_tokens
+    FROM counters
+    UNION ALL
+    SELECT space, tier, retention, 0, 0, count(*), sum(tokens) FROM memories GROUP BY space, tier, retention) AS counted
+GROUP BY space, tier, retention
+HAVING sum(said) <> sum(found) OR sum(said_tokens) <> sum(found_tokens)
+
+-- check_tags: The tags of every memory that has some.
+SELECT no, tag FROM tags ORDER BY no
+
+-- check_chunks: Chunks of files that are not in the place that their memory is.
+SELECT m.id, n.path FROM chunks c JOIN notes n ON {same c n}n.note = c.note JOIN memories m ON {same c m}m.no = c.no
+WHERE m.space <> n.space
+
+-- check_unlisted: Memories of files that no file lists.
+SELECT m.id, m.source FROM roots r JOIN memories m ON {same r m}m.space = r.space
+WHERE m.retention = 0 AND m.source LIKE 'file:%'
+  AND NOT EXISTS (SELECT 1 FROM chunks c WHERE {same c m}c.no = m.no)
+
+-- table_count: How many rows a table has.
+SELECT count(*) FROM $table
+
+-- table_rows: The rows of a table in the order of its key, each with its tenant first.
+SELECT $tenant, $columns FROM $table t $owner ORDER BY $keys
+
+-- table_rows_behind: The same, behind a key.
+SELECT $tenant, $columns FROM $table t $owner WHERE ($keys) > ($after) ORDER BY $keys
+
+-- table_put: One row of a table.
+INSERT INTO $table ($columns) VALUES ($values)

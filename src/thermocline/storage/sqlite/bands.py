@@ -22,7 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.model import Tier
-from thermocline.storage.sqlite.band import Band, CodedBand, ExactBand, coding_available, products
+from thermocline.storage.sqlite.band import (
+    CODED_MULTIPLE,
+    LEAST_RESCORED,
+    Band,
+    CodedBand,
+    ExactBand,
+    best,
+    coding_available,
+    products,
+)
 from thermocline.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.store import Filter, Found, Identity
@@ -44,10 +53,6 @@ _BATCH = 20_000
 _MOST_CHANGES = 20_000
 #: A coded band whose cache file lacks more than this share of changes is built anew.
 _STALE_SHARE = 0.2
-#: Codes are made for vectors whose length this number divides.
-_CODED_MULTIPLE = 8
-#: The least number of codes that are rescored; measured, the best 200 contain the true best 50.
-_LEAST_RESCORED = 200
 
 
 class Place(NamedTuple):
@@ -82,12 +87,13 @@ class Bands:
         """Return the nearest memories of some places, nearest first."""
         with self._lock:
             self._catch_up(connection, identity)
-            best: dict[int, float] = {}
-            for place in places:
-                for no, strength in self._nearest(connection, place, query, limit, where):
-                    best[no] = max(strength, best.get(no, -1.0))
-        ranked = sorted(best.items(), key=lambda each: (-each[1], -each[0]))
-        return [Found(no, strength) for no, strength in ranked[:limit]]
+            found = [self._nearest(connection, place, query, limit, where) for place in places]
+        if not found:
+            return []
+        nos, strengths = best(
+            np.concatenate([nos for nos, _ in found]), np.concatenate([strengths for _, strengths in found]), limit
+        )
+        return list(map(Found, nos.tolist(), strengths.tolist()))
 
     def cosines(
         self,
@@ -163,25 +169,25 @@ class Bands:
 
     def _nearest(
         self, connection: sqlite3.Connection, place: Place, query: Vectors, limit: int, where: Filter
-    ) -> list[tuple[int, float]]:
-        """Return (memory, strength); a memory counts with its nearest part."""
+    ) -> tuple[Numbers, Vectors]:
+        """Return memories and their strengths; a memory counts with its nearest part."""
         band = self._band(connection, place)
         if not len(band):
-            return []
+            return np.empty(0, np.int64), np.empty(0, np.float32)
         allowed = self._allowed_in(connection, place, where) if where.selective else None
-        wanted = limit if band.exact else max(limit, _LEAST_RESCORED)
+        wanted = limit if band.exact else max(limit, LEAST_RESCORED)
         while True:
             keys, strengths = band.search(query, wanted, allowed)
-            nos = keys >> PART_BITS
             # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
-            distinct = len(set(nos.tolist()))
-            if distinct >= limit or len(keys) < wanted:
+            if len(set((keys >> PART_BITS).tolist())) >= limit or len(keys) < wanted:
                 break
             wanted *= 2
         if not band.exact:
             keys, strengths = self._rescored(connection, keys, query)
-            nos = keys >> PART_BITS
-        return list(zip(nos.tolist(), strengths.tolist(), strict=True))
+        # The nearest part of each memory stands first.
+        order = np.lexsort((-strengths, keys >> PART_BITS))
+        nos, first = np.unique(keys[order] >> PART_BITS, return_index=True)
+        return nos, strengths[order][first]
 
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
         found, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
@@ -227,7 +233,7 @@ class Bands:
                 coded.extend(keys, vectors)
                 continue
             exact.add(keys, vectors)
-            if len(exact) > self._exact_limit and not self._dimensions % _CODED_MULTIPLE:
+            if len(exact) > self._exact_limit and not self._dimensions % CODED_MULTIPLE:
                 coded = CodedBand.of(exact.keys, exact.vectors)
                 exact = ExactBand(self._dimensions)
         if coded is None:

@@ -78,6 +78,8 @@ class Connections:
         self._closed = False
         self._idle: list[sqlite3.Connection] = []
         self._pool = threading.Lock()
+        #: The connection of the snapshot that a thread is in.
+        self._held = threading.local()
         self._writing = threading.RLock()
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
@@ -122,6 +124,11 @@ class Connections:
 
         A single statement (`once`) does so by itself and is spared the transaction.
         """
+        held: sqlite3.Connection | None = getattr(self._held, "connection", None)
+        if held is not None:
+            with mapped(self.name):
+                yield held
+            return
         if self.name == MEMORY:
             with self._writing, mapped(self.name):
                 self._require_open()
@@ -135,6 +142,17 @@ class Connections:
                 yield connection
             finally:
                 self._give_back(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads of this thread share one connection, and one state of the store."""
+        with self.reading() as connection:
+            before = getattr(self._held, "connection", None)
+            self._held.connection = connection
+            try:
+                yield
+            finally:
+                self._held.connection = before
 
     def _borrow(self) -> sqlite3.Connection:
         with self._pool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from thermocline.model import Tier
 
-__all__ = ["MEMORY_MASK", "PART_BITS", "Range", "text_key", "text_ranges", "vector_base", "vector_range"]
+__all__ = ["MEMORY_MASK", "PART_BITS", "Range", "text_key", "text_place", "text_ranges", "vector_base", "vector_range"]
 
 _MEMORY_BITS = 36
 _TIER_BITS = 2
@@ -29,6 +29,12 @@ class Range(NamedTuple):
 def text_key(space: int, tier: Tier, no: int) -> int:
     """Return the row of a memory in its text index."""
     return (space << _TIER_BITS | tier.rank) << _MEMORY_BITS | no
+
+
+def text_place(key: int) -> tuple[int, int]:
+    """Return the space and the rank of the tier of a row in a text index."""
+    place = key >> _MEMORY_BITS
+    return place >> _TIER_BITS, place & (1 << _TIER_BITS) - 1
 
 
 def text_ranges(spaces: Sequence[int], tiers: Sequence[Tier]) -> Iterator[tuple[str, Range]]:

@@ -10,7 +10,7 @@ from thermocline.errors import InvalidInput, StoreClosed
 from thermocline.model import Priority, Scope, Tier
 from thermocline.testing.contract.base import Contract, numbers
 
-__all__ = ["UpkeepContract"]
+__all__ = ["CheckpointContract", "UpkeepContract"]
 
 _SESSION = Scope(session="s1")
 
@@ -100,25 +100,6 @@ class UpkeepContract(Contract):
         self.clock.advance(minutes=6)
         assert self.store.lease("maintain", "c", self.clock(), self.clock() + timedelta(minutes=5))
 
-    def test_a_checkpoint_is_a_new_file(self) -> None:
-        """The store goes on, and a file that exists is left as it is."""
-        self.stored("before")
-        target = self.folder / "copy.checkpoint"
-        self.store.checkpoint(target)
-        written = target.read_bytes()
-        self.stored("after")
-        try:
-            self.store.checkpoint(target)
-        except InvalidInput:
-            refused = True
-        else:
-            refused = False
-
-        assert refused
-        assert target.read_bytes() == written
-        assert [path.name for path in self.folder.iterdir() if path.name.endswith(".partial")] == []
-        assert self.listed() == ["after", "before"]
-
     def test_a_store_has_a_size(self) -> None:
         """It grows with what is stored."""
         before = self.store.size()
@@ -140,3 +121,26 @@ class UpkeepContract(Contract):
             said = False
 
         assert said
+
+
+class CheckpointContract(Contract):
+    """What a store does that writes checkpoints to files; a server may leave that to its own means."""
+
+    def test_a_checkpoint_is_a_new_file(self) -> None:
+        """The store goes on, and a file that exists is left as it is."""
+        self.stored("before")
+        target = self.folder / "copy.checkpoint"
+        self.store.checkpoint(target)
+        written = target.read_bytes()
+        self.stored("after")
+        try:
+            self.store.checkpoint(target)
+        except InvalidInput:
+            refused = True
+        else:
+            refused = False
+
+        assert refused
+        assert target.read_bytes() == written
+        assert [path.name for path in self.folder.iterdir() if path.name.endswith(".partial")] == []
+        assert self.listed() == ["after", "before"]

@@ -1,15 +1,14 @@
-"""Statements about Markdown files on one SQLite connection; what they mean is decided elsewhere."""
+"""Statements about Markdown files; what they mean is decided elsewhere."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from thermocline.model import Scope, Tier
 from thermocline.storage.rows import COLUMNS, record_of, scope_of, scope_row
-from thermocline.storage.sqlite.statements import SQL
+from thermocline.storage.statements import Statements
 from thermocline.storage.store import ChunkPlace, ChunkRow, NoteRow, RootRow
 
 __all__ = [
@@ -31,95 +30,93 @@ __all__ = [
 _TIERS = tuple(Tier)
 
 
-def shelf_of(connection: sqlite3.Connection, scope: Scope, shelf: str) -> int | None:
+def shelf_of(statements: Statements, scope: Scope, shelf: str) -> int | None:
     """Return the number of a shelf, if it exists."""
-    row = connection.execute(SQL["space_find"], {**scope_row(scope), "shelf": shelf}).fetchone()
+    row = statements.row("space_find", **scope_row(scope), shelf=shelf)
     return None if row is None else int(row[0])
 
 
-def roots_of(connection: sqlite3.Connection, spaces: Sequence[int]) -> list[RootRow]:
+def roots_of(statements: Statements, spaces: Sequence[int]) -> list[RootRow]:
     """Return the folders whose chunks are in some spaces."""
-    rows = connection.execute(SQL["roots_of"], {"spaces": json.dumps(spaces)}).fetchall()
+    rows = statements.rows("roots_of", spaces=list(spaces))
     return [RootRow(row[0], row[1], tuple(json.loads(row[2])), scope_of(row[4:]), row[3]) for row in rows]
 
 
-def put_root(connection: sqlite3.Connection, root: RootRow) -> None:
+def put_root(statements: Statements, root: RootRow) -> None:
     """Remember a folder."""
-    connection.execute(
-        SQL["root_put"], {"space": root.space, "path": root.path, "extra": json.dumps(root.extra, ensure_ascii=False)}
-    )
+    extra = json.dumps(root.extra, ensure_ascii=False)
+    statements.run("root_put", space=root.space, path=root.path, extra=extra)
 
 
-def notes_of(connection: sqlite3.Connection, space: int) -> list[NoteRow]:
+def notes_of(statements: Statements, space: int) -> list[NoteRow]:
     """Return all files of a space."""
-    return [_note(row) for row in connection.execute(SQL["notes_of"], {"space": space})]
+    return [_note(row) for row in statements.rows("notes_of", space=space)]
 
 
-def note_of(connection: sqlite3.Connection, space: int, path: str) -> NoteRow | None:
+def note_of(statements: Statements, space: int, path: str) -> NoteRow | None:
     """Return one file of a space."""
-    row = connection.execute(SQL["note_get"], {"space": space, "path": path}).fetchone()
+    row = statements.row("note_get", space=space, path=path)
     return None if row is None else _note(row)
 
 
-def put_note(connection: sqlite3.Connection, note: NoteRow) -> int:
+def put_note(statements: Statements, note: NoteRow) -> int:
     """Store what is known of a file and return its number; a known number may get another path."""
     values = {
-        "note": note.note or None, "space": note.space, "path": note.path, "hash": note.hash, "stamp": note.stamp,
+        "note": note.note, "space": note.space, "path": note.path, "hash": note.hash, "stamp": note.stamp,
         "size": note.size, "messages": note.messages, "settled": int(note.settled), "cut": note.cut,
         "tier": note.tier.rank,
     }  # fmt: skip
-    return int(connection.execute(SQL["note_put"], values).fetchone()[0])
+    known = statements.value("note_set", **values) if note.note else None
+    return int(known if known is not None else statements.value("note_add", **values))
 
 
-def drop_note(connection: sqlite3.Connection, note: int) -> None:
+def drop_note(statements: Statements, note: int) -> None:
     """Forget a file and where its chunks were."""
-    connection.execute(SQL["chunks_drop"], {"note": note})
-    connection.execute(SQL["note_drop"], {"note": note})
+    statements.run("chunks_drop", note=note)
+    statements.run("note_drop", note=note)
 
 
-def chunks_of(connection: sqlite3.Connection, note: int, scope_named: Callable[[int], Scope]) -> list[ChunkRow]:
+def chunks_of(statements: Statements, note: int, scope_named: Callable[[int], Scope]) -> list[ChunkRow]:
     """Return the chunks of a file in their order."""
-    rows = connection.execute(SQL["chunks_of"], {"note": note}).fetchall()
+    rows = statements.rows("chunks_of", note=note)
     width = len(COLUMNS)
     return [_chunk(row, width, scope_named) for row in rows]
 
 
-def links_of(
-    connection: sqlite3.Connection, space: int, scope_named: Callable[[int], Scope]
-) -> list[tuple[str, ChunkRow]]:
+def links_of(statements: Statements, space: int, scope_named: Callable[[int], Scope]) -> list[tuple[str, ChunkRow]]:
     """Return the linked list items of a space, each with the path of its file."""
-    rows = connection.execute(SQL["links_of"], {"space": space}).fetchall()
+    rows = statements.rows("links_of", space=space)
     return [(row[-1], _chunk(row, len(COLUMNS), scope_named)) for row in rows]
 
 
-def is_linked_elsewhere(connection: sqlite3.Connection, no: int, note: int) -> bool:
+def is_linked_elsewhere(statements: Statements, no: int, note: int) -> bool:
     """Tell whether a memory is a list item of another file."""
-    return bool(connection.execute(SQL["link_elsewhere"], {"no": no, "note": note}).fetchone()[0])
+    return bool(statements.value("link_elsewhere", no=no, note=note))
 
 
-def set_chunks(connection: sqlite3.Connection, note: int, chunks: Sequence[ChunkRow]) -> None:
+def set_chunks(statements: Statements, note: int, chunks: Sequence[ChunkRow]) -> None:
     """Say anew which chunks a file has."""
-    connection.execute(SQL["chunks_drop"], {"note": note})
+    statements.run("chunks_drop", note=note)
     rows = [
         {"note": note, "place": place, "no": each.record.no, "first": each.first, "last": each.last,
          "heading": each.heading, "digest": each.digest, "linked": int(each.linked)}
         for place, each in enumerate(chunks)
     ]  # fmt: skip
-    connection.executemany(SQL["chunk_add"], rows)
+    statements.run_many("chunk_add", rows)
 
 
-def chunk_places(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[int, ChunkPlace]:
+def chunk_places(statements: Statements, nos: Sequence[int]) -> dict[int, ChunkPlace]:
     """Return where memories stand in files."""
-    rows = connection.execute(SQL["chunk_places"], {"nos": json.dumps(nos)}).fetchall()
+    rows = statements.rows("chunk_places", nos=list(nos))
     return {row[0]: ChunkPlace(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
 
 
-def claim_flush(connection: sqlite3.Connection, space: int, cycle: int | None, *, due: bool) -> bool:
+def claim_flush(statements: Statements, space: int, cycle: int | None, *, due: bool) -> bool:
     """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told.
 
     A number names the cycle; without one, a cycle ends when a flush is no longer due.
     """
-    row = connection.execute(SQL["flush_get"], {"space": space}).fetchone()
+    row = statements.row("flush_get", space=space)
     told, armed = row if row is not None else (-1, 1)
     if cycle is None:
         claimed = due and bool(armed)
@@ -128,7 +125,7 @@ def claim_flush(connection: sqlite3.Connection, space: int, cycle: int | None, *
         claimed = due and told != cycle
         after = (cycle if claimed else told, armed)
     if after != (told, armed):
-        connection.execute(SQL["flush_put"], {"space": space, "cycle": after[0], "armed": after[1]})
+        statements.run("flush_put", space=space, cycle=after[0], armed=after[1])
     return claimed
 
 

@@ -1,0 +1,274 @@
+-- Statements that only PostgreSQL understands: numbers from sequences, lexemes, vectors, locks.
+
+-- numbers: The next numbers of a sequence.
+SELECT nextval(CAST(:sequence AS REGCLASS)) FROM generate_series(1, :count)
+
+-- event_last: The newest sequence number, tenant by tenant, each from the end of its index.
+SELECT coalesce(max(newest.seq), 0)
+FROM {each_tenant}, LATERAL (SELECT max(seq) AS seq FROM events WHERE events.tenant = each.tenant) AS newest
+
+-- lock_tenant: Keep other writers of the tenant out, and those of all tenants, until the transaction ends.
+SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock(hashtextextended(:tenant, :store))
+
+-- lock_store: Keep all other writers out until the transaction ends.
+SELECT pg_advisory_xact_lock(:store)
+
+-- try_lock_tenant: The same as lock_tenant, without waiting.
+SELECT pg_try_advisory_xact_lock_shared(:store) AND pg_try_advisory_xact_lock(hashtextextended(:tenant, :store))
+
+-- space_tenant: Whose a space is.
+SELECT tenant FROM spaces WHERE space = :space
+
+-- tenants: Everybody who has a space.
+SELECT '' UNION SELECT DISTINCT tenant FROM spaces ORDER BY 1
+
+-- chores_know: See that some work is known for every tenant.
+INSERT INTO chores (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DISTINCT tenant, CAST(:name AS TEXT) FROM spaces
+ON CONFLICT (tenant, name) DO NOTHING
+
+-- chore_claim: Take the tenant whose work has waited longest, unless somebody is at it or just taking it.
+UPDATE chores SET holder = :holder, until = :until
+WHERE name = :name AND tenant = (
+    SELECT tenant FROM chores
+    WHERE name = :name AND until <= :now AND done_at < :before AND tenant <> ALL(CAST(:seen AS TEXT[]))
+      AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
+    ORDER BY done_at, tenant LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING tenant
+
+-- chore_done: The work on a tenant is done.
+UPDATE chores SET holder = '', until = 0, done_at = :now
+WHERE tenant = :tenant AND name = :name AND holder = :holder
+
+-- chore_drop: The work on a tenant was given up; anybody may take it.
+UPDATE chores SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
+
+-- text_add: Make a memory findable by its words, or by a part of them.
+INSERT INTO texts (no, part, space, tier, length, words, lexemes)
+VALUES (:no, :part, :space, :tier, :length, :words, CAST(:lexemes AS TSVECTOR))
+
+-- text_drop: Take a memory out of the text index.
+DELETE FROM texts WHERE {own}no = :no RETURNING part, length
+
+-- text_place: Let the words of a memory follow it to another tier.
+UPDATE texts SET tier = :tier WHERE {own}no = :no RETURNING part, length
+
+-- text_search: The best keyword matches of a band: each counts by how rare the words are that it has.
+WITH postings AS MATERIALIZED (
+    SELECT a.place, t.no
+    FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
+    WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place, t.no
+), weighed AS (
+    SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - n + 0.5, 0) / (n + 0.5)) AS weight FROM (
+        SELECT place, coalesce((CAST(:counted AS BIGINT[]))[place], count(*)) AS n FROM postings GROUP BY place)
+), scored AS (
+    SELECT no, sum(weight) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
+)
+SELECT no, strength FROM scored s
+WHERE no NOT IN (
+    SELECT no FROM memories
+    WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
+  AND (:any = 1 OR EXISTS (
+    SELECT 1 FROM memories m
+    WHERE {own m}m.no = s.no AND (:any_kinds = 1 OR m.kind {in kinds}) AND (:any_tags = 1 OR EXISTS (
+        SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
+ORDER BY strength DESC, no DESC LIMIT :limit
+
+-- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
+SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
+    ' ' || coalesce(t.words, '') || ' ', coalesce(u.author, ''), u.previous
+FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
+WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
+
+-- sayings: What some active memories say, who said it and after what.
+SELECT t.no, ' ' || t.words || ' ', coalesce(u.author, ''), u.previous
+FROM texts t LEFT JOIN turns u ON {same u t}u.no = t.no
+WHERE {own t}t.no {in nos} AND t.part = 0
+
+-- text_frequencies: How many memories of a band have each of the words, by the word's place.
+SELECT a.place, count(DISTINCT t.no)
+FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
+WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
+
+-- texts_clear: Empty the text index before it is rebuilt.
+DELETE FROM texts
+
+-- texts_uncount: Forget how long the texts are before they are made anew.
+UPDATE counters SET words = 0
+
+-- vector_add: One vector, or another one in its place.
+INSERT INTO vectors (embedder, no, part, space, tier, vector)
+VALUES (:number, :no, :part, :space, :tier, :vector)
+ON CONFLICT (tenant, embedder, no, part) DO UPDATE
+SET vector = excluded.vector, space = excluded.space, tier = excluded.tier
+
+-- vectors_place: Let the vectors of a memory follow it to another place.
+UPDATE vectors SET space = :space, tier = :tier WHERE {own}no = :no
+
+-- vectors_drop: What an embedder has made of a memory.
+DELETE FROM vectors WHERE {own}embedder = :number AND no = :no
+
+-- vectors_drop_all: Everything that an embedder has made.
+DELETE FROM vectors WHERE {own}embedder = :number
+
+-- vector_index: Index an embedder's live vectors, so that the nearest are found without looking at all.
+CREATE INDEX $beside IF NOT EXISTS vectors_live_$number ON vectors
+USING hnsw ((CAST(vector AS $type($dimensions))) $type_ip_ops) WHERE embedder = $number AND tier < 2
+
+-- vector_index_drop: Drop an index that was not finished; one that is finished is never in the way.
+DROP INDEX IF EXISTS vectors_live_$number
+
+-- vectors_partitioned: Whether the vectors are cut into parts, which cannot be indexed while others write.
+SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass('vectors')
+
+-- vector_index_claim: Let one server at a time make an index; the claim ends with its connection.
+SELECT pg_try_advisory_lock(:number)
+
+-- embedders_unindexed: The embedders whose live vectors have no index that is ready, though they could.
+SELECT e.number, e.name, e.dimensions FROM embedders e
+WHERE e.dimensions BETWEEN 1 AND :most AND NOT EXISTS (
+    SELECT 1 FROM pg_index i WHERE i.indexrelid = to_regclass('vectors_live_' || e.number) AND i.indisvalid)
+ORDER BY e.number
+
+-- live_most: How many live memories the tenant has that has most.
+SELECT CAST(coalesce(max(total), 0) AS BIGINT) FROM (
+    SELECT sum(memories) AS total FROM counters WHERE {own}retention = 0 AND tier < 2 GROUP BY tenant) AS counted
+
+-- vector_care: Look on in the index until enough is found that the filter lets through.
+SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :width, true)
+
+-- vector_near: The nearest live vectors by the index, then exactly.
+WITH near AS MATERIALIZED (
+    SELECT no, vector FROM vectors v
+    WHERE {own}embedder = $number AND tier < 2 AND space {in spaces} AND tier {in tiers} AND no NOT IN (
+        SELECT no FROM memories
+        WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
+    ORDER BY CAST(vector AS $type($dimensions)) <#> CAST(:vector AS $type($dimensions)) LIMIT :wanted
+)
+SELECT no, max(-(vector <#> :vector)) AS strength FROM near GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
+
+-- vector_exact: The nearest of all vectors in some places.
+SELECT no, max(-(vector <#> :vector)) AS strength FROM vectors v
+WHERE {own}embedder = :number AND space {in spaces} AND tier {in tiers} AND no NOT IN (
+    SELECT no FROM memories
+    WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
+  AND (:any = 1 OR EXISTS (
+    SELECT 1 FROM memories m
+    WHERE {own m}m.no = v.no AND (:any_kinds = 1 OR m.kind {in kinds}) AND (:any_tags = 1 OR EXISTS (
+        SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
+GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
+
+-- vector_strengths: How near some memories are.
+SELECT no, max(-(vector <#> :vector)) FROM vectors WHERE {own}embedder = :number AND no {in nos} GROUP BY no
+
+-- vectors_of: What an embedder has made of a memory.
+SELECT vector FROM vectors WHERE {own}embedder = :number AND no = :no ORDER BY part
+
+-- vectors_sample: Some vectors of an embedder, spread over the store.
+SELECT vector FROM vectors TABLESAMPLE SYSTEM (CAST(:percent AS REAL)) REPEATABLE (0)
+WHERE {own}embedder = :number ORDER BY no, part LIMIT :limit
+
+-- vectors_missing: Memories that have no vector of an embedder yet.
+SELECT no, content FROM memories m
+WHERE {own m}retention < 3 AND no > :after AND NOT EXISTS (
+    SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+ORDER BY no LIMIT :limit
+
+-- vectors_missing_count: How many memories have no vector of an embedder yet.
+SELECT count(*) FROM memories m
+WHERE {own m}retention < 3 AND NOT EXISTS (
+    SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+
+-- parts_recount: Set every memory's number of vectors to what an embedder has made.
+UPDATE memories m SET parts = (
+    SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+
+-- counter_add: Add up what a transaction has changed in a place.
+INSERT INTO counters (space, tier, retention, memories, tokens, words)
+VALUES (:space, :tier, :retention, :memories, :tokens, :words)
+ON CONFLICT (tenant, space, tier, retention) DO UPDATE
+SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens,
+    words = counters.words + excluded.words
+
+-- count_all: How many memories there are.
+SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
+
+-- size: The bytes that the tables and their indexes take.
+SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c
+WHERE c.relnamespace = CAST(:schema AS REGNAMESPACE) AND c.relkind = 'r'
+
+-- walls: Whether row-level security holds for this role.
+SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
+
+-- check_texts: Every row of the text index that has the words.
+SELECT no, space, tier, words FROM texts WHERE part = 0 ORDER BY no
+
+-- check_words: Counters of words that differ from the texts.
+SELECT space, tier, sum(said), sum(found) FROM (
+    SELECT space, tier, words AS said, 0 AS found FROM counters WHERE retention = 0
+    UNION ALL
+    SELECT space, tier, 0, length FROM texts WHERE part = 0) AS counted
+GROUP BY space, tier HAVING sum(said) <> sum(found)
+
+-- check_parts: Memories that do not have as many vectors as they say.
+SELECT id, parts, found FROM (
+    SELECT m.id, m.parts, (
+        SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no) AS found
+    FROM memories m) AS counted
+WHERE parts <> found
+
+-- check_orphans: Vectors of memories that do not exist or are purged.
+SELECT v.no || '/' || v.part FROM vectors v
+WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE {same v m}m.no = v.no AND m.retention < 3)
+
+-- check_lengths: Vectors of another length than their embedder's.
+SELECT v.no || '/' || v.part, 4 * vector_dims(v.vector), e.dimensions
+FROM vectors v LEFT JOIN embedders e ON e.number = v.embedder
+WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
+
+-- check_places: Vectors that are not where their memory is.
+SELECT m.id FROM vectors v JOIN memories m ON {same v m}m.no = v.no
+WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
+
+-- counters_clear: Forget what was counted.
+DELETE FROM counters
+
+-- counters_make: Count what was copied; its words are counted with the text index.
+INSERT INTO counters (tenant, space, tier, retention, memories, tokens, words)
+SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT), 0 FROM memories
+GROUP BY tenant, space, tier, retention
+
+-- numbers_follow: Let new numbers begin behind those that were copied.
+SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces), false),
+       setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM memories), false),
+       setval('event_numbers', (SELECT coalesce(max(seq), 0) + 1 FROM events), false),
+       setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM recalls), false),
+       setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
+       setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
+
+-- statistics: Let the planner know what was copied.
+ANALYZE memories, vectors, texts, events, tags, spaces
+
+-- catalogue_tables: The tables that have a tenant, and whether they are partitioned.
+SELECT c.relname, c.relkind = 'p' FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
+WHERE c.relnamespace = to_regnamespace(:schema) AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname
+
+-- catalogue_constraints: The keys of a table and its links to others.
+SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint
+WHERE conrelid = to_regclass(:table) AND contype IN ('p', 'u', 'f') ORDER BY contype DESC, conname
+
+-- catalogue_indexes: The indexes of a table that no key has made.
+SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i
+WHERE i.indrelid = to_regclass(:table) AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)
+ORDER BY 1
+
+-- catalogue_policies: The wall around a table.
+SELECT policyname, cmd, qual, with_check FROM pg_policies
+WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
+
+-- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
+SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)
+
+-- catalogue_extension: Whether pgvector is there, whether it could be, and whether we may add it.
+SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
+       EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector'),
+       (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)

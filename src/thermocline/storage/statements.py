@@ -1,0 +1,48 @@
+"""The named statements of a store on one connection: all that the code shared by databases needs of one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["Row", "Statements", "marked"]
+
+Row = tuple[Any, ...]
+
+
+def marked(statement: str, marks: Mapping[str, object]) -> str:
+    """Return a statement whose text depends on names or numbers of ours, with these filled in."""
+    for mark, value in marks.items():
+        statement = statement.replace(f"${mark}", str(value))
+    return statement
+
+
+class Statements(ABC):
+    """Runs statements by name, inside one transaction; a list may be a parameter."""
+
+    @abstractmethod
+    def rows(self, name: str, /, **values: object) -> list[Row]:
+        """Return all rows of a statement."""
+
+    @abstractmethod
+    def each(self, name: str, /, **values: object) -> Iterator[Row]:
+        """Yield the rows of a statement that may have very many."""
+
+    @abstractmethod
+    def run(self, name: str, /, **values: object) -> None:
+        """Run a statement whose rows nobody wants."""
+
+    @abstractmethod
+    def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Run a statement once for every row of parameters."""
+
+    def row(self, name: str, /, **values: object) -> Row | None:
+        """Return the first row of a statement, if there is one."""
+        found = self.rows(name, **values)
+        return found[0] if found else None
+
+    def value(self, name: str, /, **values: object) -> Any:  # noqa: ANN401
+        """Return the first field of the first row; None when there is no row."""
+        found = self.row(name, **values)
+        return None if found is None else found[0]

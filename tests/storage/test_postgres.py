@@ -1,0 +1,456 @@
+"""What only the PostgreSQL store has: the second wall, several servers at once, and names without secrets."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import thermocline
+from tests.helpers import python, together
+from tests.postgres import Cluster, admin_of, database, empty_database
+from thermocline import Scope, Settings, Thermocline, Tier
+from thermocline.errors import InvalidInput, PluginUnavailable, SchemaTooNew, StoreBusy, StoreUnavailable
+from thermocline.services.scheduler import Scheduler
+from thermocline.storage.open import open_store
+from thermocline.storage.postgres.errors import without_secrets
+from thermocline.storage.postgres.store import PostgresStore
+from thermocline.storage.postgres.text import lexemes
+from thermocline.storage.store import Filter, Store
+from thermocline.testing import FakeClock, HashEmbedder
+
+#: Tables in which no row belongs to a tenant: what the store knows of itself.
+_COMMON = {"meta", "embedders"}
+#: Tables that only work for all tenants may see.
+_OPERATOR = {"kept", "leases"}
+
+
+@pytest.fixture
+def url(postgres: str) -> Iterator[str]:
+    """A database with the schema in it."""
+    with database(postgres) as found:
+        yield found
+
+
+@pytest.fixture
+def mem(url: str, clock: FakeClock) -> Iterator[Thermocline]:
+    """A memory on the server, checked at the end."""
+    with thermocline.open(url, embedder=HashEmbedder(), clock=clock, settings=Settings()) as found:
+        yield found
+        assert found.check() == []
+
+
+def tables(connection: psycopg.Connection[tuple[str]]) -> set[str]:
+    rows = connection.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'r'"
+    )
+    return {name for (name,) in rows}
+
+
+def fill(mem: Thermocline) -> None:
+    """Put something of two tenants into every table that belongs to one."""
+    for tenant in ("acme", "rival"):
+        view = mem.scoped(tenant=tenant)
+        session = view.session("s")
+        session.add(f"a message of {tenant}", metadata={"speaker": "Ann"})
+        view.purge(view.remember(f"gone from {tenant}").id)
+        view.remember(f"the secret of {tenant}", tags=["red"])
+        view.recall("secret")
+        session.before_turn("the secret?")
+        session.flush_due(190_000)
+    mem.maintenance().run_once()
+
+
+# The second wall
+
+
+def test_every_table_of_tenants_has_the_wall(url: str) -> None:
+    """Row-level security is on and forced wherever a row belongs to somebody; the tenant leads every key."""
+    with psycopg.connect(url) as connection:
+        walled = {
+            name
+            for (name,) in connection.execute(
+                "SELECT relname FROM pg_class WHERE relnamespace = 'thermocline'::regnamespace"
+                " AND relkind = 'r' AND relrowsecurity AND relforcerowsecurity"
+            )
+        }
+        led = {
+            name
+            for (name,) in connection.execute(
+                "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid"
+                " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]"
+                " WHERE i.indisprimary AND a.attname = 'tenant' AND c.relnamespace = 'thermocline'::regnamespace"
+            )
+        }
+
+        assert walled == tables(connection) - _COMMON
+        assert led == walled - _OPERATOR
+
+
+def test_a_query_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Thermocline, url: str) -> None:
+    """Without any filter, each table shows the tenant's rows and those of nobody in particular."""
+    fill(mem)
+    mem.remember("for everybody")
+    seen: dict[str, set[str]] = {}
+    with psycopg.connect(url) as connection:
+        for name in tables(connection) - _COMMON - _OPERATOR:
+            for tenant in ("acme", ""):
+                connection.execute("SELECT set_config('thermocline.tenant', %s, true)", (tenant,))
+                rows = connection.execute(f"SELECT DISTINCT tenant FROM thermocline.{name}").fetchall()
+                seen[f"{name} as {tenant!r}"] = {found for (found,) in rows}
+
+    assert {"acme", ""} == set().union(*seen.values())
+    assert all("rival" not in found for found in seen.values())
+    assert all("acme" not in found for place, found in seen.items() if place.endswith("''"))
+    missing = {place for place, found in seen.items() if place.endswith("'acme'") and "acme" not in found}
+    assert missing <= {f"{name} as 'acme'" for name in ("notes", "roots", "chunks")}, "fill() left tables empty"
+
+
+def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Thermocline) -> None:
+    """Given all spaces of all tenants, a tenant's store still finds nothing that is not its own."""
+    fill(mem)
+    everything = mem._whole.spaces_within(Scope())
+    nos = list(range(1, 100))
+    tenant = mem._whole.for_tenant("acme")
+    where = Filter(now=mem._now())
+    found = tenant.search_text(everything, tuple(Tier), ["secret", "messag"], 100, where)
+    near = tenant.search_vector(everything, tuple(Tier), HashEmbedder().embed(["secret"])[0], 100, where)
+
+    assert len(mem._whole.records(nos)) > len(tenant.records(nos)) > 0
+    for numbers in ([each.no for each in found], [each.no for each in near], list(tenant.sayings(nos))):
+        assert numbers
+        assert {record.memory.scope.tenant for record in mem._whole.records(numbers).values()} == {"acme"}
+    rivals = [record for record in mem._whole.records(nos).values() if record.memory.scope.tenant == "rival"]
+    assert all(tenant.events(record) == [] for record in rivals)
+    assert all(tenant.get(everything, record.memory.id) is None for record in rivals)
+
+
+def test_a_tenant_cannot_write_for_another_one(mem: Thermocline, url: str) -> None:
+    """Neither add, nor change, nor drop."""
+    fill(mem)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET thermocline.tenant = 'acme'; SET search_path = thermocline, public")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO tallies VALUES ('rival', 1, 'x', 1, 1)")
+        assert connection.execute("UPDATE memories SET content = 'mine' WHERE tenant = 'rival'").rowcount == 0
+        assert connection.execute("DELETE FROM events WHERE tenant <> 'acme'").rowcount == 0
+
+
+def test_what_doors_keep_is_hidden_from_tenants(mem: Thermocline, url: str) -> None:
+    """API keys and answers to requests are seen by work for all tenants only."""
+    mem.drawers["keys"].put("k", {"hash": "x"})
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT set_config('thermocline.tenant', 'acme', true)")
+        assert connection.execute("SELECT count(*) FROM thermocline.kept").fetchone() == (0,)
+    assert mem.scoped(tenant="acme").drawers["keys"].get("k") == {"hash": "x"}
+
+
+def test_a_tenants_recall_counts_the_use_of_what_everybody_shares(mem: Thermocline) -> None:
+    """Shared memories that tenants live on must not look unused."""
+    shared = mem.remember("The status page is at status.example")
+    mem.scoped(tenant="acme").recall("status page")
+
+    assert mem.get(shared.id).access_count == 1
+
+
+def test_a_role_that_walls_do_not_hold_is_told(url: str, postgres: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The store works for a superuser, and says that the second wall is not there."""
+    with closing(open_store(admin_of(url, postgres), Settings())):
+        assert "row-level security" in caplog.text
+    caplog.clear()
+    with closing(open_store(url, Settings())):
+        assert caplog.text == ""
+
+
+# Several servers
+
+
+def test_servers_that_start_at_once_make_one_schema(postgres: str) -> None:
+    """Who comes second waits, and finds it done."""
+    with empty_database(postgres) as url:
+        stores = together(*[lambda: open_store(url, Settings())] * 4)
+        for store in stores:
+            assert store.check() == []
+            store.close()
+
+
+def test_a_newer_schema_is_left_alone(postgres: str) -> None:
+    """A store of a newer Thermocline is named as such."""
+    with empty_database(postgres) as url:
+        open_store(url, Settings()).close()
+        with psycopg.connect(url) as connection:
+            connection.execute("COMMENT ON SCHEMA thermocline IS 'Thermocline, version 999'")
+        with pytest.raises(SchemaTooNew, match="999"):
+            open_store(url, Settings())
+
+
+def test_processes_write_side_by_side(mem: Thermocline, url: str) -> None:
+    """Nothing is lost, nothing comes twice, and every event has a number of its own."""
+    code = (
+        "import sys, thermocline\n"
+        "from thermocline.testing import HashEmbedder\n"
+        "with thermocline.open(sys.argv[1], embedder=HashEmbedder()) as mem:\n"
+        "    for number in range(30):\n"
+        "        mem.scoped(tenant=f't{number % 3}').remember(f'fact {number} of {sys.argv[2]}')\n"
+        "        mem.remember(f'fact {number} of everybody')\n"
+    )
+    done = together(*[lambda who=who: python(code, url, who) for who in "abc"])
+
+    assert [each.stderr for each in done] == [""] * 3
+    assert sum(count.memories for count in mem.status(inside=True).tiers.values()) == 90 + 30
+    assert sum(count.memories for count in mem.status().tiers.values()) == 30
+    assert {memory.access_count for memory in mem.find(limit=100)} == {2}
+
+
+def test_an_idempotency_key_is_claimed_by_one_server(url: str) -> None:
+    """Of many who try at once, one is told that it was first; the others are told what it kept."""
+    clock = FakeClock()
+    stores = [open_store(url, Settings()) for _ in range(3)]
+    try:
+        told = together(
+            *[
+                lambda who=who: stores[who % 3].keep(
+                    "replies", "key", str(who), clock(), clock() + timedelta(hours=1), replace=False
+                )
+                for who in range(9)
+            ]
+        )
+    finally:
+        for store in stores:
+            store.close()
+
+    assert told.count(None) == 1
+    assert {each for each in told if each is not None} == {str(told.index(None))}
+
+
+def test_maintenance_is_shared_and_nothing_is_done_twice(mem: Thermocline, url: str, clock: FakeClock) -> None:
+    """Two servers take the tenants in turns; what was done lately is left alone."""
+    for number in range(12):
+        mem.scoped(tenant=f"t{number}").remember("a fact")
+    done: list[str | None] = []
+    lock = threading.Lock()
+
+    def job(part: Store) -> None:
+        assert isinstance(part, PostgresStore)
+        with lock:
+            done.append(part._tenant)
+
+    with closing(open_store(url, Settings())) as other:
+        servers = [
+            Scheduler(store, "maintain", job, clock, timedelta(hours=1), 0.2)
+            for store in (mem._whole, other.for_tenant(None))
+        ]
+        together(*[lambda each=each: each.run_once(rested=timedelta(minutes=30)) for each in servers])
+
+        assert sorted(str(tenant) for tenant in done) == sorted(["", *(f"t{number}" for number in range(12))])
+        assert not servers[0].run_once(rested=timedelta(minutes=30))
+        clock.advance(hours=1)
+        assert servers[1].run_once(rested=timedelta(minutes=30))
+
+
+def test_the_work_of_a_server_that_was_killed_is_taken_over(mem: Thermocline, clock: FakeClock) -> None:
+    """Its claim ends with its term; until then the others do the rest."""
+    for tenant in ("a", "b", "c"):
+        mem.scoped(tenant=tenant).remember("a fact")
+    term, hour = timedelta(minutes=10), timedelta(hours=1)
+    killed = mem._whole.claims("maintain", "killed", clock, term, clock() + hour)
+    taken = next(killed)
+    done: list[Store] = []
+    scheduler = Scheduler(mem._whole, "maintain", done.append, clock, hour, 0.2)
+
+    assert scheduler.run_once()
+    assert len(done) == 3
+    clock.advance(minutes=10)
+    done.clear()
+    scheduler.run_once(rested=timedelta(minutes=15))
+    assert [each._tenant for each in done if isinstance(each, PostgresStore)] == [getattr(taken, "_tenant", None)]
+    killed.close()
+
+
+# Trouble, and what is said of it
+
+
+def test_a_full_pool_says_which_setting_to_raise(url: str) -> None:
+    """Who waits in vain for a connection is told so, and the next one gets it."""
+    settings = Settings(postgres_pool_size=1, busy_timeout_ms=200)
+    with closing(open_store(url, settings)) as store:
+        with store.write(), pytest.raises(StoreBusy, match="postgres_pool_size"):
+            store.seq()
+        assert store.seq() == 0
+
+
+def test_a_writer_waits_for_others_of_its_tenant_only(url: str) -> None:
+    """Another tenant's writer goes on at once; the same tenant's gives up after its time."""
+    with closing(open_store(url, Settings(busy_timeout_ms=200))) as store:
+        mine, other = store.for_tenant("a"), store.for_tenant("b")
+        with mine.write():
+            with other.write() as writing:
+                writing.space(Scope(tenant="b"))
+            with pytest.raises(StoreBusy, match="busy_timeout_ms"), mine.write():
+                pass
+
+
+def test_connections_that_were_cut_are_replaced(mem: Thermocline, url: str, postgres: str) -> None:
+    """Neither a recall nor a write notices that its idle connection is gone."""
+    memory = mem.remember("The port is 5432")
+    for verb in (lambda: mem.recall("port"), lambda: mem.remember("The host is db1"), lambda: mem.get(memory.id)):
+        with psycopg.connect(admin_of(url, postgres), autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = 'thermocline'"
+            )
+        assert verb() is not None
+
+
+def test_what_cannot_be_reached_is_said_without_its_password() -> None:
+    """The error names the place and what to check."""
+    with pytest.raises(StoreUnavailable, match="check that the server runs") as raised:
+        open_store("postgresql://ann:s3cret@127.0.0.1:1/db?password=s3cret", Settings())
+
+    assert "s3cret" not in str(raised.value)
+    assert without_secrets("postgres://ann:s3cret@h:5/db?sslmode=require") == "postgresql://ann@h:5/db"
+
+
+def test_a_database_that_is_not_there_is_named(postgres: str) -> None:
+    """A wrong name is no riddle."""
+    with pytest.raises(StoreUnavailable, match="nowhere"):
+        open_store(postgres.replace("/postgres", "/nowhere"), Settings())
+
+
+def test_a_url_that_is_none_is_refused() -> None:
+    """A typing error is not taken for a server that is down."""
+    with pytest.raises(InvalidInput, match="URL"):
+        open_store("postgresql://h/db?no_such_option=1", Settings())
+
+
+def test_without_the_driver_the_install_line_is_told(tmp_path: Path) -> None:
+    """The package works without it, until a server is named."""
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "import thermocline\n"
+        "try:\n    thermocline.open('postgresql://h/db', embedder='none')\n"
+        "except thermocline.errors.PluginUnavailable as exc:\n    print(exc)\n"
+    )
+    assert PluginUnavailable.code == "plugin_unavailable"
+    assert "pip install 'thermocline[postgres]'" in python(code, folder=tmp_path).stdout
+
+
+# Long texts
+
+
+def test_a_text_of_very_many_words_is_found_by_all_of_them(mem: Thermocline) -> None:
+    """Its lexemes take more than one row may."""
+    words = [f"w{number:x}q" for number in range(140_000)]
+    assert len(list(lexemes(words, 1))) > 1
+    memory = mem.remember(" ".join(words)[: mem.settings.max_content_chars])
+
+    for word in (words[0], words[90_000], words[100_000]):
+        assert [hit.memory.id for hit in mem.recall(word)] == [memory.id]
+
+
+def test_strengths_are_those_of_bm25(url: str) -> None:
+    """As strong as on SQLite, to the last digits, however often a word occurs."""
+    contents = ["otter " * times + "pond " * (times % 3) + "filler words here" for times in range(1, 40)]
+    found = []
+    for place in (":memory:", url):
+        with thermocline.open(place, embedder="none", clock=FakeClock(), settings={}) as mem:
+            mem.remember_many([{"content": content} for content in contents])
+            mem.remember_many([{"content": f"nothing of it, number {number}"} for number in range(100)])
+            where = Filter(now=mem._now())
+            found.append(mem._store.search_text(mem._store.spaces(Scope()), (Tier.WARM,), ["otter", "pond"], 50, where))
+
+    assert [each.no for each in found[0]] == [each.no for each in found[1]]
+    assert [each.strength for each in found[0]] == pytest.approx([each.strength for each in found[1]], rel=1e-6)
+
+
+# Servers that fail
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A server of this test's own, as careful with the disk as one should be."""
+    with Cluster.started(fast=False) as found:
+        yield found
+
+
+def writer(mem: Thermocline, stop: threading.Event) -> tuple[list[str], list[str]]:
+    """Remember until told to stop; return what was acknowledged, and the errors in between."""
+    acknowledged, errors = [], []
+    number = 0
+    while not stop.is_set():
+        number += 1
+        try:
+            acknowledged.append(mem.remember(f"fact number {number}").id)
+        except StoreUnavailable as exc:
+            errors.append(str(exc))
+            stop.wait(0.05)
+    return acknowledged, errors
+
+
+@pytest.mark.slow
+def test_a_server_killed_during_writes_loses_nothing_acknowledged(cluster: Cluster) -> None:
+    """Our process goes on when the server is back, without being restarted."""
+    admin, settings = cluster.url("postgres", "postgres"), Settings(busy_timeout_ms=5000)
+    with empty_database(admin) as url, thermocline.open(url, embedder="none", settings=settings) as mem:
+        acknowledged, errors = _through_trouble(mem, [cluster.kill, cluster.start])
+
+        assert errors
+        assert all("check that the server runs" in error for error in errors)
+        assert all(mem.get(memory_id) for memory_id in acknowledged)
+        assert mem.check() == []
+
+
+@pytest.mark.slow
+def test_a_promoted_replica_has_everything_acknowledged(cluster: Cluster) -> None:
+    """With synchronous replication, the same URL leads to the new primary and nothing is missing."""
+    admin = cluster.url("postgres", "postgres")
+    replica = cluster.replica(cluster.folder.parent / "replica")
+    replica.start()
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        connection.execute("SELECT pg_reload_conf()")
+    try:
+        with empty_database(admin, drop=False) as url:
+            place = url.replace(f":{cluster.port}/", f":{cluster.port},127.0.0.1:{replica.port}/")
+            with thermocline.open(
+                f"{place}?target_session_attrs=read-write", embedder="none", settings=Settings(busy_timeout_ms=5000)
+            ) as mem:
+                acknowledged, errors = _through_trouble(mem, [cluster.kill, replica.promote])
+
+                assert errors
+                assert all(mem.get(memory_id) for memory_id in acknowledged)
+                assert mem.check() == []
+    finally:
+        replica.stop("immediate")
+
+
+def _through_trouble(mem: Thermocline, trouble: Sequence[Callable[[], None]]) -> tuple[list[str], list[str]]:
+    """Let a writer go on while things happen to the server, until it has written again afterwards."""
+    stop = threading.Event()
+    result: list[tuple[list[str], list[str]]] = []
+    thread = threading.Thread(target=lambda: result.append(writer(mem, stop)))
+    thread.start()
+    try:
+        _wait_for(lambda: mem.status().seq > 50)
+        for each in trouble:
+            each()
+        before = mem.status().seq
+        _wait_for(lambda: mem.status().seq > before + 20)
+    finally:
+        stop.set()
+        thread.join()
+    return result[0]
+
+
+def _wait_for(happened: Callable[[], bool]) -> None:
+    gone = threading.Event()
+    for _ in range(600):
+        if happened():
+            return
+        gone.wait(0.1)
+    raise AssertionError("it did not happen within a minute")

@@ -1,0 +1,51 @@
+"""Where a test keeps its memories: in files, or in databases of a PostgreSQL server that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.postgres import database
+
+__all__ = ["a_store", "located", "using"]
+
+#: The server that tests use instead of files at the moment, and the databases that stand for paths.
+_server: str | None = None
+_databases: dict[str, str] = {}
+_open = ExitStack()
+
+
+@contextmanager
+def using(server: str | None) -> Iterator[None]:
+    """Let tests keep their memories on a server (None = in files) until the end."""
+    global _server, _open
+    before, kept = _server, _open
+    _server, _open = server, ExitStack()
+    try:
+        with _open:
+            yield
+    finally:
+        _server, _open = before, kept
+        _databases.clear()
+
+
+def located(path: Path | str = ":memory:") -> Path | str:
+    """Return the store for a path: the same database for the same path, a new one for a store in memory."""
+    if _server is None or "://" in str(path):
+        return path
+    if path == ":memory:":
+        return _open.enter_context(database(_server))
+    if str(path) not in _databases:
+        _databases[str(path)] = _open.enter_context(database(_server))
+    return _databases[str(path)]
+
+
+@contextmanager
+def a_store() -> Iterator[Path | str]:
+    """Return a new store that is given back at once, for tests that need very many."""
+    if _server is None:
+        yield ":memory:"
+    else:
+        with database(_server) as url:
+            yield url
