@@ -20,7 +20,7 @@ from thermocline.hooks.options import Options
 
 __all__ = ["run"]
 
-#: Seconds that a moment may take, from the start of the process. Opening the memory takes 1 s of CPU; on a
+#: Seconds that a moment may take, from the start of the process. Opening the memory takes 0.8 s of CPU; on a
 #: machine that is busy with a build that is 2 s, and a turn without its memory is worse than a turn a second later.
 _DEADLINES = {"start": 5.0, "prompt": 3.0, "compact": 1.5, "stop": 1.0, "end": 0.5}
 _MOST_INPUT = 16_000_000
