@@ -78,7 +78,7 @@ class Settings:
     text_weight: float = _number(0.3)
     #: How the two legs are fused.
     fusion: str = _word("evidence", "evidence", "weighted", "rrf")
-    #: Candidates each leg brings; independent of a query's limit.
+    #: Candidates a query looks at, at most: both legs name them in turn. Also the highest limit.
     pool_size: int = _number(200, low=1, high=10_000)
     #: The relevance below which nothing is returned, unless a call says otherwise.
     min_score: float = _number(0.0, high=1)

@@ -28,7 +28,7 @@ from thermocline.storage.sqlite.check import check, check_text_structure
 from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
 from thermocline.storage.sqlite.keys import MEMORY_MASK, vector_base, vector_range
 from thermocline.storage.sqlite.migrate import migrate, require_ours
-from thermocline.storage.sqlite.postings import Postings, strengths
+from thermocline.storage.sqlite.postings import MOST_KEPT, Postings, strengths
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.sqlite.textindex import rebuild_if_outdated
 from thermocline.storage.sqlite.writing import SqliteWriting
@@ -88,7 +88,8 @@ class SqliteStore:
             raise
         folder = None if path == MEMORY else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
-        self._postings = Postings()
+        # A store in memory reads what may yet be taken back, so nothing is kept there.
+        self._postings = Postings(0 if path == MEMORY else MOST_KEPT)
 
     # Reading
 
@@ -104,8 +105,7 @@ class SqliteStore:
         with self._connections.reading() as connection:
             last = connection.execute(SQL["space_last"]).fetchone()[0]
             found = tuple(space for (space,) in connection.execute(SQL["spaces_visible"], scope_row(scope)))
-        # Spaces are only ever added, so this stays true until there is a new one. A store in memory reads what
-        # may yet be taken back, so nothing is kept there.
+        # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
         if self.name != MEMORY:
             if len(self._visible) >= _MOST_SCOPES:
                 self._visible.clear()
