@@ -151,12 +151,12 @@ def test_kept_vectors_are_the_same_and_made_once(tmp_path: Path) -> None:
     assert third.asked == 1
 
 
-def test_the_command_prints_tables_and_json(data: Path, tmp_path: Path) -> None:
+def test_the_command_prints_tables_and_json(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`bench quality` on a folder, with and without ablations, and its JSON in a file."""
     out = tmp_path / "found.json"
-    vectors = ["--cache", str(tmp_path / "vectors")]
-    printed = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--out", str(out), *vectors])
-    left_out = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--ablate", "--json", *vectors])
+    monkeypatch.setenv("THERMOCLINE_VECTORS", str(tmp_path / "vectors"))
+    printed = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--out", str(out)])
+    left_out = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--ablate", "--json"])
 
     assert (printed.exit_code, left_out.exit_code) == (0, 0)
     assert json.loads(out.read_text("utf-8"))["sets"][0]["set"] == "talk"

@@ -22,7 +22,7 @@ __all__ = ["SECRET_NAMES", "Settings", "client_home", "data_home", "default_stor
 
 PREFIX = "THERMOCLINE_"
 #: Environment variables that steer the program without being settings of a store.
-_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA"}
+_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA", "VECTORS"}
 #: A hundred years: longer windows are never meant.
 _MOST_DAYS = 36_525
 _TRUE = {"1", "true", "yes", "on"}
