@@ -22,7 +22,7 @@ __all__ = ["SECRET_NAMES", "Settings", "client_home", "data_home", "default_stor
 
 PREFIX = "THERMOCLINE_"
 #: Environment variables that steer the program without being settings of a store.
-_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA"}
+_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA", "VECTORS"}
 #: A hundred years: longer windows are never meant.
 _MOST_DAYS = 36_525
 _TRUE = {"1", "true", "yes", "on"}
@@ -80,7 +80,7 @@ class Settings:
     text_weight: float = _number(0.3)
     #: How the two legs are fused.
     fusion: str = _word("evidence", "evidence", "weighted", "rrf")
-    #: Candidates each leg brings; independent of a query's limit.
+    #: Candidates a query looks at, at most: both legs name them in turn. Also the highest limit.
     pool_size: int = _number(200, low=1, high=10_000)
     #: The relevance below which nothing is returned, unless a call says otherwise.
     min_score: float = _number(0.0, high=1)

@@ -22,7 +22,7 @@ from thermocline.storage.sqlite.check import check, check_text_structure
 from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
 from thermocline.storage.sqlite.keys import vector_base, vector_range
 from thermocline.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
-from thermocline.storage.sqlite.postings import Postings, strengths
+from thermocline.storage.sqlite.postings import MOST_KEPT, Postings, strengths
 from thermocline.storage.sqlite.statements import SqliteStatements
 from thermocline.storage.sqlite.textindex import rebuild
 from thermocline.storage.sqlite.transfer import SqliteTables
@@ -57,7 +57,8 @@ class SqliteStore(SqlStore):
             raise
         folder = None if path == MEMORY else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
-        self._postings = Postings()
+        # A store in memory reads what may yet be taken back, so nothing is kept there.
+        self._postings = Postings(0 if path == MEMORY else MOST_KEPT)
 
     def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
         """Return the store itself: in one file, the scope filter is the only wall."""
@@ -125,8 +126,7 @@ class SqliteStore(SqlStore):
         with self._reading() as statements:
             last = int(statements.value("space_last"))
             found = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
-        # Spaces are only ever added, so this stays true until there is a new one. A store in memory reads what
-        # may yet be taken back, so nothing is kept there.
+        # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
         if self.name != MEMORY:
             if len(self._visible) >= _MOST_SCOPES:
                 self._visible.clear()
