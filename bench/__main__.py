@@ -20,6 +20,8 @@ SUITES = {
     "speed": "Numbers to reach",
     "notes": "Markdown notes",
     "tiers": "Tiers over a year",
+    "postgres": "PostgreSQL with many tenants",
+    "quality": "Found again, against the best of four controls",
     "context": "Evidence in the context, against the better of two controls",
 }
 

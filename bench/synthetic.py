@@ -84,16 +84,16 @@ def queries(count: int, seed: int) -> list[str]:
 class SyntheticEmbedder:
     """Instant vectors: a cluster's centre, and a few steps away from it that the text's hash chooses."""
 
-    name = "synthetic:384"
-    dimensions = DIMENSIONS
     calibration = Calibration(((0.0, 0.0), (0.3, 0.2), (0.6, 0.6), (1.0, 1.0)))
 
-    def __init__(self) -> None:
+    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+        self.name = f"synthetic:{dimensions}"
+        self.dimensions = dimensions
         random = np.random.default_rng(7)
-        self._centres = _unit(random.standard_normal((_CLUSTERS, DIMENSIONS)))
+        self._centres = _unit(random.standard_normal((_CLUSTERS, dimensions)))
         # Variance falls with the dimension, as it does along the main axes of real vectors.
-        spread = (np.arange(DIMENSIONS) + 10.0) ** -0.35
-        self._steps = _unit(random.standard_normal((6, 4096, DIMENSIONS)) * spread) * np.sqrt((1 / _COSINE - 1) / 6)
+        spread = (np.arange(dimensions) + 10.0) ** -0.35
+        self._steps = _unit(random.standard_normal((6, 4096, dimensions)) * spread) * np.sqrt((1 / _COSINE - 1) / 6)
 
     def embed(self, contents: Sequence[str]) -> Vectors:
         """Return one row for each text."""

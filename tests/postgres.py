@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,17 +57,20 @@ def _open_way_to(folder: Path) -> None:
 class Cluster:
     """One PostgreSQL server in a folder of its own."""
 
-    def __init__(self, folder: Path, *, fast: bool = True, port: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, fast: bool = True, port: int | None = None, options: Mapping[str, str] | None = None
+    ) -> None:
         self.folder = folder
         self.port = port or _free_port()
-        self._options = {"max_connections": "200", "listen_addresses": "127.0.0.1", **(_FAST if fast else {})}
+        known = {"max_connections": "200", "listen_addresses": "127.0.0.1", **(_FAST if fast else {})}
+        self._options = {**known, **(options or {})}
 
     @classmethod
     @contextmanager
-    def started(cls, *, fast: bool = True) -> Iterator[Cluster]:
-        """Make a new server and throw it away at the end."""
+    def started(cls, *, fast: bool = True, options: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+        """Make a new server, with options of its configuration, and throw it away at the end."""
         with tempfile.TemporaryDirectory(prefix="thermocline-pg-", ignore_cleanup_errors=True) as home:
-            cluster = cls(Path(home) / "data", fast=fast)
+            cluster = cls(Path(home) / "data", fast=fast, options=options)
             cluster.create()
             cluster.start()
             try:

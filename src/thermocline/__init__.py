@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         Tier,
         Why,
     )
-    from thermocline.opening import aopen, open, restore  # noqa: A004
+    from thermocline.opening import aopen, migrate, open, partition, restore  # noqa: A004
     from thermocline.settings import Settings
 
 __version__ = "0.1.0"
@@ -63,7 +63,9 @@ _HOMES = {
     "Tier": "model",
     "Why": "model",
     "aopen": "opening",
+    "migrate": "opening",
     "open": "opening",
+    "partition": "opening",
     "restore": "opening",
 }
 
@@ -89,7 +91,9 @@ __all__ = [
     "Tier",
     "Why",
     "aopen",
+    "migrate",
     "open",
+    "partition",
     "restore",
 ]
 

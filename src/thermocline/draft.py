@@ -34,6 +34,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MOST_TAGS = 64
 _LONGEST_TAG = 100
 _LONGEST_METADATA = 65_536
+_DEEPEST_METADATA = 32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,9 +150,20 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
         text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
         text.encode()
+        loaded: dict[str, Any] = json.loads(text)
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidInput(f"metadata must be plain JSON: {exc}") from exc
     if len(text) > _LONGEST_METADATA:
         raise InvalidInput(f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}")
-    loaded: dict[str, Any] = json.loads(text)
+    _require_flat(loaded)
     return loaded
+
+
+def _require_flat(value: object) -> None:
+    """Refuse what is nested so deeply that a reader with less room than its writer could not read it back."""
+    level = [value]
+    for _ in range(_DEEPEST_METADATA):
+        inside = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level = [each for some in inside for each in some]
+    if level:
+        raise InvalidInput(f"metadata is nested more than {_DEEPEST_METADATA} levels deep: flatten it")

@@ -99,7 +99,9 @@ class Thermocline:
         """Let all services work on a tenant's store."""
         self._store = store
         self._vectorizer = self._vectorizer.on(store)
-        self._search = Search(store, self._vectorizer, self.settings)
+        #: What recalls read, which may be a copy of the store.
+        self._reader = store.for_recall()
+        self._search = Search(self._reader, self._vectorizer.on(self._reader), self.settings)
         self._remember = Remember(store, self._vectorizer, self.settings)
         self._changes = Changes(store, self._vectorizer, self.settings)
         self._recaller = Recaller(store, self._search, self.settings)
@@ -682,7 +684,7 @@ class Thermocline:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         return Question(
             text=require_text(query, "the query", _LONGEST_QUERY),
-            spaces=self._store.spaces(self.scope) if spaces is None else spaces,
+            spaces=self._reader.spaces(self.scope) if spaces is None else spaces,
             tiers=looked_at,
             where=Filter(
                 now=self._now(),

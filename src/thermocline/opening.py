@@ -16,12 +16,13 @@ from thermocline.errors import InvalidInput, StoreUnavailable
 from thermocline.facade import Thermocline
 from thermocline.model import Scope
 from thermocline.settings import Settings
-from thermocline.storage.open import open_store, restore_store
+from thermocline.storage.open import migrate_store, open_store, partition_store, restore_store
+from thermocline.storage.transfer import Migration, Progress
 
 if TYPE_CHECKING:
     from thermocline.aio import Opening
 
-__all__ = ["aopen", "open", "restore"]
+__all__ = ["aopen", "migrate", "open", "partition", "restore"]
 
 
 def open(  # noqa: A001 - `thermocline.open` is the door's name
@@ -82,6 +83,35 @@ def restore(
     source, target = Path(path).expanduser(), Path(into).expanduser()
     restore_store(source, target, None if purged_in is None else os.fspath(purged_in))
     return target
+
+
+def migrate(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    settings: Settings | Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Migration:
+    """Copy a whole store into a new one and verify the copy; what was interrupted goes on when called again.
+
+    Args:
+        source: The path or URL of a store; others may go on using it.
+        target: The path or URL of a store that does not exist yet, or is empty.
+        settings: Settings by name, which win over the environment and the files.
+        progress: Called with (rows done, rows in all).
+    """
+    return migrate_store(os.fspath(source), os.fspath(target), settings_module.load(settings), progress)
+
+
+def partition(url: str, parts: int, *, settings: Settings | Mapping[str, Any] | None = None) -> list[str]:
+    """Cut the tables of a PostgreSQL store into parts by tenant, all at once, and return the tables' names.
+
+    Args:
+        url: The URL of the store; others wait while its tables are written anew.
+        parts: How many; tenants are spread over them by a hash.
+        settings: Settings by name, which win over the environment and the files.
+    """
+    return partition_store(url, parts, settings_module.load(settings))
 
 
 def _located(url: str | os.PathLike[str] | None, settings: Settings) -> str:

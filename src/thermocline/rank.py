@@ -26,32 +26,55 @@ from numpy.typing import NDArray
 from thermocline.model import Priority, Tier, Why
 from thermocline.settings import Settings
 
-__all__ = ["Evidence", "Ranked", "Scale", "Weights", "Worded", "behind", "coverage", "newer_first", "rank"]
+__all__ = [
+    "IDEAS",
+    "Evidence",
+    "Ideas",
+    "Ranked",
+    "Scale",
+    "Weights",
+    "Worded",
+    "behind",
+    "coverage",
+    "newer_first",
+    "rank",
+]
 
 _RRF_K = 60
 _MICROS_PER_DAY = 86_400_000_000
 #: Uses after which more of them add nothing.
 _MANY_USES = 20
 
-#: What full coverage, a named author and a named time are worth, in units of the embedder's spread.
-_COVERAGE = 1.43
-_AUTHOR = 0.43
-_TIME = 0.43
-#: How much the words of the turn before count, and of the one before that.
-_BEFORE = (0.7, 0.5)
 #: Texts up to this many words are short: their length does not matter, and what came before does.
 _SHORT = 50
-#: How strongly the length of a long text damps its coverage.
-_DAMPING = 0.25
-#: How many of the first places are searched for versions of the same thing, how close their scores must be,
-#: and what share of their words.
-_VERSIONS = 20
+#: Among the first places: how close the scores of two versions of the same thing must be, what share of their
+#: words, and how equally they must cover the question.
 _CLOSE = 0.1
 _SAME = 0.6
 _EQUAL = 0.02
 #: A word that no memory has counts this much towards what could have been covered.
 _ABSENT = 0.5
 
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ideas:
+    """What each idea of the default ranking is worth. Not a setting: evaluations leave out one of them at a time."""
+
+    #: What full coverage, a named author and a named time are worth, in units of the embedder's spread.
+    coverage: float = 1.43
+    author: float = 0.43
+    time: float = 0.43
+    #: How much a word that frames a question counts, against one that tells what it is about.
+    frame: float = 0.25
+    #: How much the words of the turn before count, and of the one before that.
+    before: tuple[float, ...] = (0.7, 0.5)
+    #: How strongly the length of a long text damps its coverage.
+    damping: float = 0.25
+    #: How many of the first places are searched for versions of the same thing.
+    versions: int = 20
+
+
+IDEAS = Ideas()
 
 #: The words of a memory, what it covers, and its priority.
 _Said = tuple[frozenset[str] | None, float, Priority]
@@ -69,9 +92,10 @@ class Weights:
     boosts: Mapping[Priority, float]
     #: What is taken off in each tier; empty unless a query spans all tiers on equal terms.
     penalties: Mapping[Tier, float]
+    ideas: Ideas = IDEAS
 
     @classmethod
-    def of(cls, settings: Settings, *, penalise: bool = False) -> Weights:
+    def of(cls, settings: Settings, *, penalise: bool = False, ideas: Ideas = IDEAS) -> Weights:
         """Return the weights that the settings ask for."""
         penalties = {Tier.WARM: settings.warm_penalty, Tier.COLD: settings.cold_penalty}
         return cls(
@@ -82,6 +106,7 @@ class Weights:
             use_half_life_days=settings.use_half_life_days,
             boosts={priority: getattr(settings, f"boost_{priority}") for priority in Priority},
             penalties=penalties if penalise else {},
+            ideas=ideas,
         )
 
 
@@ -179,7 +204,7 @@ class Ranked(NamedTuple):
 
 
 def coverage(
-    worded: Worded, weighed: Mapping[str, float], total: int, frequencies: Mapping[str, int]
+    worded: Worded, weighed: Mapping[str, float], total: int, frequencies: Mapping[str, int], ideas: Ideas = IDEAS
 ) -> NDArray[np.float64]:
     """Return for each candidate the share of the question's words that it has, rare words counting most.
 
@@ -188,6 +213,7 @@ def coverage(
         weighed: The question's words and how much each of them says.
         total: How many memories there are.
         frequencies: How many of them have each word.
+        ideas: What each idea is worth.
     """
     count = worded.candidates
     worth = np.array(
@@ -202,20 +228,20 @@ def coverage(
     if possible <= 0 or not count:
         return np.zeros(count)
     effective = np.maximum(worded.lengths[:count], _SHORT)
-    damping = (1 + _DAMPING) / (1 + _DAMPING * effective / effective.mean())
+    damping = (1 + ideas.damping) / (1 + ideas.damping * effective / effective.mean())
     own = worded.has[:count] * damping[:, np.newaxis]
     if (worded.previous[:count] >= 0).any():
-        own = np.maximum(own, _lent(worded))
+        own = np.maximum(own, _lent(worded, ideas.before))
     return np.asarray(own @ worth / possible)
 
 
-def _lent(worded: Worded) -> NDArray[np.float64]:
+def _lent(worded: Worded, shares: Sequence[float]) -> NDArray[np.float64]:
     """Return how much of each word the messages before lend to a message, as far as all of them are short."""
     short = np.minimum(1.0, _SHORT / np.maximum(worded.lengths, 1))
     lent = np.zeros((worded.candidates, worded.has.shape[1]))
     rows = np.arange(worded.candidates)
     before = worded.previous[: worded.candidates]
-    for share in _BEFORE:
+    for share in shares:
         rows, before = rows[before >= 0], before[before >= 0]
         value = share * short[rows] * short[before]
         lent[rows] = np.maximum(lent[rows], worded.has[before] * value[:, np.newaxis])
@@ -240,7 +266,7 @@ def rank(evidence: Evidence, weights: Weights, scale: Scale, now: int, min_score
     return list(map(Ranked, *columns, rows.tolist(), repeat(evidence)))
 
 
-def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> list[Ranked]:
+def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]], ideas: Ideas = IDEAS) -> list[Ranked]:
     """Let the newer of two memories that say nearly the same thing take the better place of the two.
 
     What is said again in other words is usually a correction: "the port is 5433", "the port is 5544".
@@ -249,8 +275,9 @@ def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]]) -> li
     Args:
         ranked: All candidates, best first.
         texts: The words of those that may be versions of each other; messages of a conversation are not.
+        ideas: How many of the first places are looked at.
     """
-    front, rest = ranked[:_VERSIONS], ranked[_VERSIONS:]
+    front, rest = ranked[: ideas.versions], ranked[ideas.versions :]
     said = [(texts.get(each.no), each.coverage, each.priority) for each in front]
     for place in range(1, len(front)):
         for better in range(place):
@@ -286,10 +313,11 @@ def _use(evidence: Evidence, weights: Weights, now: int) -> NDArray[np.float64]:
     return np.asarray(np.nan_to_num(weights.use * often * 0.5 ** (days / weights.use_half_life_days)))
 
 
-def _evidence(evidence: Evidence, _weights: Weights, scale: Scale) -> NDArray[np.float64]:
+def _evidence(evidence: Evidence, weights: Weights, scale: Scale) -> NDArray[np.float64]:
     """Return relevance from everything that is known; without vectors, coverage speaks alone."""
-    hints = _AUTHOR * evidence.authors + _TIME * evidence.nearness
-    near = scale.relevance(evidence.cosines + (_COVERAGE * evidence.coverage + hints) * scale.spread)
+    ideas = weights.ideas
+    hints = ideas.author * evidence.authors + ideas.time * evidence.nearness
+    near = scale.relevance(evidence.cosines + (ideas.coverage * evidence.coverage + hints) * scale.spread)
     worded = np.minimum(1.0, evidence.coverage / (1 + _ABSENT) * (1 + 0.2 * hints))
     return np.where(np.isnan(evidence.cosines), worded, near)
 

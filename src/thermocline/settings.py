@@ -22,7 +22,7 @@ __all__ = ["SECRET_NAMES", "Settings", "client_home", "data_home", "default_stor
 
 PREFIX = "THERMOCLINE_"
 #: Environment variables that steer the program without being settings of a store.
-_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA"}
+_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA", "VECTORS"}
 #: A hundred years: longer windows are never meant.
 _MOST_DAYS = 36_525
 _TRUE = {"1", "true", "yes", "on"}
@@ -80,7 +80,7 @@ class Settings:
     text_weight: float = _number(0.3)
     #: How the two legs are fused.
     fusion: str = _word("evidence", "evidence", "weighted", "rrf")
-    #: Candidates each leg brings; independent of a query's limit.
+    #: Candidates a query looks at, at most: both legs name them in turn. Also the highest limit.
     pool_size: int = _number(200, low=1, high=10_000)
     #: The relevance below which nothing is returned, unless a call says otherwise.
     min_score: float = _number(0.0, high=1)
@@ -176,7 +176,9 @@ class Settings:
     synchronous: str = _word("full", "full", "normal")
     #: How long a writer waits for other writers, and on PostgreSQL also for a free connection.
     busy_timeout_ms: int = _number(30_000)
-    #: PostgreSQL: how many connections one process uses at most.
+    #: PostgreSQL: the URL of a replica that recalls are read from; empty = they are read where they are written.
+    postgres_replica: str = ""
+    #: PostgreSQL: how many connections one process uses at most, of each server.
     postgres_pool_size: int = _number(10, low=1, high=1000)
 
     #: Notes: the size of a chunk, and how much of it the next one repeats, in tokens.
@@ -348,7 +350,7 @@ def _require_harmless(values: Mapping[str, Any], path: Path) -> None:
     store = str(values.get("store", ""))
     embedders = (str(values.get("embedder", "local")), str(values.get("fallback_embedder", "") or "none"))
     near = all(each.partition("?")[0] in ("local", "none") for each in embedders)
-    far = not near or "://" in store.removeprefix("sqlite://")
+    far = not near or "://" in store.removeprefix("sqlite://") or bool(values.get("postgres_replica"))
     if far or "trust_project" in values or any(name in values for name in _SECRETS):
         raise SettingsError(
             f"{path} names a service, a server or a key: set THERMOCLINE_TRUST_PROJECT=1 (or trust_project = true in "

@@ -20,8 +20,8 @@ import thermocline
 from tests.helpers import ROOT
 from thermocline import Scope, Settings
 from thermocline.hooks.capture import Done, work_off
-from thermocline.hooks.entry import Options
 from thermocline.hooks.events import answer, fitted, read_event
+from thermocline.hooks.options import Options
 from thermocline.hooks.server import announced, running
 from thermocline.hooks.spool import Spool
 from thermocline.hooks.work import project_name

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 import thermocline
 from tests.doors.served import Served, environment, served
 from tests.helpers import opened, python, together
-from thermocline import Thermocline, errors
+from thermocline import Scope, Thermocline, errors
 from thermocline.errors import SettingsError
 from thermocline.rest.app import application
 from thermocline.rest.keys import Keys
@@ -52,6 +52,7 @@ print(json.dumps([
 ]))
 """
 NOBODY = "mem_00000000000000000000000000"
+Json = dict[str, Any]
 MCP_HEADERS = {"accept": "application/json, text/event-stream"}
 
 
@@ -251,6 +252,16 @@ def test_keys_are_hashed_scoped_and_revoked(mem: Thermocline, tmp_path: Path) ->
     assert acme.encode() not in (tmp_path / "memory.db-wal").read_bytes()
 
 
+def test_a_server_of_one_tenant_takes_its_keys_only(tmp_path: Path) -> None:
+    """A key of another tenant is no key there."""
+    with opened(tmp_path / "memory.db", scope=Scope(tenant="acme")) as mem, asking(mem) as client:
+        keys = Keys(mem)
+        acme, other = keys.create("a", "acme"), keys.create("o", "other")
+
+        assert client.get("/status", headers=bearer(acme)).status_code == 200
+        problem(client.get("/status", headers=bearer(other)), 401, "unauthorized")
+
+
 def test_mcp_beside_it_wants_the_same_keys(mem: Thermocline) -> None:
     """And sees the same tenant's memories only."""
     key = Keys(mem).create("ci", "acme")
@@ -289,9 +300,13 @@ def test_the_server_listens_to_others_only_with_keys(mem: Thermocline) -> None:
 def test_strange_hosts_and_origins_are_refused(mem: Thermocline, client: TestClient) -> None:
     """A page that has been lured here by DNS can read nothing."""
     problem(client.get("/status", headers={"host": "evil.example"}), 421, "wrong_host")
-    problem(client.get("/status", headers={"host": "["}), 421, "wrong_host")
+    for host in ("[", "evil@127.0.0.1", "127.0.0.1/evil", "127.0.0.1@evil.example", "127.0.0.1.evil.example", ""):
+        problem(client.get("/status", headers={"host": host}), 421, "wrong_host")
     problem(client.get("/status", headers={"origin": "https://evil.example"}), 403, "wrong_origin")
-    problem(client.get("/status", headers={"origin": "null"}), 403, "wrong_origin")
+    for origin in ("null", "", "http://[", "http://127.0.0.1:8077@evil.example", "http://127.0.0.1:8078"):
+        problem(client.get("/status", headers={"origin": origin}), 403, "wrong_origin")
+    problem(client.post("/mcp", json={}, headers={**MCP_HEADERS, "host": "evil.example"}), 421, "wrong_host")
+    assert client.get("/status", headers={"host": "[::1]:8077"}).status_code == 200
     assert client.get("/status", headers={"origin": "http://127.0.0.1:8077"}).status_code == 200
     assert client.get("/status", headers={"host": "localhost:8077"}).status_code == 200
 
@@ -315,6 +330,55 @@ def test_malformed_bodies_are_refused(mem: Thermocline, client: TestClient, cont
     assert answer.status_code in (400, 422)
     problem(answer, answer.status_code, answer.json()["code"])
     assert mem.status().seq == 0
+
+
+@pytest.mark.parametrize("depth", [33, 900, 100_000])
+def test_what_is_nested_too_deeply_is_refused(mem: Thermocline, client: TestClient, depth: int) -> None:
+    """Before it is stored: a memory that a later answer chokes on would spoil every listing."""
+    body = b'{"content": "An otter", "metadata": {"deep": ' + b"[" * depth + b"]" * depth + b"}}"
+    call = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "store_memory", "arguments": %s}}'
+    answer = client.post("/memories", content=body, headers={"content-type": "application/json"})
+    told = client.post("/mcp", content=call % body, headers={**MCP_HEADERS, "content-type": "application/json"})
+
+    assert answer.status_code in (400, 422)
+    assert told.status_code == 400 or told.json()["result"]["isError"]
+    assert mem.status().seq == 0
+
+
+def test_resources_and_prompts_are_a_tenants_own(mem: Thermocline) -> None:
+    """By MCP over HTTP: another tenant's id, and what is hot for whom."""
+    keys = Keys(mem)
+    acme, other = keys.create("a", "acme"), keys.create("o", "other")
+    made = mem.scoped(tenant="acme").remember("An otter of acme", tier="hot")
+    wishes: list[tuple[str, Json]] = [
+        ("resources/read", {"uri": f"memory://{made.id}"}),
+        ("resources/read", {"uri": "memory://hot"}),
+        ("prompts/get", {"name": "recall", "arguments": {"topic": "otter"}}),
+        ("tools/call", {"name": "memory_get", "arguments": {"path": made.id}}),
+        ("tools/call", {"name": "memory_context", "arguments": {"query": "otter"}}),
+        ("tools/call", {"name": "memory_recall", "arguments": {"query": "otter", "includeCold": True}}),
+        ("tools/call", {"name": "memory_search", "arguments": {"query": "otter", "minScore": 0}}),
+    ]
+    with asking(mem) as client:
+        for method, wish in wishes:
+            call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": wish}
+            mine, theirs = (
+                client.post("/mcp", json=call, headers={**MCP_HEADERS, **bearer(key)}).text for key in (acme, other)
+            )
+            assert "of acme" in mine, method
+            assert "of acme" not in theirs, method
+
+
+def test_every_route_wants_a_key(mem: Thermocline) -> None:
+    """All that the document names but health, and what it does not name."""
+    Keys(mem).create("ci", "acme")
+    with asking(mem) as client:
+        paths = client.get("/openapi.json").json()["paths"]
+        routes = [(method, path) for path, operations in paths.items() for method in operations if path != "/health"]
+        for method, path in [*routes, ("get", "/mcp"), ("post", "/mcp"), ("get", "/"), ("get", "/docs")]:
+            filled = path.replace("{memory_id}", NOBODY).replace("{session_id}", "s1").replace("{seq}", "1")
+            problem(client.request(method, filled), 401, "unauthorized")
+            problem(client.request(method, filled, headers=bearer("tck_wrong")), 401, "unauthorized")
 
 
 def test_oversized_bodies_are_refused(tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ COMMANDS = {
     "restore-checkpoint": Entry(
         "upkeep", "Make a new store out of a checkpoint, which stays as it is.", "restore_checkpoint"
     ),
+    "migrate": Entry("migrate", "Copy a whole store into a new one, on another database or the same."),
+    "partition": Entry("migrate", "Cut the tables of a PostgreSQL store into parts by tenant.", "partition"),
     "import": Entry("importing", "Remember what another program keeps."),
     "export": Entry(
         "upkeep", "Write the memories as JSON lines, oldest first; `import jsonl` reads them again.", "export"

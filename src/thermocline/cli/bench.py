@@ -20,6 +20,7 @@ from thermocline.errors import NotFound
 from thermocline.evaluation.datasets import EvaluationSet, load
 from thermocline.evaluation.measures import MEASURES
 from thermocline.evaluation.quality import OURS, Result, diagnose, quality_sets, run
+from thermocline.evaluation.quality import ablate as run_ablations
 
 __all__ = ["command"]
 
@@ -40,29 +41,44 @@ def command() -> None:
 @click.option("--set", "wanted", multiple=True, help="Only sets whose name begins so; may be repeated.")
 @click.option("--fusion", type=click.Choice(["evidence", "weighted", "rrf"]), help="Another way to rank.")
 @click.option("--diagnose", "question", help="Explain the answer to one question instead, by its id.")
+@click.option("--ablate", is_flag=True, help="Leave out each idea of the ranking instead, one at a time.")
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="THERMOCLINE_VECTORS",
+    help="Keep the vectors in this folder, and use those that are there.",
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the JSON to this file.")
 @json_option
 def quality(
-    data: Path, wanted: tuple[str, ...], fusion: str | None, question: str | None, out: Path | None, as_json: bool
+    data: Path,
+    wanted: tuple[str, ...],
+    fusion: str | None,
+    question: str | None,
+    ablate: bool,
+    cache: Path | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Run evaluation sets through remember and recall, with plain controls beside them.
 
     \b
     thermocline bench quality --data evaluation/
     thermocline bench quality --data evaluation/ --set locomo --diagnose locomo_0_qa3
+    thermocline bench quality --data evaluation/ --ablate
     """
     sets = quality_sets(load(data), wanted)
     settings: dict[str, Any] = {"fusion": fusion} if fusion else {}
     if question is not None:
-        for line in _diagnosed(sets, question, settings):
+        for line in _diagnosed(sets, question, settings, cache):
             click.echo(line)
         return
-    results = [_measured(each, settings) for each in sets]
+    results = [_measured(each, settings, cache, ablate=ablate) for each in sets]
     found = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": __version__,
         "settings": settings,
-        "sets": [result.as_dict() for result in results],
+        "sets": [_left_out(result) if ablate else result.as_dict() for result in results],
     }
     if out is not None:
         out.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
@@ -70,20 +86,39 @@ def quality(
         click.echo(json.dumps(found, indent=2))
         return
     for result in results:
-        _print(result)
+        if ablate:
+            _print_costs(result)
+        else:
+            _print(result)
 
 
-def _measured(data: EvaluationSet, settings: dict[str, Any]) -> Result:
+def _measured(data: EvaluationSet, settings: dict[str, Any], cache: Path | None, *, ablate: bool) -> Result:
     with tempfile.TemporaryDirectory(prefix="thermocline-quality-") as folder, _bars() as bars:
-        return run(data, Path(folder), _Told(bars, data.name), settings=settings)
+        told = _Told(bars, data.name)
+        if ablate:
+            return run_ablations(data, Path(folder), told, cache=cache)
+        return run(data, Path(folder), told, settings=settings, cache=cache)
 
 
-def _diagnosed(sets: list[EvaluationSet], asked: str, settings: dict[str, Any]) -> list[str]:
+def _left_out(result: Result) -> dict[str, Any]:
+    """Return what each idea is worth, for machines."""
+    return {
+        "set": result.name,
+        "n": len(result.questions),
+        "nDCG@10": result.table()[OURS]["nDCG@10"],
+        "left_out": {
+            idea: {"nDCG@10": delta, "low": low, "high": high} for idea, (delta, low, high) in result.costs().items()
+        },
+    }
+
+
+def _diagnosed(sets: list[EvaluationSet], asked: str, settings: dict[str, Any], cache: Path | None) -> list[str]:
     for data in sets:
         for question in data.questions:
             if question.id == asked:
                 with tempfile.TemporaryDirectory(prefix="thermocline-quality-") as folder, _bars() as bars:
-                    return diagnose(data, question, Path(folder), _Told(bars, data.name), settings=settings)
+                    told = _Told(bars, data.name)
+                    return diagnose(data, question, Path(folder), told, settings=settings, cache=cache)
     raise NotFound(f"no question {asked!r} in these sets: --json lists nothing by id, the data's qid does")
 
 
@@ -123,3 +158,15 @@ def _print(result: Result) -> None:
     for name in ("nDCG@10", "all@5"):
         best, (delta, low, high) = result.lead(name)
         screen.print(f"  {name}: {delta:+.3f} [{low:+.3f}, {high:+.3f}] against {best}, the best control")
+
+
+def _print_costs(result: Result) -> None:
+    screen = console()
+    whole = result.table()[OURS]["nDCG@10"]
+    table = Table(title=f"{result.name} (N = {len(result.questions)}): nDCG@10 {whole:.3f}", title_justify="left")
+    table.add_column("left out")
+    table.add_column("changes it by", justify="right")
+    table.add_column("95 % interval", justify="right")
+    for idea, (delta, low, high) in result.costs().items():
+        table.add_row(idea, f"{delta:+.3f}", f"[{low:+.3f}, {high:+.3f}]".replace("[", r"\["))
+    screen.print(table)

@@ -54,44 +54,23 @@ def prioritize(memory_id: str, priority: str, why: str, dry_run: bool, store: Pl
     _do(store, lambda mem: mem.prioritize(memory_id, priority, why), dry_run=dry_run, as_json=as_json)
 
 
-@click.command("pin")
-@_id
-@_options
-def pin(memory_id: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
-    """Include a memory always, whatever is asked."""
-    _do(store, lambda mem: mem.pin(memory_id, why), dry_run=dry_run, as_json=as_json)
+def _plain(verb: Callable[[Thermocline, str, str], Memory], told: str) -> click.Command:
+    """Return the command of a verb that takes an id and a reason."""
+
+    @click.command(verb.__name__, help=told)
+    @_id
+    @_options
+    def command(memory_id: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
+        _do(store, lambda mem: verb(mem, memory_id, why), dry_run=dry_run, as_json=as_json)
+
+    return command
 
 
-@click.command("unpin")
-@_id
-@_options
-def unpin(memory_id: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
-    """Give a pinned memory normal priority again."""
-    _do(store, lambda mem: mem.unpin(memory_id, why), dry_run=dry_run, as_json=as_json)
-
-
-@click.command("archive")
-@_id
-@_options
-def archive(memory_id: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
-    """Hide a memory from every search; `restore` brings it back at any time."""
-    _do(store, lambda mem: mem.archive(memory_id, why), dry_run=dry_run, as_json=as_json)
-
-
-@click.command("forget")
-@_id
-@_options
-def forget(memory_id: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
-    """Delete a memory; `restore` takes it back within the grace days."""
-    _do(store, lambda mem: mem.forget(memory_id, why), dry_run=dry_run, as_json=as_json)
-
-
-@click.command("restore")
-@_id
-@_options
-def restore(memory_id: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
-    """Bring an archived or forgotten memory back."""
-    _do(store, lambda mem: mem.restore(memory_id, why), dry_run=dry_run, as_json=as_json)
+pin = _plain(Thermocline.pin, "Include a memory always, whatever is asked.")
+unpin = _plain(Thermocline.unpin, "Give a pinned memory normal priority again.")
+archive = _plain(Thermocline.archive, "Hide a memory from every search; `restore` brings it back at any time.")
+forget = _plain(Thermocline.forget, "Delete a memory; `restore` takes it back within the grace days.")
+restore = _plain(Thermocline.restore, "Bring an archived or forgotten memory back.")
 
 
 @click.command("update")

@@ -181,13 +181,16 @@ def _beliefs(folder: Path) -> Iterator[EvaluationSet]:
     held = [row for row in _json(folder, "beliefs") if not row.get("superseded_by") and not row.get("resolved_at")]
     documents: dict[tuple[str, str], Document] = {}
     questions: list[Question] = []
-    for case in _json(folder, "retrieval"):
+    for case in _cases(folder):
         wanted = case.get("expect", {}).get("relevantBeliefs", {})
-        gold = frozenset((*wanted.get("shouldOnlyInclude", ()), *wanted.get("mustInclude", ())))
         scope = " ".join(sorted(case.get("scope") or ()))
         questions.append(
             Question(
-                id=case["caseId"], text=case["query"], gold=gold, scope=scope, category=str(case.get("category", ""))
+                id=case["caseId"],
+                text=case["query"],
+                gold=frozenset((*wanted.get("shouldOnlyInclude", ()), *wanted.get("mustInclude", ()))),
+                scope=scope,
+                category=str(case.get("category", "")),
             )
         )
         for row in held:
@@ -200,6 +203,16 @@ def _beliefs(folder: Path) -> Iterator[EvaluationSet]:
     )
     if found.questions:
         yield found
+
+
+def _cases(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield single questions, then the turns of sessions, each of which asks with the user's message."""
+    yield from _json(folder, "retrieval")
+    if any(path.name.split(".")[0] == "session-retrieval" for path in folder.iterdir()):
+        for session in _json(folder, "session-retrieval"):
+            for turn in session["turns"]:
+                number = f"{session['caseId']}/{turn['turnIndex']}"
+                yield {**turn, "caseId": number, "query": turn["userMessage"], "category": "Sessions"}
 
 
 def _saying(facts: list[Document], asked: str, answers: list[str]) -> list[str]:

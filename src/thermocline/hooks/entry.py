@@ -15,53 +15,15 @@ import threading
 import time
 from typing import Any, NoReturn
 
-from thermocline.hooks.events import CLIENTS, Event, answer, fitted, listens, read_event
+from thermocline.hooks.events import Event, answer, fitted, listens, read_event
+from thermocline.hooks.options import Options
 
-__all__ = ["Options", "run"]
+__all__ = ["run"]
 
-#: Seconds that a moment may take, from the start of the process. Opening the memory takes 0.6 s of CPU; on a
+#: Seconds that a moment may take, from the start of the process. Opening the memory takes 0.8 s of CPU; on a
 #: machine that is busy with a build that is 2 s, and a turn without its memory is worse than a turn a second later.
 _DEADLINES = {"start": 5.0, "prompt": 3.0, "compact": 1.5, "stop": 1.0, "end": 0.5}
 _MOST_INPUT = 16_000_000
-_SCOPES = ("tenant", "project", "environment", "user", "agent")
-
-
-class Options:
-    """What the command line of a hook may say; anything it does not know is ignored."""
-
-    def __init__(self, arguments: list[str]) -> None:
-        self.client = "auto"
-        self.event = ""
-        self.store: str | None = None
-        self.scope: dict[str, str] = {}
-        self.budget = 2000
-        self.deadline: float | None = None
-        self.capture = True
-        self.worker = True
-        self.selftest = False
-        self._read(list(arguments))
-
-    def _read(self, rest: list[str]) -> None:
-        while rest:
-            name, equals, value = rest.pop(0).partition("=")
-            if name in ("--no-capture", "--no-worker", "--selftest"):
-                setattr(self, name.removeprefix("--").removeprefix("no-"), name == "--selftest")
-            elif name.startswith("--"):
-                self._take(name[2:], value if equals or not rest else rest.pop(0))
-            elif not self.event:
-                self.event = name
-
-    def _take(self, name: str, value: str) -> None:
-        if name in _SCOPES:
-            self.scope[name] = value
-        elif name == "store":
-            self.store = value
-        elif name == "client" and value in CLIENTS:
-            self.client = value
-        elif name == "budget" and value.isdecimal():
-            self.budget = min(int(value), 2400)
-        elif name == "deadline":
-            self.deadline = max(0.0, float(value))
 
 
 def run(arguments: list[str]) -> NoReturn:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from thermocline.hooks.events import Event
+from thermocline.hooks.options import Options
 from thermocline.hooks.server import ask, running
 from thermocline.settings import data_home, default_store, load
-
-if TYPE_CHECKING:
-    from thermocline.hooks.entry import Options
 
 __all__ = ["project_name", "scope_of", "text_for"]
 

@@ -6,10 +6,10 @@ as that tenant sees it, and nothing behind the gates can see another.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio.to_thread
 
@@ -25,6 +25,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: What anybody may ask: whether the server lives, and what it offers.
 _OPEN = ("/health", "/openapi.json")
@@ -68,18 +69,16 @@ class Hosts:
             detail = f"this server is not called {host[:100]!r}: add the name to the setting server_hosts"
             return await refuse(send, 421, "wrong_host", detail)
         origin = header(scope, "origin")
-        if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
+        if origin is not None and origin not in self._origins and origin.partition("://")[2] != host:
             detail = f"pages of {origin[:100]!r} may not call this server: add it to the setting server_origins"
             return await refuse(send, 403, "wrong_origin", detail)
         return await self._app(scope, receive, send)
 
 
 def _name(host: str) -> str:
-    """Return a Host header without its port."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
+    """Return a Host header without its port; what is no Host header has no name."""
+    found = _HOST.fullmatch(host)
+    return (found["name"] or found["address"]).lower() if found else ""
 
 
 class KeyCheck:
@@ -113,7 +112,8 @@ class KeyCheck:
             return not (self._required or self._keys), None
         scheme, _, secret = given.partition(" ")
         key = self._keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
-        return key is not None, key
+        # A server of one tenant has nothing for others.
+        return key is not None and self._mem.scope.tenant in (None, key.tenant), key
 
 
 class Rate:
@@ -166,9 +166,13 @@ class Body:
         if scope["type"] != "http" or scope["method"] not in _METHODS_WITH_BODY:
             return await self._app(scope, receive, send)
         told = header(scope, "content-length") or "0"
-        if not told.isdigit() or len(told) > 18:
+        if not (told.isascii() and told.isdigit()) or len(told) > 18:
             return await refuse(send, 400, "bad_request", "the Content-Length is no number")
-        body = None if int(told) > self._most else await _read(receive, self._most)
+        try:
+            body = None if int(told) > self._most else await _read(receive, self._most)
+        except ConnectionError:
+            # Nobody waits for an answer, and half of a request is none.
+            return None
         if body is None:
             detail = f"the body is larger than {self._most:,} bytes: split it, or raise the setting server_body_bytes"
             return await refuse(send, 413, "body_too_large", detail, {"connection": "close"})
@@ -177,12 +181,12 @@ class Body:
 
 
 async def _read(receive: Receive, most: int) -> bytes | None:
-    """Return a whole body; None when it is longer than it may be."""
+    """Return a whole body; None when it is longer than it may be. A caller who has left is an error."""
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return bytes(body)
+            raise ConnectionAbortedError
         body += message.get("body", b"")
         if len(body) > most:
             return None

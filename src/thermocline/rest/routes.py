@@ -32,7 +32,8 @@ _PLAIN = r"^[A-Za-z0-9_.:@+-]{1,200}$"
 _VALUE = "[!-:<-~]{1,200}"
 _FIELDS = ("project", "environment", "user", "agent", "session")
 _SCOPE = "^" + "".join(f"({name}={_VALUE};?)?" for name in _FIELDS) + "$"
-_ETAG = '^"[0-9]{1,18}"$'
+#: With its quotes; some clients drop them.
+_ETAG = '^"?[0-9]{1,18}"?$'
 
 router = APIRouter(responses=_PROBLEMS)
 
@@ -132,7 +133,7 @@ def get_memory(
     memory = view.get(memory_id)
     if memory.retention is Retention.DELETED and not hidden:
         raise NotFound(f"{memory_id} was forgotten: add ?hidden=true to read it, or POST to its restore")
-    if if_none_match == _etag(memory):
+    if if_none_match and if_none_match.strip('"') == str(memory.version):
         return Response(status_code=304, headers={"etag": _etag(memory)})
     return _told(memory, response)
 

@@ -160,7 +160,7 @@ class Assembler:
 
     def _recalled(self, ranking: Ranking) -> Iterator[tuple[Record, Offer]]:
         best = ranking.ranked[: self._settings.context_hits]
-        records = self._store.records([each.no for each in best])
+        records = self._search.records([each.no for each in best])
         for place, each in enumerate(best):
             record = records.get(each.no)
             if record is not None:

@@ -71,7 +71,7 @@ class Recaller:
     def _answer(self, ranking: Ranking, limit: int) -> _Answer:
         """Return the pinned memories, then the best of the rest."""
         best = ranking.ranked[:limit]
-        records = self._store.records([each.no for each in best])
+        records = self._search.records([each.no for each in best])
         pinned = sorted(ranking.pinned, key=lambda each: (-each[1].score, each[0].no))
         found = [*pinned, *((records[each.no], each) for each in best if each.no in records)]
         return _Answer(

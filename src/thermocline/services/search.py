@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thermocline.clock import from_micros, to_micros
 from thermocline.model import Priority, Tier
-from thermocline.rank import Evidence, Ranked, Scale, Weights, Worded, behind, coverage, newer_first, rank
+from thermocline.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, behind, coverage, newer_first, rank
 from thermocline.services.vectors import Asked, Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.store import Candidate, Filter, Found, Record, Saying, Store
@@ -30,8 +30,6 @@ _USER = "user"
 _BLOCK = 100
 #: A query of more words than this says nothing more, and costs.
 _MOST_WORDS = 64
-#: How many of the best candidates are compared with each other.
-_FRONT = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +72,8 @@ class Search:
         self._store = store
         self._vectorizer = vectorizer
         self._settings = settings
+        #: What each idea is worth; an evaluation may leave one out.
+        self.ideas = IDEAS
 
     def rank(self, question: Question, depth: int) -> Ranking:
         """Return the best candidates of both legs in order.
@@ -85,7 +85,7 @@ class Search:
             question: What is asked, and where to look.
             depth: How many candidates are wanted; one block is the least.
         """
-        weighed = dict(islice(weighed_words(question.text).items(), _MOST_WORDS))
+        weighed = dict(islice(weighed_words(question.text, self.ideas.frame).items(), _MOST_WORDS))
         asked = self._vectorizer.for_query(question.text)
         size = min(self._settings.pool_size, _BLOCK * max(1, math.ceil(depth / _BLOCK)))
         # The question is embedded outside: a service may take its time, and a snapshot holds up others.
@@ -107,7 +107,7 @@ class Search:
         weighed: Mapping[str, float],
     ) -> Ranking:
         """Return one block of candidates in order, and pinned memories apart."""
-        weights = Weights.of(self._settings, penalise=question.penalise)
+        weights = Weights.of(self._settings, penalise=question.penalise, ideas=self.ideas)
         now = to_micros(question.where.now)
         candidates = self._candidates(question, numbers, pinned)
         scale = found.asked.scale
@@ -120,9 +120,13 @@ class Search:
         ]
         held = [each for each in rank(evidence, weights, scale, now, 0.0) if each.no in records] if records else []
         return Ranking(
-            ranked=newer_first(loose, _versionable(loose, candidates)),
+            ranked=newer_first(loose, _versionable(loose[: self.ideas.versions], candidates), self.ideas),
             pinned=[(records[each.no], each) for each in held],
         )
+
+    def records(self, nos: Sequence[int]) -> dict[int, Record]:
+        """Return what was ranked, as it was when it was ranked: from the same place."""
+        return self._store.records(nos)
 
     # Finding candidates
 
@@ -135,8 +139,10 @@ class Search:
             near = self._store.search_vector(
                 question.spaces, question.tiers, asked.vector, size, question.where, asked.by
             )
+        if late := self._store.behind():
+            degraded = (late,)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
-            degraded = (f"{waiting} memories wait for their vectors: run reembed",)
+            degraded = (*degraded, f"{waiting} memories wait for their vectors: run reembed")
         return _Legs(_in_turn(near, worded, size), asked, dict(near), dict(worded), degraded)
 
     def _candidates(self, question: Question, numbers: Sequence[int], pinned: Sequence[Record]) -> dict[int, Candidate]:
@@ -202,7 +208,7 @@ class Search:
             previous=previous,
             candidates=len(candidates),
         )
-        return coverage(worded, weighed, total, frequencies)
+        return coverage(worded, weighed, total, frequencies, self.ideas)
 
     def _earlier(self, candidates: Mapping[int, Candidate]) -> dict[int, Saying]:
         """Return what was said one and two turns before, where that is not known already."""
@@ -232,7 +238,7 @@ def _having(texts: Sequence[str], words: Iterable[str]) -> NDArray[np.bool_]:
 
 def _versionable(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> dict[int, frozenset[str]]:
     """Return the words of the best candidates that may be versions of each other."""
-    front = (candidates[each.no] for each in ranked[:_FRONT])
+    front = (candidates[each.no] for each in ranked)
     return {each.no: frozenset(each.words.split()) for each in front if each.kind != "message"}
 
 

@@ -5,21 +5,60 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from thermocline.errors import InvalidInput, NotFound, PluginUnavailable
+from thermocline.errors import InvalidInput, NotFound, PluginUnavailable, StoreUnavailable
 from thermocline.model import Memory, Retention, Scope
 from thermocline.settings import Settings
 from thermocline.storage.store import Cause, Find, Record, Store
+from thermocline.storage.transfer import MARK, Migration, Progress, transfer
 
-__all__ = ["open_store", "restore_store"]
+if TYPE_CHECKING:
+    from thermocline.storage.postgres.store import PostgresStore
+    from thermocline.storage.sqlite.store import SqliteStore
+
+__all__ = ["migrate_store", "open_store", "partition_store", "restore_store"]
 
 _SQLITE = "sqlite:///"
+_SERVERS = ("postgresql://", "postgres://")
 _PAGE = 1000
 
 
 def open_store(url: str, settings: Settings) -> Store:
     """Open the store that a path or URL names, creating it if it is not there yet."""
-    if url.startswith(("postgresql://", "postgres://")):
+    return _whole(url, settings)
+
+
+def migrate_store(source: str, target: str, settings: Settings, progress: Progress | None = None) -> Migration:
+    """Copy a store into a new one, on another database or the same, and verify the copy."""
+    _require_there(source, "to migrate")
+    with closing(_whole(source, settings)) as giver, closing(_opened(target, settings)) as taker:
+        done = transfer(giver, taker, progress)
+        taker.tend()
+        return done
+
+
+def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
+    """Cut the tables of a store on a server into parts by tenant; return their names."""
+    if not url.startswith(_SERVERS):
+        raise InvalidInput(f"{url} is one file, which has no partitions: migrate it to PostgreSQL first")
+    with closing(_open_postgres(url, settings)) as store:
+        return store.partition(parts)
+
+
+def _whole(url: str, settings: Settings) -> SqliteStore | PostgresStore:
+    """Open a store that is not just being filled."""
+    store = _opened(url, settings)
+    with store.giving() as giving:
+        half = giving.note(MARK) is not None
+    if half:
+        store.close()
+        raise StoreUnavailable(f"{store.name} is half filled: run `thermocline migrate` again, which goes on with it")
+    return store
+
+
+def _opened(url: str, settings: Settings) -> SqliteStore | PostgresStore:
+    if url.startswith(_SERVERS):
         return _open_postgres(url, settings)
     path = url.removeprefix(_SQLITE)
     if path == url and "://" in url:
@@ -33,7 +72,7 @@ def open_store(url: str, settings: Settings) -> Store:
     return SqliteStore(path if path == ":memory:" else str(Path(path).expanduser()), settings)
 
 
-def _open_postgres(url: str, settings: Settings) -> Store:
+def _open_postgres(url: str, settings: Settings) -> PostgresStore:
     try:
         from thermocline.storage.postgres.store import PostgresStore
     except ImportError as exc:
@@ -60,8 +99,7 @@ def restore_store(checkpoint: Path, into: Path, purged_in: str | None = None) ->
 
 def _purged(url: str, settings: Settings) -> list[Record]:
     """Return what was purged in a store."""
-    if "://" not in url and not Path(url).expanduser().is_file():
-        raise NotFound(f"there is no store {url} whose purges could be repeated")
+    _require_there(url, "whose purges could be repeated")
     now = datetime.now(UTC)
     found: list[Record] = []
     with closing(open_store(url, settings)) as store:
@@ -71,6 +109,12 @@ def _purged(url: str, settings: Settings) -> list[Record]:
             found += page
             before = page[-1].no
     return found
+
+
+def _require_there(url: str, what: str) -> None:
+    path = url.removeprefix(_SQLITE)
+    if "://" not in path and not Path(path).expanduser().is_file():
+        raise NotFound(f"there is no store {url} {what}")
 
 
 def _purge_again(store: Store, memory: Memory) -> None:

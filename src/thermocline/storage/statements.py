@@ -6,9 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Row", "Statements"]
+__all__ = ["Row", "Statements", "marked"]
 
 Row = tuple[Any, ...]
+
+
+def marked(statement: str, marks: Mapping[str, object]) -> str:
+    """Return a statement whose text depends on names or numbers of ours, with these filled in."""
+    for mark, value in marks.items():
+        statement = statement.replace(f"${mark}", str(value))
+    return statement
 
 
 class Statements(ABC):

@@ -380,6 +380,12 @@ class Store(Protocol):
         at `before` or later are left out.
         """
 
+    def for_recall(self) -> Store:
+        """Return what recalls read: the store itself, or a copy of it that may be behind."""
+
+    def behind(self) -> str | None:
+        """Say how far what recalls read is behind what is written; None when it is the same."""
+
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
 

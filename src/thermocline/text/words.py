@@ -21,7 +21,6 @@ __all__ = ["WORDS_VERSION", "is_fragment", "query_words", "weighed_words", "word
 WORDS_VERSION = 1
 
 _LONGEST_WORD = 64
-_FRAME_WEIGHT = 0.25
 _ACCENTS = re.compile("[\u0300-\u036f]")
 #: Letters and digits, and the marks that some scripts write their vowels with.
 _WORD = re.compile(
@@ -66,13 +65,13 @@ def query_words(query: str) -> list[str]:
     return list(weighed_words(query))
 
 
-def weighed_words(query: str) -> dict[str, float]:
-    """Return the words to search for, each with how much it says: those that frame a question say little."""
+def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
+    """Return the words to search for, each with how much it says: 1, or `frame` for those that frame a question."""
     raw = list(dict.fromkeys(_raw(query, ends=False)))
     telling = [word for word in raw if word not in _STOP] or raw
     weighed: dict[str, float] = {}
     for word in telling:
-        weight = _FRAME_WEIGHT if word in _FRAME else 1.0
+        weight = frame if word in _FRAME else 1.0
         weighed[_folded(word)] = max(weight, weighed.get(_folded(word), 0.0))
     return weighed
 

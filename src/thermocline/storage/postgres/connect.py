@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -86,7 +86,6 @@ class Connections:
         patient: bool = False,
         durable: bool = True,
         wide: bool = False,
-        piped: bool = False,
     ) -> Iterator[Connection]:
         """Lend a connection for one transaction; an exception takes everything back.
 
@@ -96,7 +95,6 @@ class Connections:
             patient: Whether it may wait for locks, for as long as the settings say.
             durable: Whether its end waits for the disk.
             wide: Whether it works beyond its tenant all the same.
-            piped: Whether statements are sent without waiting for the answers to earlier ones that nobody reads.
         """
         local = {
             "search_path": _PATH,
@@ -108,9 +106,8 @@ class Connections:
         with mapped(self.name):
             connection = self._begun(_beginning(mode, local))
             try:
-                with connection.pipeline() if piped else nullcontext():
-                    yield connection
-                    connection.execute("COMMIT")
+                yield connection
+                connection.execute("COMMIT")
             except BaseException:
                 with suppress(psycopg.Error):
                     connection.execute("ROLLBACK")

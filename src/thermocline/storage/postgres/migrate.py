@@ -9,7 +9,7 @@ from thermocline.storage import queries
 from thermocline.storage.postgres.connect import Connection, Connections
 from thermocline.storage.postgres.statements import SCHEMA, statement
 
-__all__ = ["LOCK", "SCHEMA_VERSION", "migrate"]
+__all__ = ["LOCK", "SCHEMA_VERSION", "migrate", "schema_of"]
 
 #: The number of the store's advisory lock ("thmc"); each tenant's is made of it and the tenant's name.
 LOCK = 0x74686D63
@@ -20,15 +20,15 @@ SCHEMA_VERSION = len(queries.migrations("postgres"))
 def migrate(connections: Connections) -> None:
     """Bring the database to the current schema; who comes second waits and finds it done."""
     with connections.alone() as connection:
-        if _version(connection, connections.name) == SCHEMA_VERSION:
+        if schema_of(connection, connections.name) == SCHEMA_VERSION:
             return
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-            for version in range(_version(connection, connections.name), SCHEMA_VERSION):
+            for version in range(schema_of(connection, connections.name), SCHEMA_VERSION):
                 _step(connection, version, connections.name)
 
 
-def _version(connection: Connection, name: str) -> int:
+def schema_of(connection: Connection, name: str) -> int:
     """Return the version of the schema, 0 where there is none."""
     found = connection.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", (SCHEMA,)).fetchone()
     said = found[0] if found else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
 from thermocline.storage import queries
-from thermocline.storage.statements import Row, Statements
+from thermocline.storage.statements import Row, Statements, marked
 
 __all__ = ["SCHEMA", "PostgresStatements", "statement"]
 
@@ -79,7 +80,7 @@ class PostgresStatements(Statements):
 
     def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
         """Return all rows of a statement whose text depends on numbers of ours, such as an index's."""
-        return self._executed(_marked(self._sql[name], marks), values).fetchall()
+        return self._executed(marked(self._sql[name], marks), values).fetchall()
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """Yield the rows of a statement that may have very many."""
@@ -100,6 +101,24 @@ class PostgresStatements(Statements):
             with self._connection.cursor() as cursor:
                 cursor.executemany(self._sql[name], [{"tenants": self._tenants, **row} for row in rows])
 
+    @contextmanager
+    def pipelined(self) -> Iterator[None]:
+        """Send what nobody waits for along with what comes next."""
+        with self._connection.pipeline():
+            yield
+
+    def each_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> Iterator[Row]:
+        """Yield the rows of a statement whose text depends on names of ours, and that may have very many."""
+        with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
+            cursor.itersize = _PAGE
+            cursor.execute(marked(self._sql[name], marks), values)
+            yield from cursor
+
+    def run_many_of(self, name: str, marks: Mapping[str, object], rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement whose text depends on names of ours once for every row of values."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(marked(self._sql[name], marks), rows)
+
     def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
         return self._connection.execute(statement, {"tenants": self._tenants, **values})
 
@@ -117,10 +136,4 @@ class PostgresStatements(Statements):
 
 def statement(name: str, marks: Mapping[str, object] | None = None) -> str:
     """Return a statement for all tenants, to be run outside a transaction of ours."""
-    return _marked(_OF_ALL[name], marks or {})
-
-
-def _marked(text: str, marks: Mapping[str, object]) -> str:
-    for mark, value in marks.items():
-        text = text.replace(f"${mark}", str(value))
-    return text
+    return marked(_OF_ALL[name], marks or {})

@@ -6,31 +6,38 @@ import logging
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.clock import to_micros
-from thermocline.errors import InvalidInput, StoreBusy, StoreError
+from thermocline.errors import StoreBusy, StoreError
 from thermocline.model import Problem, Scope, Tier
 from thermocline.settings import Settings
 from thermocline.storage.postgres.check import check
 from thermocline.storage.postgres.connect import Connections
 from thermocline.storage.postgres.errors import mapped
 from thermocline.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
+from thermocline.storage.postgres.partition import partition
+from thermocline.storage.postgres.replica import Replica
 from thermocline.storage.postgres.statements import SCHEMA, PostgresStatements
 from thermocline.storage.postgres.text import queries
 from thermocline.storage.postgres.textindex import rebuild
+from thermocline.storage.postgres.transfer import PostgresTables
 from thermocline.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
 from thermocline.storage.postgres.writing import PostgresWriting
+from thermocline.storage.sqlite.backup import require_free
+from thermocline.storage.sqlite.store import SqliteStore
 from thermocline.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
 from thermocline.storage.statements import Row
 from thermocline.storage.store import Filter, Found, Identity
+from thermocline.storage.transfer import transfer
 
 __all__ = ["PostgresStore"]
 
@@ -51,10 +58,14 @@ class PostgresStore(SqlStore):
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
+        self._settings = settings
         self._exact_limit = settings.exact_band_limit // _READING
         self._tenant: str | None = None
         self._connections = Connections(url, settings)
-        #: The statements of the snapshot that a thread is in.
+        self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
+        #: Where to read from, if that is not where to write.
+        self._source: Replica | None = None
+        #: The statements of the snapshot that a thread is in, and whose they are.
         self._held = threading.local()
         self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
         super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
@@ -80,6 +91,16 @@ class PostgresStore(SqlStore):
         view._waiting = self._queues[tenant]
         return view
 
+    def for_recall(self) -> Self:
+        """Return the same store as it is read from the replica, if there is one."""
+        view = self.for_tenant(self._tenant)
+        view._source = self._replica
+        return view
+
+    def behind(self) -> str | None:
+        """Say how far the replica is behind, or why it is not used; None without one."""
+        return None if self._source is None else self._source.behind()
+
     # Transactions
 
     @contextmanager
@@ -87,7 +108,7 @@ class PostgresStore(SqlStore):
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
         with self._reading() as statements:
             before = getattr(self._held, "statements", None)
-            self._held.statements = statements
+            self._held.statements = (self._tenant, self._source, statements)
             try:
                 yield
             finally:
@@ -95,18 +116,18 @@ class PostgresStore(SqlStore):
 
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
-        held: PostgresStatements | None = getattr(self._held, "statements", None)
-        if held is not None and held.tenant == self._tenant:
+        tenant, source, held = getattr(self._held, "statements", None) or (None, None, None)
+        if held is not None and (tenant, source) == (self._tenant, self._source):
             with mapped(self.name):
                 yield held
             return
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        with self._connections.transaction(self._tenant, mode=mode) as connection:
+        with (self._source or self._connections).transaction(self._tenant, mode=mode) as connection:
             yield PostgresStatements(connection, self._tenant)
 
     @contextmanager
-    def _writing(self, *, piped: bool = False) -> Iterator[PostgresStatements]:
-        with self._connections.transaction(self._tenant, patient=True, piped=piped) as connection:
+    def _writing(self) -> Iterator[PostgresStatements]:
+        with self._connections.transaction(self._tenant, patient=True) as connection:
             statements = PostgresStatements(connection, self._tenant)
             if self._tenant is None:
                 statements.rows("lock_store", store=LOCK)
@@ -122,13 +143,12 @@ class PostgresStore(SqlStore):
     @contextmanager
     def _logging(self) -> Iterator[PostgresStatements]:
         # A tenant's recall also counts the use of what belongs to nobody in particular, so it reaches beyond.
-        with self._connections.transaction(
-            self._tenant, patient=True, durable=False, wide=True, piped=True
-        ) as connection:
+        with self._connections.transaction(self._tenant, patient=True, durable=False, wide=True) as connection:
             statements = PostgresStatements(connection, self._tenant)
             if not statements.value("try_lock_tenant", store=LOCK, tenant=self._tenant or ""):
                 raise StoreBusy(f"{self.name} is held by another writer: the log of recalls is written later")
-            yield statements
+            with statements.pipelined():
+                yield statements
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"number": number}
@@ -269,7 +289,7 @@ class PostgresStore(SqlStore):
     @contextmanager
     def write(self, *, made_by: int | None = None) -> Iterator[PostgresWriting]:
         """Begin a transaction."""
-        with self._writing(piped=True) as statements:
+        with self._writing() as statements, statements.pipelined():
             # Kept apart: if the transaction is taken back, its new numbers belong to nothing.
             scopes: dict[int, Scope] = {}
             writing = PostgresWriting(
@@ -322,9 +342,32 @@ class PostgresStore(SqlStore):
         with self._everyone()._reading() as statements:
             return check(statements, identity_of(statements))
 
+    @contextmanager
+    def giving(self) -> Iterator[PostgresTables]:
+        """Lend a snapshot of the tables."""
+        with self._everyone()._reading() as statements:
+            yield PostgresTables(statements)
+
+    @contextmanager
+    def receiving(self) -> Iterator[PostgresTables]:
+        """Lend the tables in a transaction."""
+        with self._everyone()._writing() as statements:
+            yield PostgresTables(statements)
+
+    def partition(self, parts: int) -> list[str]:
+        """Cut the tables into parts by tenant, all at once; return their names."""
+        with self._connections.transaction(None, patient=True) as connection:
+            PostgresStatements(connection, None).rows("lock_store", store=LOCK)
+            return partition(connection, parts)
+
     def checkpoint(self, path: Path) -> None:
-        """Refuse: a server has its own means for consistent copies."""
-        raise InvalidInput(f"{path} was not written: a PostgreSQL store is backed up by the server, see pg_dump")
+        """Write a consistent copy while others go on working: a store in one SQLite file."""
+        require_free(path)
+        with TemporaryDirectory(prefix=".thermocline-", dir=path.parent) as folder:
+            copy = SqliteStore(str(Path(folder) / "copy.db"), self._settings)
+            with closing(copy):
+                transfer(self, copy)
+                copy.checkpoint(path)
 
     def close(self) -> None:
         """Give up all connections; calling it twice is harmless."""
@@ -333,6 +376,8 @@ class PostgresStore(SqlStore):
                 if waiting:
                     self.for_tenant(tenant)._log_waiting()
         self._connections.close()
+        if self._replica is not None:
+            self._replica.close()
 
 
 def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:

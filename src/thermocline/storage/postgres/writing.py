@@ -19,6 +19,8 @@ __all__ = ["HIDDEN", "PostgresWriting"]
 
 #: The tier of the vectors of a memory that must not be found.
 HIDDEN = 3
+#: How many numbers are fetched ahead at most; what is left over at the end is lost, as numbers may be.
+_MOST_AHEAD = 64
 
 Vectors = NDArray[np.float32]
 
@@ -29,6 +31,24 @@ class _Place(NamedTuple):
     space: int
     tier: int
     retention: int
+
+
+class _Reserve:
+    """Numbers of a sequence, fetched ahead: the more a transaction needs, the more at once."""
+
+    def __init__(self, statements: PostgresStatements, sequence: str) -> None:
+        self._statements = statements
+        self._sequence = sequence
+        self._left: list[int] = []
+        self._size = 1
+
+    def next(self) -> int:
+        """Return the next number."""
+        if not self._left:
+            rows = self._statements.rows("numbers", sequence=self._sequence, count=self._size)
+            self._left = [number for (number,) in reversed(rows)]
+            self._size = min(_MOST_AHEAD, 2 * self._size)
+        return self._left.pop()
 
 
 class PostgresWriting(SqlWriting):
@@ -43,6 +63,7 @@ class PostgresWriting(SqlWriting):
     ) -> None:
         super().__init__(statements, scope_of, window_micros, made_by)
         self._sql: PostgresStatements = statements
+        self._numbers, self._seqs = _Reserve(statements, "memory_numbers"), _Reserve(statements, "event_numbers")
         #: Memories and tokens that each place has won or lost.
         self._counted: defaultdict[_Place, list[int]] = defaultdict(lambda: [0, 0])
 
@@ -53,11 +74,10 @@ class PostgresWriting(SqlWriting):
                 self._sql.run("counter_add", **place._asdict(), memories=memories, tokens=tokens)
 
     def _next_seq(self) -> int:
-        return int(self._sql.value("event_number"))
+        return self._seqs.next()
 
     def _next_numbers(self) -> tuple[int, int]:
-        ((no, seq),) = self._sql.rows("numbers")
-        return int(no), int(seq)
+        return self._numbers.next(), self._seqs.next()
 
     def _index(self, record: Record) -> None:
         self._add_text(record)

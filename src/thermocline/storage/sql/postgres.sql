@@ -5,11 +5,8 @@ SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
     EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector'),
     (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
 
--- numbers: The numbers of the next memory and its event.
-SELECT nextval('memory_numbers'), nextval('event_numbers')
-
--- event_number: The number of the next event.
-SELECT nextval('event_numbers')
+-- numbers: The next numbers of a sequence.
+SELECT nextval(CAST(:sequence AS REGCLASS)) FROM generate_series(1, :count)
 
 -- event_last: The newest sequence number, tenant by tenant, each from the end of its index.
 SELECT coalesce(max(newest.seq), 0)
@@ -85,24 +82,21 @@ WHERE no NOT IN (
         SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
 ORDER BY strength DESC, no DESC LIMIT :limit
 
--- text_frequencies: How many memories of a band have each of the words, by the word's place.
-SELECT a.place, count(*)
-FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
-WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
-
 -- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
     ' ' || coalesce(t.words, '') || ' ', coalesce(u.author, ''), u.previous
-FROM memories m
-LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0
-LEFT JOIN turns u ON {same u m}u.no = m.no
-WHERE {own m}m.no {in nos}
-  AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
+FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
+WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
 -- sayings: What some active memories say, who said it and after what.
 SELECT t.no, ' ' || t.words || ' ', coalesce(u.author, ''), u.previous
 FROM texts t LEFT JOIN turns u ON {same u t}u.no = t.no
 WHERE {own t}t.no {in nos} AND t.part = 0
+
+-- text_frequencies: How many memories of a band have each of the words, by the word's place.
+SELECT a.place, count(DISTINCT t.no)
+FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
+WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
 
 -- texts_clear: Empty the text index before it is rebuilt.
 DELETE FROM texts
@@ -123,11 +117,14 @@ DELETE FROM vectors WHERE {own}embedder = :number AND no = :no
 DELETE FROM vectors WHERE {own}embedder = :number
 
 -- vector_index: Index an embedder's live vectors, so that the nearest are found without looking at all.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_live_$number ON vectors
+CREATE INDEX $beside IF NOT EXISTS vectors_live_$number ON vectors
 USING hnsw ((CAST(vector AS $type($dimensions))) $type_ip_ops) WHERE embedder = $number AND tier < 2
 
 -- vector_index_drop: Drop an index that was not finished; one that is finished is never in the way.
 DROP INDEX IF EXISTS vectors_live_$number
+
+-- vectors_partitioned: Whether the vectors are cut into parts, which cannot be indexed while others write.
+SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass('vectors')
 
 -- vector_index_claim: Let one server at a time make an index; the claim ends with its connection.
 SELECT pg_try_advisory_lock(:number)
@@ -229,3 +226,42 @@ WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
 -- check_places: Vectors that are not where their memory is.
 SELECT m.id FROM vectors v JOIN memories m ON {same v m}m.no = v.no
 WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
+
+-- counters_clear: Forget what was counted.
+DELETE FROM counters
+
+-- counters_make: Count what was copied.
+INSERT INTO counters (tenant, space, tier, retention, memories, tokens)
+SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT) FROM memories
+GROUP BY tenant, space, tier, retention
+
+-- numbers_follow: Let new numbers begin behind those that were copied.
+SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces), false),
+       setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM memories), false),
+       setval('event_numbers', (SELECT coalesce(max(seq), 0) + 1 FROM events), false),
+       setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM recalls), false),
+       setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
+       setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
+
+-- statistics: Let the planner know what was copied.
+ANALYZE memories, vectors, texts, events, tags, spaces
+
+-- catalogue_tables: The tables that have a tenant, and whether they are partitioned.
+SELECT c.relname, c.relkind = 'p' FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
+WHERE c.relnamespace = to_regnamespace(:schema) AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname
+
+-- catalogue_constraints: The keys of a table and its links to others.
+SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint
+WHERE conrelid = to_regclass(:table) AND contype IN ('p', 'u', 'f') ORDER BY contype DESC, conname
+
+-- catalogue_indexes: The indexes of a table that no key has made.
+SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i
+WHERE i.indrelid = to_regclass(:table) AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)
+ORDER BY 1
+
+-- catalogue_policies: The wall around a table.
+SELECT policyname, cmd, qual, with_check FROM pg_policies
+WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
+
+-- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
+SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)

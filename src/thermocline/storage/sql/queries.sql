@@ -16,6 +16,12 @@ SELECT value FROM meta WHERE key = :key
 INSERT INTO meta (key, value) VALUES (:key, :value)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value
 
+-- meta_drop: Forget one value of the store's own notes.
+DELETE FROM meta WHERE key = :key
+
+-- spaces_any: Whether anything was ever stored.
+SELECT CASE WHEN EXISTS (SELECT 1 FROM spaces) THEN 1 ELSE 0 END
+
 -- space_find: The number of exactly this scope and shelf.
 SELECT space FROM spaces
 WHERE tenant = :tenant AND project = :project AND environment = :environment
@@ -448,3 +454,15 @@ WHERE m.space <> n.space
 SELECT m.id, m.source FROM roots r JOIN memories m ON {same r m}m.space = r.space
 WHERE m.retention = 0 AND m.source LIKE 'file:%'
   AND NOT EXISTS (SELECT 1 FROM chunks c WHERE {same c m}c.no = m.no)
+
+-- table_count: How many rows a table has.
+SELECT count(*) FROM $table
+
+-- table_rows: The rows of a table in the order of its key, each with its tenant first.
+SELECT $tenant, $columns FROM $table t $owner ORDER BY $keys
+
+-- table_rows_behind: The same, behind a key.
+SELECT $tenant, $columns FROM $table t $owner WHERE ($keys) > ($after) ORDER BY $keys
+
+-- table_put: One row of a table.
+INSERT INTO $table ($columns) VALUES ($values)

@@ -144,3 +144,9 @@ WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
 -- text_cold_postings: The cold memories in a range of the index that have a word, as one text.
 SELECT group_concat(rowid & 68719476735) FROM text_cold
 WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
+
+-- vectors_all: Every vector behind a key, with the place of its memory.
+SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.space,
+       CASE m.retention WHEN 0 THEN m.tier ELSE 3 END, v.vector
+FROM vectors v JOIN memories m ON m.no = (v.key / :parts) & :numbers JOIN spaces s ON s.space = m.space
+WHERE v.key > :behind ORDER BY v.key

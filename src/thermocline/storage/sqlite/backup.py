@@ -14,7 +14,7 @@ from thermocline.storage.sqlite.connect import mapped, require_openable
 from thermocline.storage.sqlite.migrate import require_ours
 from thermocline.storage.sqlite.statements import SQL
 
-__all__ = ["copy", "restore"]
+__all__ = ["copy", "require_free", "restore"]
 
 
 def copy(
@@ -32,7 +32,7 @@ def copy(
         identity: Makes the copy a store of its own.
         finish: Called with the copy before it gets its name.
     """
-    _require_free(target)
+    require_free(target)
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
         with mapped(str(target)), closing(sqlite3.connect(partial)) as connection:
@@ -63,7 +63,8 @@ def restore(checkpoint: Path, into: Path, finish: Callable[[Path], None] | None 
         copy(source, into, identity=uuid.uuid4().hex, finish=finish)
 
 
-def _require_free(target: Path) -> None:
+def require_free(target: Path) -> None:
+    """Refuse a file that exists already, or that cannot be made."""
     if target.exists():
         raise InvalidInput(f"{target} already exists: choose a new file")
     if not target.parent.is_dir():

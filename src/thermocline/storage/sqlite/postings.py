@@ -21,18 +21,19 @@ from thermocline.storage.sqlite.keys import text_ranges
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.sqlite.textindex import match_expression
 
-__all__ = ["Postings", "strengths"]
+__all__ = ["MOST_KEPT", "Postings", "strengths"]
 
 Numbers = NDArray[np.int64]
 
 #: How many numbers of memories are kept for the next question: 4 MB.
-_MOST_KEPT = 500_000
+MOST_KEPT = 500_000
 
 
 class Postings:
     """The lists of words that were last asked for, true as long as the ledger has not grown."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
         self._lock = threading.Lock()
         self._seq = -1
         self._lists: OrderedDict[tuple[object, ...], Numbers] = OrderedDict()
@@ -64,7 +65,7 @@ class Postings:
             if seq == self._seq and key not in self._lists:
                 self._lists[key] = found
                 self._kept += len(found)
-                while self._kept > _MOST_KEPT:
+                while self._kept > self._most:
                     self._kept -= len(self._lists.popitem(last=False)[1])
         return found
 

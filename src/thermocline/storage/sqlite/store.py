@@ -22,9 +22,10 @@ from thermocline.storage.sqlite.check import check, check_text_structure
 from thermocline.storage.sqlite.connect import MEMORY, Connections, require_openable
 from thermocline.storage.sqlite.keys import vector_base, vector_range
 from thermocline.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
-from thermocline.storage.sqlite.postings import Postings, strengths
+from thermocline.storage.sqlite.postings import MOST_KEPT, Postings, strengths
 from thermocline.storage.sqlite.statements import SqliteStatements
 from thermocline.storage.sqlite.textindex import rebuild
+from thermocline.storage.sqlite.transfer import SqliteTables
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
 from thermocline.storage.store import Filter, Found, Identity
@@ -56,7 +57,8 @@ class SqliteStore(SqlStore):
             raise
         folder = None if path == MEMORY else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
-        self._postings = Postings()
+        # A store in memory reads what may yet be taken back, so nothing is kept there.
+        self._postings = Postings(0 if path == MEMORY else MOST_KEPT)
 
     def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
         """Return the store itself: in one file, the scope filter is the only wall."""
@@ -80,6 +82,14 @@ class SqliteStore(SqlStore):
                 yield self
             finally:
                 self.release(name, holder)
+
+    def for_recall(self) -> Self:
+        """Return the store itself: one file has no copies."""
+        return self
+
+    def behind(self) -> str | None:
+        """Return None: what is read is what is written."""
+        return None
 
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[SqliteStatements]:
@@ -116,8 +126,7 @@ class SqliteStore(SqlStore):
         with self._reading() as statements:
             last = int(statements.value("space_last"))
             found = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
-        # Spaces are only ever added, so this stays true until there is a new one. A store in memory reads what
-        # may yet be taken back, so nothing is kept there.
+        # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
         if self.name != MEMORY:
             if len(self._visible) >= _MOST_SCOPES:
                 self._visible.clear()
@@ -252,6 +261,18 @@ class SqliteStore(SqlStore):
         return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
 
     # Upkeep
+
+    @contextmanager
+    def giving(self) -> Iterator[SqliteTables]:
+        """Lend a snapshot of the tables."""
+        with self._reading() as statements:
+            yield SqliteTables(statements)
+
+    @contextmanager
+    def receiving(self) -> Iterator[SqliteTables]:
+        """Lend the tables in a transaction."""
+        with self._writing() as statements:
+            yield SqliteTables(statements)
 
     def size(self) -> int:
         """Return the bytes the store takes, without the log of what is not checkpointed yet."""

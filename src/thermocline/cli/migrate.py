@@ -1,0 +1,53 @@
+"""`thermocline migrate` and `partition`: when a store outgrows its place."""
+
+from __future__ import annotations
+
+import click
+
+import thermocline
+from thermocline.cli.opened import json_option
+from thermocline.cli.out import print_json
+from thermocline.cli.progress import counting
+
+__all__ = ["command", "partition"]
+
+
+@click.command("migrate")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@json_option
+def command(source: str, target: str, as_json: bool) -> None:
+    """Copy a whole store into a new one, on another database or the same: every number, every event.
+
+    FROM and TO are paths or URLs. What was interrupted goes on when the command is given again; at the end
+    both stores are compared, row by row.
+
+    \b
+    thermocline migrate agent.db postgresql://thermocline@db.example/thermocline
+    thermocline migrate postgresql://thermocline@db.example/thermocline copy.db --json
+    """
+    with counting("rows", quiet=as_json) as progress:
+        done = thermocline.migrate(source, target, progress=progress)
+    if as_json:
+        print_json({"source": done.source, "target": done.target, "rows": dict(done.rows), "digest": done.digest})
+    else:
+        click.echo(str(done))
+
+
+@click.command("partition")
+@click.argument("store", metavar="URL")
+@click.option("--parts", type=click.IntRange(2, 256), default=16, show_default=True, help="How many parts.")
+@json_option
+def partition(store: str, parts: int, as_json: bool) -> None:
+    """Cut the tables of a PostgreSQL store into parts by tenant, in one transaction.
+
+    Others wait meanwhile, so choose a quiet hour, or do it while the store is still small.
+
+    \b
+    thermocline partition postgresql://thermocline@db.example/thermocline --parts 32
+    """
+    tables = thermocline.partition(store, parts)
+    if as_json:
+        print_json({"parts": parts, "tables": tables})
+    else:
+        click.echo(f"{len(tables)} tables have {parts} parts each")

@@ -1,0 +1,219 @@
+"""From one store to another: nothing is lost, nothing is new, and an interruption does no harm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import thermocline
+from tests.postgres import empty_database
+from thermocline import Memory, Thermocline
+from thermocline.cli.app import run
+from thermocline.errors import InvalidInput, NotFound, StoreDamaged, StoreUnavailable
+from thermocline.storage import transfer
+from thermocline.storage.tables import TABLES
+from thermocline.testing import HashEmbedder
+
+TENANTS = ("acme", "umbrella", None)
+
+
+@pytest.fixture
+def url(postgres: str) -> Iterator[str]:
+    """An empty database."""
+    with empty_database(postgres) as found:
+        yield found
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A store in which everything has happened that leaves a trace."""
+    path = tmp_path / "source.db"
+    with thermocline.open(path, embedder=HashEmbedder()) as mem:
+        for tenant in TENANTS:
+            _lived_in(mem.scoped(tenant=tenant) if tenant else mem, tmp_path / f"notes-{tenant}")
+        mem.drawers["keys"].put("ops", {"hash": "x"})
+    return path
+
+
+def _lived_in(mem: Thermocline, root: Path) -> None:
+    facts = mem.remember_many([{"content": f"the otter {n} lives in pond {n % 5}", "tags": ["zoo"]} for n in range(30)])
+    mem.move(facts[0].id, "cold", why="far away")
+    mem.pin(facts[1].id)
+    mem.update(facts[2].id, content="ein Otter, 獺, выдра")
+    mem.archive(facts[3].id)
+    mem.forget(facts[4].id)
+    mem.purge(facts[5].id)
+    mem.remember("a long text " * 2000, ttl="30d", metadata={"deep": {"list": [1, None, "ü"]}})
+    session = mem.session("s1")
+    session.add("what did the otter say?", metadata={"speaker": "ann"})
+    session.add("nothing", metadata={"speaker": "bob"})
+    session.recall("otter")
+    session.before_turn("the otter")
+    session.flush_due(190_000)
+    mem.recall("otter pond", limit=3)
+    mem.context("otter", budget=300)
+    root.mkdir()
+    (root / "MEMORY.md").write_text("# Zoo\n\n- The heron flies.\n\nHerons are grey.\n", "utf-8")
+    notes = mem.notes(root)
+    notes.sync()
+    notes.adopt("MEMORY.md", 3)
+    notes.sync()
+
+
+def told(place: str | Path) -> dict[str, object]:
+    """Return everything that can be asked of a store."""
+    with thermocline.open(place, embedder=HashEmbedder()) as mem:
+        assert mem.check() == []
+        return {str(tenant): _told(mem.scoped(tenant=tenant) if tenant else mem) for tenant in TENANTS}
+
+
+def _told(mem: Thermocline) -> dict[str, object]:
+    memories: list[Memory] = []
+    for retention in ("active", "archived", "deleted", "purged"):
+        memories += mem.find(retention=retention, limit=1000)
+    return {
+        "memories": memories,
+        "history": [mem.history(memory.id) for memory in memories],
+        "hits": [(hit.memory.id, round(hit.score, 5)) for hit in mem.recall("otter pond 3", limit=20, track=False)],
+        "cold": [hit.memory.id for hit in mem.recall("otter", tiers=("cold",), track=False)],
+        "status": (mem.status().tiers, mem.status().retention, mem.status().seq),
+        "metrics": mem.metrics().moves,
+        "kept": mem.drawers["keys"].all(),
+    }
+
+
+def test_there_and_back_again(source: Path, url: str, tmp_path: Path) -> None:
+    """From a file to a server and back: both copies answer as the original does."""
+    there = thermocline.migrate(source, url)
+    back = thermocline.migrate(url, tmp_path / "back.db")
+
+    assert there.rows == back.rows
+    assert there.digest == back.digest
+    assert set(there.rows) == {table.name for table in TABLES}
+    assert [name for name, rows in there.rows.items() if not rows] == [], "every table had something to lose"
+    assert told(source) == told(url) == told(tmp_path / "back.db")
+
+
+def test_the_copy_goes_on_living(source: Path, url: str, tmp_path: Path) -> None:
+    """New numbers begin behind the old ones, and what was purged stays away."""
+    thermocline.migrate(source, url)
+    with thermocline.open(url, embedder=HashEmbedder()) as mem:
+        before = mem.status().seq
+        acme = mem.scoped(tenant="acme")
+        new = acme.remember("a new otter")
+        purged = tmp_path / "purged.jsonl"
+        purged.write_text(json.dumps({"content": "the otter 5 lives in pond 0"}) + "\n", "utf-8")
+
+        assert new.version > before
+        assert new.id in [hit.memory.id for hit in acme.recall("a new otter", limit=1)]
+        assert acme.import_("jsonl", purged).purged == 1
+        assert mem.check() == []
+
+
+def test_a_checkpoint_of_a_server_is_a_file(source: Path, url: str, tmp_path: Path) -> None:
+    """Which is a store of its own."""
+    thermocline.migrate(source, url)
+    with thermocline.open(url, embedder=HashEmbedder()) as mem:
+        mem.checkpoint(tmp_path / "checkpoint.db")
+        with pytest.raises(InvalidInput, match="exists"):
+            mem.checkpoint(tmp_path / "checkpoint.db")
+    thermocline.restore(tmp_path / "checkpoint.db", tmp_path / "restored.db")
+
+    assert told(tmp_path / "restored.db") == told(url)
+    assert not list(tmp_path.glob(".thermocline-*"))
+
+
+@pytest.mark.parametrize("stop", [1, 7, 19, 40])
+def test_an_interrupted_transfer_goes_on(source: Path, url: str, monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
+    """Nothing is copied twice, the half copy cannot be used meanwhile, and the result is the same."""
+    monkeypatch.setattr(transfer, "_BATCH", 10)
+    copied, left = transfer._copied, stop
+
+    def interrupted(giving: transfer.Giving, target: transfer.Receiver, *rest: object) -> int:
+        def receiving() -> object:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            return before()
+
+        before = target.receiving
+        monkeypatch.setattr(target, "receiving", receiving)
+        try:
+            return copied(giving, target, *rest)  # type: ignore[arg-type]
+        finally:
+            monkeypatch.setattr(target, "receiving", before)
+
+    monkeypatch.setattr(transfer, "_copied", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        thermocline.migrate(source, url)
+    monkeypatch.setattr(transfer, "_copied", copied)
+    with pytest.raises(StoreUnavailable, match="half filled"):
+        thermocline.open(url)
+
+    thermocline.migrate(source, url)
+    assert told(url) == told(source)
+
+
+def test_a_source_that_changed_during_an_interruption_is_noticed(
+    source: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first half of the copy would be of another time than the second."""
+    monkeypatch.setattr(transfer, "_verified", _interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        thermocline.migrate(source, url)
+    monkeypatch.undo()
+    with thermocline.open(source, embedder=HashEmbedder()) as mem:
+        mem.move(mem.find()[0].id, "hot")
+
+    with pytest.raises(StoreDamaged, match="into a new store"):
+        thermocline.migrate(source, url)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_only_into_an_empty_store(source: Path, tmp_path: Path) -> None:
+    """Nothing is ever mixed, and a store that does not exist is not made."""
+    with thermocline.open(tmp_path / "used.db", embedder="none") as mem:
+        mem.remember("mine")
+
+    with pytest.raises(InvalidInput, match="not empty"):
+        thermocline.migrate(source, tmp_path / "used.db")
+    with pytest.raises(InvalidInput, match="not empty"):
+        thermocline.migrate(source, source)
+    with pytest.raises(NotFound):
+        thermocline.migrate(tmp_path / "nowhere.db", tmp_path / "new.db")
+    assert not (tmp_path / "nowhere.db").exists()
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_half_copy_of_another_store_is_left_alone(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on only from where it came."""
+    monkeypatch.setattr(transfer, "_verified", _interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        thermocline.migrate(source, tmp_path / "half.db")
+    monkeypatch.undo()
+    with thermocline.open(tmp_path / "other.db", embedder="none") as mem:
+        mem.remember("another")
+
+    with pytest.raises(InvalidInput, match="another store"):
+        thermocline.migrate(tmp_path / "other.db", tmp_path / "half.db")
+
+
+def test_the_command(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says what was copied, for people and for machines."""
+    assert run(["migrate", str(source), str(tmp_path / "one.db")]) == 0
+    assert "verified" in capsys.readouterr().out
+    assert run(["migrate", str(source), str(tmp_path / "two.db"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+
+    assert found["rows"]["memories"] > 90
+    assert len(found["digest"]) == 64
+    assert run(["migrate", str(source), str(tmp_path / "two.db")]) != 0

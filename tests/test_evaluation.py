@@ -1,0 +1,163 @@
+"""The harness that measures retrieval: forms of data, measures, ablations, and vectors kept between runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.typing import NDArray
+
+from thermocline.cli.app import app
+from thermocline.errors import InvalidInput
+from thermocline.evaluation.cache import cached
+from thermocline.evaluation.datasets import load
+from thermocline.evaluation.measures import difference, measured
+from thermocline.evaluation.quality import ABLATIONS, OURS, ablate, diagnose, run
+from thermocline.testing import HashEmbedder
+
+_TURNS = [
+    {"tid": "t1", "sid": "s", "scope": "a", "ts": "2026-01-01", "speaker": "Ann", "text": "the otter swims at night"},
+    {"tid": "t2", "sid": "s", "scope": "a", "ts": "2026-01-01", "speaker": "Bob", "text": "yes, I saw it"},
+    {"tid": "t3", "sid": "s", "scope": "a", "ts": "2026-01-02", "speaker": "Ann", "text": "bread is in the oven"},
+    {"tid": "t4", "sid": "s", "scope": "b", "ts": "2026-01-02", "speaker": "Cid", "text": "the otter sleeps"},
+]
+_ASKED = [
+    {"qid": "q1", "scope": "a", "question": "what does the otter do?", "gold_turns": ["t1"], "category": "one"},
+    {"qid": "q2", "scope": "a", "question": "where is the bread?", "gold_turns": ["t3"], "category": "two"},
+    {"qid": "q3", "scope": "b", "question": "no answer", "gold_turns": [], "category": "two"},
+    {"qid": "q4", "scope": "b", "question": "left out", "gold_turns": ["t4"], "flags": ["abstention"]},
+]
+
+
+def silent(_what: str, _more: int, _total: int) -> None:
+    """Say nothing of progress."""
+
+
+def written(folder: Path, **files: Sequence[dict[str, Any]]) -> Path:
+    """Write gzip JSON lines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in files.items():
+        lines = "\n".join(json.dumps(row) for row in rows)
+        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    return folder
+
+
+@pytest.fixture(name="data")
+def _data(tmp_path: Path) -> Path:
+    return written(tmp_path / "data" / "talk", docs=_TURNS, queries=_ASKED).parent
+
+
+def test_a_folder_of_any_name_is_a_set(data: Path) -> None:
+    """Questions without an answer, and those marked as not scored, are left out."""
+    (found,) = load(data)
+
+    assert (found.name, len(found.documents)) == ("talk", 4)
+    assert [question.id for question in found.questions] == ["q1", "q2"]
+    assert found.documents[0].metadata == {"speaker": "Ann", "thread": "s"}
+
+
+def test_turns_of_sessions_ask_for_beliefs_too(tmp_path: Path) -> None:
+    """The user's message is the query; the cases of single questions stay."""
+    belief = {"_id": "b1", "user_id": "u", "canonical_name": "redis", "aliases": [], "content": "c", "scope": ["x"]}
+    wanted = {"relevantBeliefs": {"shouldOnlyInclude": ["b1"]}}
+    case = {"caseId": "c1", "userId": "u", "scope": ["x"], "query": "redis?", "expect": wanted}
+    turn = {"turnIndex": 0, "userId": "u", "scope": ["x"], "userMessage": "and redis", "expect": wanted}
+    for name, content in (
+        ("beliefs.seed", [belief]),
+        ("retrieval.cases", [case]),
+        ("session-retrieval.cases", [{"caseId": "s1", "turns": [turn]}]),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), "utf-8")
+
+    (found,) = load(tmp_path)
+
+    assert [(question.id, question.text) for question in found.questions] == [("c1", "redis?"), ("s1/0", "and redis")]
+
+
+def test_a_folder_without_sets_is_an_error(tmp_path: Path) -> None:
+    """It says which forms are known."""
+    with pytest.raises(InvalidInput, match="known form"):
+        load(tmp_path)
+
+
+def test_measures_of_a_ranked_list() -> None:
+    """Two of two right ones in the first and third place."""
+    values = measured(["a", "x", "b"], {"a", "b"})
+
+    assert (values["any@1"], values["all@5"], values["MRR"]) == (1.0, 1.0, 1.0)
+    assert values["nDCG@10"] == pytest.approx(1.5 / (1 + 1 / np.log2(3)))
+    assert difference([values], [values], "MRR") == (0.0, 0.0, 0.0)
+
+
+def test_a_set_runs_through_the_product_and_the_controls(data: Path, tmp_path: Path) -> None:
+    """Every ranking has a value for every question."""
+    (found,) = load(data)
+
+    result = run(found, tmp_path, silent, embedder=HashEmbedder())
+
+    assert {"BM25", "vector", "0.7/0.3", "RRF", OURS} == set(result.measures)
+    assert all(len(values) == 2 for values in result.measures.values())
+    assert result.table()[OURS]["any@1"] == 1.0
+
+
+def test_each_idea_is_left_out_over_the_same_store(data: Path, tmp_path: Path) -> None:
+    """What is left out is named, and the whole is there to compare with."""
+    (found,) = load(data)
+
+    result = ablate(found, tmp_path, silent, embedder=HashEmbedder())
+
+    assert set(result.costs()) == set(ABLATIONS)
+    assert set(result.measures) == {OURS, *ABLATIONS}
+
+
+def test_a_question_is_explained(data: Path, tmp_path: Path) -> None:
+    """The gold is marked among what came first."""
+    (found,) = load(data)
+
+    lines = diagnose(found, found.questions[0], tmp_path, silent, embedder=HashEmbedder())
+
+    assert lines[0].startswith("q1: ")
+    assert any("GOLD" in line for line in lines)
+
+
+class Counting(HashEmbedder):
+    """Counts how many texts it was asked for."""
+
+    asked = 0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked += len(texts)
+        return super().embed(texts)
+
+
+def test_kept_vectors_are_the_same_and_made_once(tmp_path: Path) -> None:
+    """A second run asks the embedder for nothing; a file that was cut off loses its last vector only."""
+    first, second, third = Counting(), Counting(), Counting()
+    made = cached(first, tmp_path).embed(["otter", "bread", "otter"])
+    kept = cached(second, tmp_path).embed(["bread", "otter"])
+
+    assert np.array_equal(made, np.array([kept[1], kept[0], kept[1]]))
+    assert (first.asked, second.asked) == (2, 0)
+
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-5])
+    assert np.array_equal(cached(third, tmp_path).embed(["otter", "bread"]), made[:2])
+    assert third.asked == 1
+
+
+def test_the_command_prints_tables_and_json(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`bench quality` on a folder, with and without ablations, and its JSON in a file."""
+    out = tmp_path / "found.json"
+    monkeypatch.setenv("THERMOCLINE_VECTORS", str(tmp_path / "vectors"))
+    printed = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--out", str(out)])
+    left_out = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--ablate", "--json"])
+
+    assert (printed.exit_code, left_out.exit_code) == (0, 0)
+    assert json.loads(out.read_text("utf-8"))["sets"][0]["set"] == "talk"
+    assert "author" in json.loads(left_out.output)["sets"][0]["left_out"]
