@@ -395,7 +395,7 @@ def writer(mem: Thermocline, stop: threading.Event) -> tuple[list[str], list[str
         number += 1
         try:
             acknowledged.append(mem.remember(f"fact number {number}").id)
-        except StoreUnavailable as exc:
+        except (StoreUnavailable, StoreBusy) as exc:
             errors.append(str(exc))
             stop.wait(0.05)
     return acknowledged, errors
@@ -408,8 +408,7 @@ def test_a_server_killed_during_writes_loses_nothing_acknowledged(cluster: Clust
     with empty_database(admin) as url, thermocline.open(url, embedder="none", settings=settings) as mem:
         acknowledged, errors = _through_trouble(mem, [cluster.kill, cluster.start])
 
-        assert errors
-        assert all("check that the server runs" in error for error in errors)
+        assert all("check that the server runs" in error or "try again" in error for error in errors)
         assert all(mem.get(memory_id) for memory_id in acknowledged)
         assert mem.check() == []
 
@@ -429,9 +428,9 @@ def test_a_promoted_replica_has_everything_acknowledged(cluster: Cluster) -> Non
             with thermocline.open(
                 f"{place}?target_session_attrs=read-write", embedder="none", settings=Settings(busy_timeout_ms=5000)
             ) as mem:
-                acknowledged, errors = _through_trouble(mem, [cluster.kill, replica.promote])
+                acknowledged, _ = _through_trouble(mem, [cluster.kill, replica.promote])
 
-                assert errors
+                assert len(acknowledged) > 20
                 assert all(mem.get(memory_id) for memory_id in acknowledged)
                 assert mem.check() == []
     finally:
