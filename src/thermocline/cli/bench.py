@@ -48,6 +48,7 @@ def command() -> None:
     envvar="THERMOCLINE_VECTORS",
     help="Keep the vectors in this folder, and use those that are there.",
 )
+@click.option("--store", help="Remember in this store instead, such as an empty PostgreSQL database.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the JSON to this file.")
 @json_option
 def quality(
@@ -57,6 +58,7 @@ def quality(
     question: str | None,
     ablate: bool,
     cache: Path | None,
+    store: str | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -66,6 +68,7 @@ def quality(
     thermocline bench quality --data evaluation/
     thermocline bench quality --data evaluation/ --set locomo --diagnose locomo_0_qa3
     thermocline bench quality --data evaluation/ --ablate
+    thermocline bench quality --data evaluation/ --store postgresql://thermocline@localhost/empty
     """
     sets = quality_sets(load(data), wanted)
     settings: dict[str, Any] = {"fusion": fusion} if fusion else {}
@@ -73,7 +76,7 @@ def quality(
         for line in _diagnosed(sets, question, settings, cache):
             click.echo(line)
         return
-    results = [_measured(each, settings, cache, ablate=ablate) for each in sets]
+    results = [_measured(each, settings, cache, store, ablate=ablate) for each in sets]
     found = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": __version__,
@@ -92,12 +95,14 @@ def quality(
             _print(result)
 
 
-def _measured(data: EvaluationSet, settings: dict[str, Any], cache: Path | None, *, ablate: bool) -> Result:
+def _measured(
+    data: EvaluationSet, settings: dict[str, Any], cache: Path | None, store: str | None, *, ablate: bool
+) -> Result:
     with tempfile.TemporaryDirectory(prefix="thermocline-quality-") as folder, _bars() as bars:
         told = _Told(bars, data.name)
         if ablate:
             return run_ablations(data, Path(folder), told, cache=cache)
-        return run(data, Path(folder), told, settings=settings, cache=cache)
+        return run(data, Path(folder), told, settings=settings, cache=cache, store=store)
 
 
 def _left_out(result: Result) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from thermocline.evaluation.controls import CONTROLS, Corpus, embedded
 from thermocline.evaluation.datasets import Document, EvaluationSet, Question
 from thermocline.evaluation.measures import difference, mean, measured
 from thermocline.facade import Thermocline
-from thermocline.model import Recall
+from thermocline.model import Recall, Scope
 from thermocline.opening import open as open_memory
 from thermocline.rank import IDEAS
 
@@ -113,6 +113,7 @@ def run(
     embedder: Embedder | None = None,
     settings: dict[str, Any] | None = None,
     cache: Path | None = None,
+    store: str | None = None,
 ) -> Result:
     """Run one set in a scratch folder: the product first, then every control.
 
@@ -123,12 +124,14 @@ def run(
         embedder: Makes all vectors; None takes the bundled model, and whole texts for the controls.
         settings: What differs from the defaults.
         cache: Where vectors are kept between runs.
+        store: Another store to remember in, such as a PostgreSQL database; the set gets a tenant of its own there.
     """
     model = cached(embedder or embed.resolve("local"), cache)
+    place, scope = (folder / "evaluation.db", None) if store is None else (store, Scope(tenant=data.name))
     plain = model if embedder else cached(embed.resolve(_WHOLE_TEXTS), cache)
     clock = _Clock()
     result = Result(data.name, data.questions, {})
-    with open_memory(folder / "evaluation.db", embedder=model, settings=settings, clock=clock) as memory:
+    with open_memory(place, embedder=model, settings=settings, clock=clock, scope=scope) as memory:
         names = _remember(memory, clock, data, progress)
         result.measures[OURS] = _asked(memory, clock, data, names, progress)
     result.measures.update(_controls(data, plain, progress))
