@@ -48,7 +48,7 @@ def command() -> None:
     envvar="THERMOCLINE_VECTORS",
     help="Keep the vectors in this folder, and use those that are there.",
 )
-@click.option("--store", help="Remember in this store instead, such as an empty PostgreSQL database.")
+@click.option("--on", "store", help="Remember in this store instead, such as an empty PostgreSQL database.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the JSON to this file.")
 @json_option
 def quality(
@@ -68,7 +68,7 @@ def quality(
     thermocline bench quality --data evaluation/
     thermocline bench quality --data evaluation/ --set locomo --diagnose locomo_0_qa3
     thermocline bench quality --data evaluation/ --ablate
-    thermocline bench quality --data evaluation/ --store postgresql://thermocline@localhost/empty
+    thermocline bench quality --data evaluation/ --on postgresql://thermocline@localhost/empty
     """
     sets = quality_sets(load(data), wanted)
     settings: dict[str, Any] = {"fusion": fusion} if fusion else {}
