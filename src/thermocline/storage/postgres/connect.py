@@ -36,6 +36,15 @@ _MANNERS = {
     "tcp_user_timeout": "30000",
 }
 
+#: How a tenant's statements are planned. They want few rows of large tables, and the server guesses far too many
+#: where a tenant's memories are mostly cold: it would read whole tables, in parallel, with code compiled for it.
+_NARROW = {
+    "enable_seqscan": "off",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+    "plan_cache_mode": "force_custom_plan",
+}
+
 
 class Connections:
     """The pool of one store. A connection is lent for one transaction and then given back."""
@@ -102,6 +111,7 @@ class Connections:
             "thermocline.operator": "on" if tenant is None or wide else "off",
             **({"lock_timeout": f"{self._settings.busy_timeout_ms}ms"} if patient else {}),
             **({} if durable else {"synchronous_commit": "off"}),
+            **({} if tenant is None else _NARROW),
         }
         with mapped(self.name):
             connection = self._begun(_beginning(mode, local))
