@@ -47,9 +47,11 @@ def mem(clusters: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def replaying(replica: Cluster, wanted: str) -> None:
-    """Let the replica stop or go on following its primary."""
+    """Let the replica stop or go on following its primary, and wait until it does."""
+    state = "paused" if wanted == "pause" else "not paused"
     with psycopg.connect(replica.url("postgres", "postgres"), autocommit=True) as admin:
         admin.execute(f"SELECT pg_wal_replay_{wanted}()")
+        eventually(lambda: admin.execute("SELECT pg_get_wal_replay_pause_state()").fetchone() == (state,))
 
 
 def eventually(found: Callable[[], bool]) -> None:
