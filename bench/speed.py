@@ -27,7 +27,7 @@ from bench.synthetic import queries, texts
 from bench.timing import Times, cpu_ms, side_by_side
 from thermocline import Settings, Tier
 from thermocline.embed.local import LocalEmbedder
-from thermocline.storage.store import Filter
+from thermocline.storage.values import Filter
 
 __all__ = ["ROWS", "Options", "measure"]
 

@@ -20,23 +20,9 @@ if TYPE_CHECKING:
     from thermocline.context import Context, Receipt
     from thermocline.errors import ThermoclineError
     from thermocline.facade import Thermocline
-    from thermocline.model import (
-        Event,
-        EventPage,
-        Hit,
-        Memory,
-        Move,
-        Page,
-        Priority,
-        Problem,
-        Recall,
-        Retention,
-        Scope,
-        Status,
-        Tier,
-        Why,
-    )
+    from thermocline.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from thermocline.opening import aopen, migrate, open, partition, restore  # noqa: A004
+    from thermocline.results import EventPage, Page, Problem, Status
     from thermocline.settings import Settings
 
 __version__ = "0.1.0"
@@ -45,19 +31,19 @@ _HOMES = {
     "AsyncThermocline": "aio",
     "Context": "context",
     "Event": "model",
-    "EventPage": "model",
+    "EventPage": "results",
     "Hit": "model",
     "Memory": "model",
     "Move": "model",
-    "Page": "model",
+    "Page": "results",
     "Priority": "model",
-    "Problem": "model",
+    "Problem": "results",
     "Recall": "model",
     "Receipt": "context",
     "Retention": "model",
     "Scope": "model",
     "Settings": "settings",
-    "Status": "model",
+    "Status": "results",
     "Thermocline": "facade",
     "ThermoclineError": "errors",
     "Tier": "model",

@@ -19,25 +19,7 @@ from thermocline.draft import Draft, checked_kind, checked_metadata, checked_tag
 from thermocline.drawers import Drawers
 from thermocline.embed import Embedder
 from thermocline.errors import InvalidInput, NotFound, StaleWrite, ThermoclineError
-from thermocline.model import (
-    Captured,
-    Compaction,
-    Event,
-    EventPage,
-    Hit,
-    Maintenance,
-    Memory,
-    Metrics,
-    Move,
-    Page,
-    Priority,
-    Problem,
-    Recall,
-    Retention,
-    Scope,
-    Status,
-    Tier,
-)
+from thermocline.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from thermocline.notes import Imported, Notes
 from thermocline.notes.day import local_day
 from thermocline.notes.importing import import_memories
@@ -45,6 +27,7 @@ from thermocline.notes.notes import Workshop
 from thermocline.policy.promotion import promotion
 from thermocline.policy.retention import require_active
 from thermocline.relevant import relevant_lines
+from thermocline.results import Captured, Compaction, EventPage, Maintenance, Metrics, Page, Problem, Status
 from thermocline.services.assemble import Assembler, Request
 from thermocline.services.changes import Changes
 from thermocline.services.metrics import metrics
@@ -60,7 +43,8 @@ from thermocline.services.working import WorkingMemory
 from thermocline.session import Session
 from thermocline.settings import Settings
 from thermocline.storage.open import open_store
-from thermocline.storage.store import Cause, Filter, Find, RecallEntry, Record, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import Cause, Filter, Find, RecallEntry, Record
 from thermocline.text.clean import require_text
 from thermocline.text.marker import without_blocks
 

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 from thermocline.context import Context
 from thermocline.draft import Draft
 from thermocline.errors import InvalidInput, StoreError
-from thermocline.model import Compaction, Hit, Memory, Move, Recall, SessionStatus, Spill, Tier
+from thermocline.model import Hit, Memory, Move, Recall, Tier
 from thermocline.notes.appending import writable
 from thermocline.notes.day import local_day
 from thermocline.notes.flush import Flush, flush_for, is_due
 from thermocline.notes.layout import Layout
+from thermocline.results import Compaction, SessionStatus, Spill
 from thermocline.services.assemble import turn_query
 from thermocline.services.recall import Recaller
 from thermocline.services.turns import Turns
 from thermocline.services.working import WorkingMemory
-from thermocline.storage.store import Cause
+from thermocline.storage.values import Cause
 
 if TYPE_CHECKING:
     from thermocline.facade import Thermocline

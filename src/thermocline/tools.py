@@ -15,8 +15,9 @@ from typing import Any
 
 from thermocline.errors import InvalidInput, NotFound
 from thermocline.facade import Thermocline
-from thermocline.model import Event, Hit, Memory, Move, Priority, Recall, SessionStatus, Status, Tier, TierCount
+from thermocline.model import Event, Hit, Memory, Move, Priority, Recall, Tier
 from thermocline.notes import NoteHit, NoteText
+from thermocline.results import SessionStatus, Status, TierCount
 from thermocline.text.cutting import first_characters
 
 __all__ = ["TOOLS", "Parameter", "Tool", "call", "event_json", "hit_json", "memory_json", "move_json", "query"]

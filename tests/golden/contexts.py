@@ -13,7 +13,7 @@ from typing import Any
 
 from thermocline import Context, Memory, Priority, Scope, Settings, Thermocline, Tier
 from thermocline.storage.sqlite.store import SqliteStore
-from thermocline.storage.store import Cause
+from thermocline.storage.values import Cause
 from thermocline.testing import FakeClock, HashEmbedder
 from thermocline.text.clean import digest
 from thermocline.text.tokens import count_tokens

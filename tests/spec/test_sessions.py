@@ -13,7 +13,7 @@ from tests.spec.ids import spec
 from tests.spec.told import added, said
 from thermocline import Settings, Thermocline, Tier, tools
 from thermocline.errors import InvalidInput, LimitReached, NotFound
-from thermocline.model import Suggestion
+from thermocline.results import Suggestion
 from thermocline.testing import FakeClock, HashEmbedder
 
 Open = Callable[..., Thermocline]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thermocline import Hit, Memory
-from thermocline.model import Compaction, Maintenance
+from thermocline.results import Compaction, Maintenance
 from thermocline.session import Session
 
 

@@ -21,7 +21,8 @@ from thermocline.storage.open import open_store
 from thermocline.storage.postgres.errors import without_secrets
 from thermocline.storage.postgres.store import PostgresStore
 from thermocline.storage.postgres.text import lexemes
-from thermocline.storage.store import Filter, Found, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import Filter, Found
 from thermocline.testing import FakeClock, HashEmbedder
 
 #: Tables in which no row belongs to a tenant: what the store knows of itself.

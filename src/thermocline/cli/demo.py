@@ -14,7 +14,8 @@ from rich.text import Text
 
 from thermocline.cli.show import console, event_line, hit_line, memory_line, tier_bar
 from thermocline.cli.story import Shown, Step, tell
-from thermocline.model import Event, Hit, Memory, Status, Tier
+from thermocline.model import Event, Hit, Memory, Tier
+from thermocline.results import Status
 
 __all__ = ["command"]
 

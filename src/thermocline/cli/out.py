@@ -9,7 +9,8 @@ from collections.abc import Iterable
 import click
 
 from thermocline.errors import InvalidInput
-from thermocline.model import Memory, Problem
+from thermocline.model import Memory
+from thermocline.results import Problem
 
 __all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json"]
 

@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from thermocline.model import Event, Hit, Memory, Priority, Retention, Status, Tier
+from thermocline.model import Event, Hit, Memory, Priority, Retention, Tier
+from thermocline.results import Status
 
 __all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "tier_badge", "tier_bar"]
 

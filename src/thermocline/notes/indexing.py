@@ -19,7 +19,8 @@ from thermocline.model import Memory, Move, Retention, Scope
 from thermocline.policy.notes import Resting, is_transcript, resting
 from thermocline.services.changes import with_content
 from thermocline.settings import Settings
-from thermocline.storage.store import Cause, ChunkRow, NoteRow, Record, Writing
+from thermocline.storage.store import Writing
+from thermocline.storage.values import Cause, ChunkRow, NoteRow, Record
 from thermocline.text.clean import digest
 from thermocline.text.tokens import count_tokens
 

@@ -16,7 +16,8 @@ from thermocline.model import Memory, Retention
 from thermocline.notes.appending import append, rewrite
 from thermocline.notes.files import read
 from thermocline.notes.values import Appended, Conflict
-from thermocline.storage.store import ChunkRow, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import ChunkRow
 from thermocline.text.clean import digest
 
 __all__ = ["adopt", "conflicts", "export", "write_item"]

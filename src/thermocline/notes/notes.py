@@ -29,7 +29,8 @@ from thermocline.rank import Ranked
 from thermocline.services.search import Question, Ranking, Search
 from thermocline.services.vectors import Progress, Vectorizer
 from thermocline.settings import Settings
-from thermocline.storage.store import ChunkPlace, Filter, RecallEntry, Record, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import ChunkPlace, Filter, RecallEntry, Record
 from thermocline.text.clean import require_text
 
 __all__ = ["Notes", "Workshop"]

@@ -26,7 +26,8 @@ from thermocline.notes.values import Skipped, Sync
 from thermocline.policy.notes import is_transcript, note_tier
 from thermocline.services.vectors import Progress, Vectorizer
 from thermocline.settings import Settings
-from thermocline.storage.store import Cause, NoteRow, RootRow, Store, Writing
+from thermocline.storage.store import Store, Writing
+from thermocline.storage.values import Cause, NoteRow, RootRow
 from thermocline.text.tokens import counter
 
 __all__ = ["Place", "Syncer"]

@@ -24,7 +24,8 @@ from thermocline.rank import Ranked
 from thermocline.render import format_of
 from thermocline.services.search import Question, Ranking, Search
 from thermocline.settings import Settings
-from thermocline.storage.store import Find, RecallEntry, Record, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import Find, RecallEntry, Record
 from thermocline.text.marker import without_blocks
 from thermocline.text.tokens import counter
 

@@ -14,7 +14,8 @@ from thermocline.services.gate import admit
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
 from thermocline.storage.rows import apply_changes, changes_between
-from thermocline.storage.store import Cause, Record, Store, Writing
+from thermocline.storage.store import Store, Writing
+from thermocline.storage.values import Cause, Record
 from thermocline.text.clean import digest
 from thermocline.text.tokens import count_tokens
 

@@ -12,7 +12,8 @@ from thermocline.errors import LimitReached
 from thermocline.model import Memory, Move, Priority, Tier
 from thermocline.policy.promotion import spill
 from thermocline.settings import Settings
-from thermocline.storage.store import Cause, Record, Writing
+from thermocline.storage.store import Writing
+from thermocline.storage.values import Cause, Record
 
 __all__ = ["admit", "make_room_in_hot", "spilled"]
 

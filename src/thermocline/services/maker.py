@@ -13,7 +13,8 @@ from thermocline.embed import Embedder
 from thermocline.embed.calibration import DEFAULT, Calibration, estimate
 from thermocline.errors import EmbedderRefused, StoreError
 from thermocline.rank import Scale
-from thermocline.storage.store import Cause, Identity, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import Cause, Identity
 
 if TYPE_CHECKING:
     import numpy as np

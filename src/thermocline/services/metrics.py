@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thermocline.model import Metrics
-from thermocline.storage.store import Store, Tally
+from thermocline.results import Metrics
+from thermocline.storage.store import Store
+from thermocline.storage.values import Tally
 
 __all__ = ["metrics"]
 

@@ -11,7 +11,8 @@ from datetime import datetime
 
 from thermocline.model import Event, Memory
 from thermocline.storage.rows import apply_changes
-from thermocline.storage.store import Cause, Record, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import Cause, Record
 
 __all__ = ["memories_at", "state_at", "stored"]
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from thermocline.model import Hit, Move, Priority, Recall
 from thermocline.services.search import Question, Ranking, Search
 from thermocline.settings import Settings
-from thermocline.storage.store import RecallEntry, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import RecallEntry
 
 __all__ = ["Recaller"]
 

@@ -17,7 +17,8 @@ from thermocline.model import Priority, Tier
 from thermocline.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, behind, coverage, newer_first, rank
 from thermocline.services.vectors import Asked, Vectorizer
 from thermocline.settings import Settings
-from thermocline.storage.store import Candidate, Filter, Found, Record, Saying, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import Candidate, Filter, Found, Record, Saying
 from thermocline.text.words import is_fragment, weighed_words, words
 from thermocline.when import nearness, spans
 

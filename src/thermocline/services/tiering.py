@@ -7,14 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from thermocline.errors import EmbedderError
-from thermocline.model import Compaction, Maintenance, Memory, Move, Retention, Scope, Tier
+from thermocline.model import Memory, Move, Retention, Scope, Tier
 from thermocline.policy.compaction import Situation, compaction
 from thermocline.policy.cooling import cooling
 from thermocline.policy.retention import Transition, overdue
+from thermocline.results import Compaction, Maintenance
 from thermocline.services.changes import Changes
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
-from thermocline.storage.store import Cause, Store, Watch, Writing
+from thermocline.storage.store import Store, Writing
+from thermocline.storage.values import Cause, Watch
 
 __all__ = ["Tiering", "combined"]
 

@@ -21,7 +21,8 @@ from thermocline.embed import Embedder
 from thermocline.errors import EmbedderError, EmbedderRefused
 from thermocline.rank import Scale
 from thermocline.services.maker import Maker, Progress
-from thermocline.storage.store import Identity, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import Identity
 from thermocline.text.clean import digest
 
 if TYPE_CHECKING:

@@ -11,25 +11,15 @@ from datetime import datetime
 
 from thermocline.draft import Draft, memory_of
 from thermocline.errors import InvalidInput, LimitReached, NotFound
-from thermocline.model import (
-    Hit,
-    Memory,
-    Move,
-    Priority,
-    Retention,
-    Scope,
-    SessionStatus,
-    Spill,
-    Suggestion,
-    Tier,
-    TierCount,
-)
+from thermocline.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
 from thermocline.policy.promotion import promotion
+from thermocline.results import SessionStatus, Spill, Suggestion, TierCount
 from thermocline.services.gate import make_room_in_hot, spilled
 from thermocline.services.remember import Remember
 from thermocline.services.vectors import Vectorizer
 from thermocline.settings import Settings
-from thermocline.storage.store import Cause, Record, Store, Writing
+from thermocline.storage.store import Store, Writing
+from thermocline.storage.values import Cause, Record
 
 __all__ = ["WorkingMemory"]
 

@@ -12,7 +12,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from thermocline.model import Priority, Problem, Retention, Tier
+from thermocline.model import Priority, Retention, Tier
+from thermocline.results import Problem
 from thermocline.storage.statements import Row, Statements
 from thermocline.storage.writing import indexed_words
 from thermocline.text.clean import digest

@@ -9,7 +9,7 @@ from typing import Any
 from thermocline.model import Scope, Tier
 from thermocline.storage.rows import COLUMNS, record_of, scope_of, scope_row
 from thermocline.storage.statements import Statements
-from thermocline.storage.store import ChunkPlace, ChunkRow, NoteRow, RootRow
+from thermocline.storage.values import ChunkPlace, ChunkRow, NoteRow, RootRow
 
 __all__ = [
     "chunk_places",

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from thermocline.errors import InvalidInput, NotFound, PluginUnavailable, StoreUnavailable
 from thermocline.model import Memory, Retention, Scope
 from thermocline.settings import Settings
-from thermocline.storage.store import Cause, Find, Record, Store
+from thermocline.storage.store import Store
 from thermocline.storage.transfer import MARK, Migration, Progress, transfer
+from thermocline.storage.values import Cause, Find, Record
 
 if TYPE_CHECKING:
     from thermocline.storage.postgres.store import PostgresStore

@@ -11,7 +11,7 @@ from typing import Any
 
 from thermocline.clock import from_micros, to_micros
 from thermocline.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier
-from thermocline.storage.store import Record
+from thermocline.storage.values import Record
 
 __all__ = [
     "COLUMNS",

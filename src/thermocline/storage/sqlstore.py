@@ -13,11 +13,12 @@ from typing import Any
 
 from thermocline.clock import to_micros
 from thermocline.errors import StoreBusy, StoreFull, StoreUnavailable
-from thermocline.model import Event, Priority, Retention, Scope, Tier, TierCount
+from thermocline.model import Event, Priority, Retention, Scope, Tier
+from thermocline.results import TierCount
 from thermocline.storage import notes
 from thermocline.storage.rows import event_of, record_of, scope_of, scope_row
 from thermocline.storage.statements import Row, Statements
-from thermocline.storage.store import (
+from thermocline.storage.values import (
     Candidate,
     ChunkPlace,
     ChunkRow,

@@ -31,7 +31,7 @@ from thermocline.storage.rows import (
     tombstone,
 )
 from thermocline.storage.statements import Statements
-from thermocline.storage.store import Cause, ChunkRow, NoteRow, Record, RootRow
+from thermocline.storage.values import Cause, ChunkRow, NoteRow, Record, RootRow
 from thermocline.text.clean import digest
 from thermocline.text.words import WORDS_VERSION, words
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from thermocline.model import Problem, Tier
+from thermocline.model import Tier
+from thermocline.results import Problem
 from thermocline.storage import checking
 from thermocline.storage.checking import Indexed
 from thermocline.storage.postgres.statements import PostgresStatements
-from thermocline.storage.store import Identity
+from thermocline.storage.values import Identity
 
 __all__ = ["check"]
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from thermocline.clock import to_micros
 from thermocline.errors import StoreBusy, StoreError
-from thermocline.model import Problem, Scope, Tier
+from thermocline.model import Scope, Tier
+from thermocline.results import Problem
 from thermocline.settings import Settings
 from thermocline.storage.postgres.check import check
 from thermocline.storage.postgres.connect import Connections
@@ -36,8 +37,8 @@ from thermocline.storage.sqlite.backup import require_free
 from thermocline.storage.sqlite.store import SqliteStore
 from thermocline.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
 from thermocline.storage.statements import Row
-from thermocline.storage.store import Filter, Found, Identity
 from thermocline.storage.transfer import transfer
+from thermocline.storage.values import Filter, Found, Identity
 
 __all__ = ["PostgresStore"]
 

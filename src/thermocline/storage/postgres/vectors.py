@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thermocline.storage.postgres.statements import PostgresStatements, statement
 from thermocline.storage.statements import Row
-from thermocline.storage.store import Identity
+from thermocline.storage.values import Identity
 
 __all__ = ["index_live", "largest", "nearest", "of_memory", "sampled", "strengths", "unindexed"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thermocline.model import Retention, Scope
 from thermocline.storage.postgres.statements import PostgresStatements
 from thermocline.storage.postgres.textindex import add_text
-from thermocline.storage.store import Record
+from thermocline.storage.values import Record
 from thermocline.storage.writing import SqlWriting
 
 __all__ = ["HIDDEN", "PostgresWriting"]

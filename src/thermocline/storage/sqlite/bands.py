@@ -34,7 +34,7 @@ from thermocline.storage.sqlite.band import (
 )
 from thermocline.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
-from thermocline.storage.store import Filter, Found, Identity
+from thermocline.storage.values import Filter, Found, Identity
 
 __all__ = ["Bands", "Place", "decoded"]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from thermocline.model import Problem, Tier
+from thermocline.model import Tier
+from thermocline.results import Problem
 from thermocline.storage import checking
 from thermocline.storage.checking import Indexed
 from thermocline.storage.sqlite.connect import mapped
 from thermocline.storage.sqlite.keys import MEMORY_MASK, text_place, vector_base
 from thermocline.storage.sqlite.statements import SqliteStatements
-from thermocline.storage.store import Identity
+from thermocline.storage.values import Identity
 
 __all__ = ["check", "check_text_structure"]
 

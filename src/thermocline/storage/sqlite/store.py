@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thermocline.errors import StoreDamaged, StoreError
-from thermocline.model import Problem, Scope, Tier
+from thermocline.model import Scope, Tier
+from thermocline.results import Problem
 from thermocline.settings import Settings
 from thermocline.storage.rows import scope_row
 from thermocline.storage.sqlite.backup import copy
@@ -28,7 +29,7 @@ from thermocline.storage.sqlite.textindex import rebuild
 from thermocline.storage.sqlite.transfer import SqliteTables
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
-from thermocline.storage.store import Filter, Found, Identity
+from thermocline.storage.values import Filter, Found, Identity
 
 __all__ = ["SqliteStore"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from thermocline.model import Retention, Scope, Tier
 from thermocline.storage.sqlite.keys import text_key, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SqliteStatements
-from thermocline.storage.store import Record
+from thermocline.storage.values import Record
 from thermocline.storage.writing import SqlWriting, indexed_words
 
 __all__ = ["SqliteWriting"]

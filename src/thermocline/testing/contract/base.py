@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from thermocline.draft import Draft, memory_of
 from thermocline.model import Memory, Scope, Tier
 from thermocline.settings import Settings
-from thermocline.storage.store import Cause, Filter, Find, Record, Store
+from thermocline.storage.store import Store
+from thermocline.storage.values import Cause, Filter, Find, Record
 from thermocline.testing.clock import FakeClock
 from thermocline.testing.embedder import HashEmbedder
 from thermocline.text.words import query_words

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thermocline.model import Retention, Scope, Tier
-from thermocline.storage.store import ChunkPlace, ChunkRow, NoteRow, Record, RootRow
+from thermocline.storage.values import ChunkPlace, ChunkRow, NoteRow, Record, RootRow
 from thermocline.testing.contract.base import EVERYONE, Contract
 
 __all__ = ["NotesContract"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from thermocline.model import Priority, Retention, Scope, Tier
-from thermocline.storage.store import Find
+from thermocline.storage.values import Find
 from thermocline.testing.contract.base import Contract, numbers
 
 __all__ = ["ReadingContract"]

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from thermocline.model import Priority, Retention, Scope, Tier
-from thermocline.storage.store import Record, Saying
+from thermocline.storage.values import Record, Saying
 from thermocline.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 
 __all__ = ["SearchContract"]

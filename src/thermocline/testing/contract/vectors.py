@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from thermocline.model import Retention, Scope
-from thermocline.storage.store import Identity
+from thermocline.storage.values import Identity
 from thermocline.testing.contract.base import Contract
 from thermocline.testing.embedder import HashEmbedder
 

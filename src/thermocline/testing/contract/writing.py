@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from thermocline.model import Priority, Retention, Scope, Tier
-from thermocline.storage.store import Cause, RecallEntry
+from thermocline.storage.values import Cause, RecallEntry
 from thermocline.testing.contract.base import LIVE, Contract
 from thermocline.text.clean import digest
 
