@@ -10,7 +10,6 @@ from thermocline.errors import StoreBusy, StoreUnavailable
 from thermocline.settings import Settings
 from thermocline.storage.postgres.connect import Connection, Connections
 from thermocline.storage.postgres.migrate import SCHEMA_VERSION, schema_of
-from thermocline.storage.postgres.statements import PostgresStatements
 
 __all__ = ["Replica"]
 
@@ -34,25 +33,16 @@ class Replica:
         with ExitStack() as stack:
             yield self._begun(stack, tenant, mode)
 
-    def behind(self) -> str | None:
-        """Say how far the replica is behind, or why it is not used."""
-        with ExitStack() as stack:
-            connection = self._begun(stack, None, "READ ONLY")
-            ((copying, seconds),) = PostgresStatements(connection, None).rows("replica_lag")
-        if self._paused:
-            return f"the replica failed and the primary was read: {self._trouble}"
-        if not copying:
-            return None
-        late = "of unknown age" if seconds is None else f"whose newest change is {max(0.0, seconds):.1f} s old"
-        return f"read from a replica {late}"
+    def told(self, seconds: float | None, *, copying: bool) -> str | None:
+        """Say how far the replica is behind, by what the server that was read says, or why another one was read."""
+        if copying:
+            late = "of unknown age" if seconds is None else f"whose newest change is {max(0.0, seconds):.1f} s old"
+            return f"read from a replica {late}"
+        return f"the replica failed and the primary was read: {self._trouble}" if self._trouble else None
 
     def close(self) -> None:
         """Close every connection; calling it twice is harmless."""
         self._connections.close()
-
-    @property
-    def _paused(self) -> bool:
-        return time.monotonic() < self._paused_until
 
     def _require_schema(self) -> None:
         """See once that the replica has what the primary was given at first."""
@@ -65,10 +55,13 @@ class Replica:
         self._open = True
 
     def _begun(self, stack: ExitStack, tenant: str | None, mode: str) -> Connection:
-        if not self._paused:
+        if time.monotonic() >= self._paused_until:
             try:
                 self._require_schema()
-                return stack.enter_context(self._connections.transaction(tenant, mode=mode))
+                connection = stack.enter_context(self._connections.transaction(tenant, mode=mode))
             except (StoreUnavailable, StoreBusy) as exc:
                 self._trouble, self._paused_until = str(exc), time.monotonic() + _PAUSE_SECONDS
+            else:
+                self._trouble = ""
+                return connection
         return stack.enter_context(self._primary.transaction(tenant, mode=mode))

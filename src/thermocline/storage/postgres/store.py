@@ -100,7 +100,11 @@ class PostgresStore(SqlStore):
 
     def behind(self) -> str | None:
         """Say how far the replica is behind, or why it is not used; None without one."""
-        return None if self._source is None else self._source.behind()
+        if self._source is None:
+            return None
+        with self._reading() as statements:
+            ((copying, seconds),) = statements.rows("replica_lag")
+        return self._source.told(seconds, copying=copying)
 
     # Transactions
 
