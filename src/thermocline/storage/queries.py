@@ -11,6 +11,7 @@ from thermocline.storage.rows import COLUMNS
 __all__ = ["load", "migrations"]
 
 _HEADER = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
+_REMARK = re.compile(r"^--.*\n", re.MULTILINE)
 _MARK = re.compile(r"\{(\w+)((?: \w+)*)\}")
 _COLUMNS = {
     "columns": ", ".join(COLUMNS),
@@ -43,4 +44,4 @@ def migrations(dialect: str) -> list[str]:
 
 def _parse(text: str) -> dict[str, str]:
     pieces = _HEADER.split(text)[1:]
-    return {name: body.strip() for name, body in zip(pieces[::2], pieces[1::2], strict=True)}
+    return {name: _REMARK.sub("", body).strip() for name, body in zip(pieces[::2], pieces[1::2], strict=True)}
