@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.spec.ids import IDS, REGRESSIONS, proofs
+from tests.proofs import proofs
+from tests.spec.ids import IDS, REGRESSIONS
 
-_PROOFS = proofs()
+_PROOFS = proofs(Path(__file__).parent, f"tests.{Path(__file__).parent.name}")
 
 
 @pytest.mark.parametrize("line", [*IDS, *REGRESSIONS])
