@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from thermocline import Priority, Settings, Tier
 from thermocline.model import Why
-from thermocline.rank import Evidence, Ranked, Scale, Weights, Worded, coverage, newer_first, rank
+from thermocline.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, coverage, newer_first, rank
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY
@@ -85,6 +85,24 @@ def test_more_evidence_of_any_kind_is_more_relevance() -> None:
     for fields in ({"coverage": 0.5}, {"author": True}, {"nearness": 1.0}):
         assert one(found(1, 0.5, **fields)).why.relevance > plain
     assert one(found(1, 0.6)).why.relevance > plain
+
+
+def test_a_small_lead_tells_more_where_the_candidates_are_alike() -> None:
+    """In words and in closeness; the order of two can so depend on how far others lie apart."""
+    closer, worded = found(1, 0.525), found(2, 0.5, coverage=0.2)
+
+    assert order(closer, worded) == [2, 1]
+    assert order(closer, worded, found(3, 0.5, coverage=1.0)) == [3, 1, 2], "words are easily had here"
+
+    closer = found(1, 0.53)
+
+    assert order(closer, worded) == [1, 2]
+    assert order(closer, worded, found(3, 0.1)) == [2, 1, 3], "closeness is easily had here"
+
+
+def test_a_candidate_without_others_is_worth_what_its_evidence_is() -> None:
+    """Nothing is relative where there is nothing to compare with."""
+    assert one(found(1, 0.5, coverage=0.2)).why.relevance == pytest.approx(0.5 + 0.2 * IDEAS.coverage * _SCALE.spread)
 
 
 def test_without_vectors_words_speak_alone() -> None:

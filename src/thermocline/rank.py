@@ -10,6 +10,9 @@ a usual and a rare similarity of unrelated texts):
                 a short turn of a conversation also profits from the turns before it
     author      the question names who said it, or speaks of "I" and the user said it
     time        the question names a time, and the memory is from about then
+
+Half of a difference counts as it is. The other half counts by how far the candidates of this question lie
+apart: where all of them are about equally close, or nearly all have its words, a small lead tells more.
 """
 
 from __future__ import annotations
@@ -54,6 +57,10 @@ _SAME = 0.6
 _EQUAL = 0.02
 #: A word that no memory has counts this much towards what could have been covered.
 _ABSENT = 0.5
+#: Candidates that lie no further apart than this are not apart: in closeness (in units of the embedder's spread),
+#: and in coverage.
+_NEAR_APART = 1.0
+_WORDS_APART = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +77,8 @@ class Ideas:
     before: tuple[float, ...] = (0.7, 0.5)
     #: How strongly the length of a long text damps its coverage.
     damping: float = 0.25
+    #: Which share of a difference counts by how far the candidates of the question lie apart.
+    relative: float = 0.5
     #: How many of the first places are searched for versions of the same thing.
     versions: int = 20
 
@@ -317,9 +326,22 @@ def _evidence(evidence: Evidence, weights: Weights, scale: Scale) -> NDArray[np.
     """Return relevance from everything that is known; without vectors, coverage speaks alone."""
     ideas = weights.ideas
     hints = ideas.author * evidence.authors + ideas.time * evidence.nearness
-    near = scale.relevance(evidence.cosines + (ideas.coverage * evidence.coverage + hints) * scale.spread)
+    closeness = _worth(_range(evidence.cosines) / scale.spread, _NEAR_APART, ideas.relative)
+    words = _worth(_range(evidence.coverage), _WORDS_APART, ideas.relative)
+    beside = (words * ideas.coverage * evidence.coverage + hints) / closeness
+    near = scale.relevance(evidence.cosines + beside * scale.spread)
     worded = np.minimum(1.0, evidence.coverage / (1 + _ABSENT) * (1 + 0.2 * hints))
     return np.where(np.isnan(evidence.cosines), worded, near)
+
+
+def _worth(apart: float, least: float, share: float) -> float:
+    """Return what a difference is worth among candidates that lie so far apart."""
+    return 1 - share + share * least / max(apart, least)
+
+
+def _range(values: NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.ptp(known)) if known.size else 0.0
 
 
 def _weighted(evidence: Evidence, weights: Weights, _scale: Scale) -> NDArray[np.float64]:

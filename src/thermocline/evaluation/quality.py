@@ -36,6 +36,7 @@ ABLATIONS = {
     "time": replace(IDEAS, time=0.0),
     "little weight for framing words": replace(IDEAS, frame=1.0),
     "damping of long texts": replace(IDEAS, damping=0.0),
+    "differences among the candidates": replace(IDEAS, relative=0.0),
     "newer version first": replace(IDEAS, versions=0),
 }
 WITHOUT_PARTS = "parts in the vector"
