@@ -16,6 +16,7 @@ from mcp import Client
 from starlette.testclient import TestClient
 
 import thermocline
+from tests.stores import located
 from thermocline import Thermocline, tools
 from thermocline.cli.app import run
 from thermocline.cli.exits import CONFLICT
@@ -119,7 +120,7 @@ class PythonDoor(Door):
 
 
 class CliDoor(Door):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         self.path = path
 
     def _run(self, *arguments: object) -> tuple[int, Any]:
@@ -340,7 +341,7 @@ def scenario(door: Door) -> Json:
 
 
 @contextlib.contextmanager
-def opened_door(name: str, path: Path) -> Iterator[Door]:
+def opened_door(name: str, path: Path | str) -> Iterator[Door]:
     if name == "cli":
         yield CliDoor(path)
         return
@@ -359,12 +360,13 @@ def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_offline")
-@pytest.mark.parametrize("door", ["cli", "mcp", "rest"])
-def test_every_door_does_what_the_python_door_does(door: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("door", ["python", "cli", "mcp", "rest"])
+def test_every_door_does_what_the_python_door_does_with_a_file(door: str, tmp_path: Path) -> None:
     """Create, move, pin to the limit, spill, recall, promote, context, forget, undo, status."""
-    with opened_door("python", tmp_path / "python.db") as first:
+    with opened_door("python", tmp_path / "first.db") as first:
         expected = scenario(first)
-    with opened_door(door, tmp_path / f"{door}.db") as other:
+    with opened_door(door, located(tmp_path / "other.db")) as other:
         assert scenario(other) == expected
 
 
