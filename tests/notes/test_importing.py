@@ -100,6 +100,17 @@ def test_the_reference_memory_server(mem: Thermocline, tmp_path: Path) -> None:
     assert mem.import_("mcp-memory", tmp_path).duplicates == 4
 
 
+def test_lines_that_hold_no_memory_are_named(mem: Thermocline, tmp_path: Path) -> None:
+    """What stands in the others is kept."""
+    entries: list[object] = [{"content": "kept"}, {"content": 5}, {"content": " "}, {"tier": "hot"}, ["content"]]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    done = mem.import_("jsonl", tmp_path / "all.jsonl")
+
+    assert set(told(mem)) == {"kept"}
+    assert [each.path for each in done.skipped] == [f"all.jsonl#L{line}" for line in (2, 3, 4, 5)]
+    assert "its content is empty, or no text" in done.skipped[0].why
+
+
 def test_injected_blocks_are_not_imported(mem: Thermocline, tmp_path: Path) -> None:
     """What was recalled is not remembered again."""
     block = "<thermocline-memory>\n- recalled\n</thermocline-memory>"

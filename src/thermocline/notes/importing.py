@@ -197,9 +197,10 @@ def _graph(entry: Mapping[str, Any]) -> Iterator[Draft]:
 def _exported(entry: Mapping[str, Any]) -> Iterator[Draft]:
     """Yield what `export` wrote: where and how it was kept stays, when it expires does too."""
     draft: Draft = {name: entry[name] for name in _EXPORTED if entry.get(name) is not None}
-    content = draft["content"] = str(entry["content"])
-    if not content.strip():
-        raise ValueError("it has no content")
+    content = entry["content"]
+    if not isinstance(content, str) or not content.strip():
+        raise ValueError("its content is empty, or no text")
+    draft["content"] = content
     Tier.of(draft.get("tier", "warm"))
     Priority.of(draft.get("priority", "normal"))
     expires = entry.get("expires_at")
