@@ -1,11 +1,13 @@
-"""Write the reference pages that follow from the code: `make docs`. A test holds them up to date."""
+"""Write the pages that follow from the code and from what was measured: `make docs`. A test holds them up to date."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from thermocline import errors
 from thermocline.facade import Thermocline
@@ -13,7 +15,23 @@ from thermocline.notes import Notes
 from thermocline.session import Session
 from thermocline.settings import Settings
 
-REFERENCE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+RESULTS = DOCS.parent / "bench" / "results"
+
+#: How the evaluation sets are called in the tables, long and short, in their order there.
+_SETS = {
+    "locomo": ("LoCoMo turns", "LoCoMo"),
+    "agent_notes/question": ("agent notes, as asked", "notes as asked"),
+    "agent_notes/requery": ("agent notes, re-queried", "notes re-queried"),
+    "longmemeval": ("LongMemEval sessions, 500 characters", "LongMemEval"),
+    "longmemeval_oracle": ("LongMemEval full-text turns", "full-text turns"),
+    "memoryagentbench_cr/455 facts": ("conflicting facts, 455 facts", "455 facts"),
+    "memoryagentbench_cr/2310 facts": ("conflicting facts, 2310 facts", "2310 facts"),
+    "precisionmembench": ("PrecisionMemBench beliefs", "PrecisionMemBench"),
+    "scifact": ("SciFact abstracts", "SciFact"),
+}
+_OURS = "thermocline"
+_MEASURES = ("any@1", "any@5", "all@5", "any@10", "nDCG@10", "MRR")
 
 _SETTINGS_HEAD = """\
 # Settings
@@ -129,15 +147,68 @@ def _paragraphs(doc: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in told.split("\n\n")) + "\n"
 
 
+def evaluation_page() -> str:
+    """Return the page on evaluation with the tables of what was measured last; the text around them stays."""
+    page = (DOCS / "evaluation.md").read_text("utf-8")
+    for name, table in (("results", _quality_table()), ("ablation", _ablation_table())):
+        marked = re.compile(f"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+        page, found = marked.subn(lambda match, table=table: f"{match[1]}\n{table}\n{match[2]}", page)
+        if found != 1:
+            raise ValueError(f"evaluation.md has no place for the table of {name}")
+    return page
+
+
+def _quality_table() -> str:
+    measured = json.loads((RESULTS / "quality.json").read_text("utf-8"))
+    rows = {row["key"]: row["notes"] for row in measured["rows"]}
+    lines = [f"| set | N | ranking | {' | '.join(_MEASURES)} |", "|---|---:|---" + "|---:" * len(_MEASURES) + "|"]
+    for key, (title, _) in _SETS.items():
+        found, lead = rows[key], rows[key]["lead"]
+        best = lead["over"]
+        between = f"{lead['nDCG@10']:+.3f} [{lead['low']:+.3f}, {lead['high']:+.3f}]"
+        lines += [
+            f"| {title} | {found['n']} | **{_OURS}** | {_measures(found['rankings'][_OURS])} |",
+            f"| | | best control: {best} | {_measures(found['rankings'][best])} |",
+            f"| | | difference in nDCG@10 | | | | | {between} | |",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _measures(values: dict[str, float]) -> str:
+    return " | ".join(f"{values[name]:.3f}".removeprefix("0") for name in _MEASURES)
+
+
+def _ablation_table() -> str:
+    measured = json.loads((RESULTS / "ablation.json").read_text("utf-8"))
+    sets: dict[str, dict[str, Any]] = {each["set"]: each["left_out"] for each in measured["sets"]}
+    head = f"| left out | {' | '.join(short for _, short in _SETS.values())} |"
+    ideas = next(iter(sets.values()))
+    rows = [f"| {idea} | {' | '.join(_change(sets[key][idea]) for key in _SETS)} |" for idea in ideas]
+    return "\n".join([head, "|---" + "|---:" * len(_SETS) + "|", *rows]) + "\n"
+
+
+def _change(found: dict[str, float]) -> str:
+    """Return what leaving out an idea changes; a star where that cannot be chance."""
+    change = found["nDCG@10"]
+    if abs(change) < 0.0005:
+        return "0"
+    sure = "*" if found["low"] > 0 or found["high"] < 0 else ""
+    return f"{change:+.3f}".replace("0.", ".", 1) + sure
+
+
 #: File -> what it should say.
-PAGES = {"settings.md": settings_page, "errors.md": errors_page, "python.md": python_page}
+PAGES = {
+    "reference/settings.md": settings_page,
+    "reference/errors.md": errors_page,
+    "reference/python.md": python_page,
+    "evaluation.md": evaluation_page,
+}
 
 
 def main() -> None:
     """Write every page."""
-    REFERENCE.mkdir(exist_ok=True)
     for name, page in PAGES.items():
-        (REFERENCE / name).write_text(page(), "utf-8")
+        (DOCS / name).write_text(page(), "utf-8")
 
 
 if __name__ == "__main__":
