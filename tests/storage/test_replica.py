@@ -63,8 +63,8 @@ def served(mem: Thermocline, query: str) -> list[str] | None:
 
 
 def eventually(found: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    for _ in range(200):
+    """Wait until something is so; the end is only there for what never comes."""
+    for _ in range(1200):
         if found():
             return
         time.sleep(0.05)
