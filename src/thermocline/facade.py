@@ -355,7 +355,7 @@ class Thermocline:
         """
         store = self._inside if inside else self._store
         spaces = store.spaces_within(self.scope) if inside else store.spaces(self.scope)
-        counts = store.counts(spaces)
+        counts = store.counts(spaces, self._now())
         reason = self._vectorizer.obstacle()
         waiting = store.pending(spaces) if self._vectorizer.enabled else 0
         notes = [reason, f"{waiting} memories wait for their vectors: run reembed" if waiting else None]
@@ -579,11 +579,12 @@ class Thermocline:
         """Return how the tiers work out: use of hot, spills, recalls, promotions, latency, hit rate, moves."""
         inside = self._inside.spaces_within(self.scope)
         of_session = self.scope.session is not None
-        hot = self._inside.counts(inside if of_session else self._store.spaces(self.scope)).tiers[Tier.HOT]
+        counted = inside if of_session else self._store.spaces(self.scope)
+        hot = self._inside.counts(counted, self._now()).tiers[Tier.HOT]
         limit = self.settings.hot_token_limit if of_session else self.settings.hot_max_tokens
         # Recalls from scopes that nothing can be seen from are counted under 0, for everyone together.
-        counted = inside if self.scope.items() else (0, *inside)
-        return metrics(self._inside, counted, hot.tokens, limit)
+        heard = inside if self.scope.items() else (0, *inside)
+        return metrics(self._inside, heard, hot.tokens, limit)
 
     # Upkeep
 

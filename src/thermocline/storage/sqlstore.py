@@ -236,14 +236,22 @@ class SqlStore(ABC):
         rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
         return [event_of(row) for row in rows]
 
-    def counts(self, spaces: Sequence[int]) -> Counts:
-        """Return how much some spaces hold."""
+    def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
+        """Return how much some spaces hold; what is past its time counts as deleted."""
         tiers = {tier: TierCount() for tier in Tier}
         retention = dict.fromkeys(Retention, 0)
-        for tier, kept, memories, tokens in self._rows("counts", spaces=list(spaces)):
+        with self._reading() as statements:
+            held = statements.rows("counts", spaces=list(spaces))
+            over = statements.rows("counts_expired", spaces=list(spaces), now=to_micros(now))
+        for tier, kept, memories, tokens in held:
             retention[_RETENTIONS[kept]] += memories
             if kept == 0:
                 tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+        for tier, memories, tokens in over:
+            left = tiers[_TIERS[tier]]
+            tiers[_TIERS[tier]] = TierCount(memories=left.memories - memories, tokens=left.tokens - tokens)
+            retention[Retention.ACTIVE] -= memories
+            retention[Retention.DELETED] += memories
         return Counts(tiers=tiers, retention=retention)
 
     def pending(self, spaces: Sequence[int]) -> int:

@@ -298,8 +298,8 @@ class Store(Protocol):
             oldest_first: Whether in the order of the ledger.
         """
 
-    def counts(self, spaces: Sequence[int]) -> Counts:
-        """Return how much some spaces hold."""
+    def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
+        """Return how much some spaces hold; what is past its time counts as deleted."""
 
     def pending(self, spaces: Sequence[int]) -> int:
         """Return how many visible memories wait for their vectors."""

@@ -165,6 +165,12 @@ SELECT no, space, tier, retention FROM memories WHERE {own}no {in nos}
 SELECT tier, retention, CAST(sum(memories) AS BIGINT), CAST(sum(tokens) AS BIGINT) FROM counters
 WHERE {own}space {in spaces} GROUP BY tier, retention
 
+-- counts_expired: What of it is past its time, and no maintenance has taken out yet.
+SELECT tier, count(*), CAST(sum(tokens) AS BIGINT) FROM memories {index memories_by_expiry}
+WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0
+  AND space {in spaces}
+GROUP BY tier
+
 -- count_in: How many active memories some spaces have in some tiers.
 SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
 WHERE {own}retention = 0 AND space {in spaces} AND tier {in tiers}

@@ -210,7 +210,7 @@ class ReadingContract(Contract):
         self.changed(cold, tier=Tier.WARM)
         self.purged(hidden)
 
-        counts = self.store.counts(self.seen())
+        counts = self.store.counts(self.seen(), self.clock())
         tiers = {tier: (count.memories, count.tokens) for tier, count in counts.tiers.items()}
 
         assert tiers == {Tier.HOT: (1, 3), Tier.WARM: (1, 5), Tier.COLD: (0, 0)}
@@ -220,6 +220,17 @@ class ReadingContract(Contract):
             Retention.DELETED: 0,
             Retention.PURGED: 1,
         }
+
+    def test_what_is_past_its_time_counts_as_deleted(self) -> None:
+        """At once, before any maintenance; pinned memories have no end."""
+        over = self.clock() - timedelta(seconds=1)
+        self.stored("kept", tokens=2)
+        self.stored("over", tokens=3, expires_at=over)
+        self.stored("pinned", tokens=4, expires_at=over, priority=Priority.PINNED)
+        counts = self.store.counts(self.seen(), self.clock())
+
+        assert (counts.tiers[Tier.WARM].memories, counts.tiers[Tier.WARM].tokens) == (2, 6)
+        assert (counts.retention[Retention.ACTIVE], counts.retention[Retention.DELETED]) == (2, 1)
 
     def test_a_place_is_one_space_and_tier(self) -> None:
         """A session's hot memories are counted and listed apart from everything else, newest first."""

@@ -128,7 +128,7 @@ class WritingContract(Contract):
         """Neither rows nor words, vectors, tags, events nor counts stay behind."""
         self.serving()
         kept = self.stored("kept", tags=("old",))
-        seq, counts = self.store.seq(), self.store.counts(self.seen())
+        seq, counts = self.store.seq(), self.store.counts(self.seen(), self.clock())
         try:
             with self.store.write() as writing:
                 space = writing.space(Scope())
@@ -145,7 +145,7 @@ class WritingContract(Contract):
         assert self.listed(tags=("new",)) == []
         assert self.by_words("vanishing") == []
         assert self.by_vector("vanishing") == [kept.no]
-        assert (self.store.seq(), self.store.counts(self.seen())) == (seq, counts)
+        assert (self.store.seq(), self.store.counts(self.seen(), self.clock())) == (seq, counts)
 
     def test_a_space_that_was_taken_back_leaves_no_memory_of_its_scope(self) -> None:
         """The number of a scope that was never committed may be given to another one."""
