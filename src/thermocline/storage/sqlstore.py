@@ -289,7 +289,7 @@ class SqlStore(ABC):
 
     def identity(self, name: str | None = None) -> Identity | None:
         """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
-        with self._reading() as statements:
+        with self._reading(once=True) as statements:
             if name is None:
                 return identity_of(statements)
             row = statements.row("embedder_by_name", name=name)
@@ -422,11 +422,8 @@ def expired(statements: Statements, spaces: Sequence[int], now: datetime) -> lis
 
 def identity_of(statements: Statements) -> Identity | None:
     """Return the embedder whose vectors serve searches, if there is one."""
-    number = statements.value("meta_get", key="embedder")
-    if number is None:
-        return None
-    ((name, dimensions),) = statements.rows("embedder_by_number", number=int(number))
-    return Identity(number=int(number), name=name, dimensions=dimensions)
+    row = statements.row("embedder_serving")
+    return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
 
 
 def _recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:

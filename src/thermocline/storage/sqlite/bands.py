@@ -179,11 +179,14 @@ class Bands:
         while True:
             keys, strengths = band.search(query, wanted, allowed)
             # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
-            if len(set((keys >> PART_BITS).tolist())) >= limit or len(keys) < wanted:
+            found = len(set((keys >> PART_BITS).tolist()))
+            if found >= limit or len(keys) < wanted:
                 break
             wanted *= 2
         if not band.exact:
             keys, strengths = self._rescored(connection, keys, query)
+        if found == len(keys):
+            return keys >> PART_BITS, strengths
         # The nearest part of each memory stands first.
         order = np.lexsort((-strengths, keys >> PART_BITS))
         nos, first = np.unique(keys[order] >> PART_BITS, return_index=True)

@@ -24,7 +24,7 @@ from thermocline.storage.sqlite.connect import MEMORY, Connections, require_open
 from thermocline.storage.sqlite.keys import vector_base, vector_range
 from thermocline.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from thermocline.storage.sqlite.postings import MOST_KEPT, Postings, strengths
-from thermocline.storage.sqlite.statements import SqliteStatements
+from thermocline.storage.sqlite.statements import Lending, SqliteStatements
 from thermocline.storage.sqlite.textindex import rebuild
 from thermocline.storage.sqlite.transfer import SqliteTables
 from thermocline.storage.sqlite.writing import SqliteWriting
@@ -92,23 +92,17 @@ class SqliteStore(SqlStore):
         """Return None: what is read is what is written."""
         return None
 
-    @contextmanager
-    def _reading(self, *, once: bool = False) -> Iterator[SqliteStatements]:
-        with self._connections.reading(once=once) as connection:
-            yield SqliteStatements(connection)
+    def _reading(self, *, once: bool = False) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.reading(once=once))
 
-    @contextmanager
-    def _writing(self) -> Iterator[SqliteStatements]:
-        with self._connections.writing() as connection:
-            yield SqliteStatements(connection)
+    def _writing(self) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.writing())
 
     def _marking(self) -> AbstractContextManager[SqliteStatements]:
         return self._writing()
 
-    @contextmanager
-    def _logging(self) -> Iterator[SqliteStatements]:
-        with self._connections.logging() as connection:
-            yield SqliteStatements(connection)
+    def _logging(self) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.logging())
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
