@@ -35,6 +35,7 @@ from thermocline.storage.values import (
     Watch,
 )
 from thermocline.storage.writing import settle_words, words_outdated
+from thermocline.tuples import made
 
 __all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "shown"]
 
@@ -136,10 +137,8 @@ class SqlStore(ABC):
         """Return those of the memories that may be shown: the last wall behind both legs."""
         with self._reading(once=where.tags is None) as statements:
             rows = shown(statements, "candidates", spaces, tiers, nos, where)
-        return {
-            no: Candidate(no, space, _TIERS[tier], _PRIORITIES[priority], *rest)
-            for no, space, tier, priority, *rest in rows
-        }
+        words = ((row[0], row[1], _TIERS[row[2]], _PRIORITIES[row[3]], *row[4:]) for row in rows)
+        return {candidate.no: candidate for candidate in made(Candidate, words)}
 
     def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
         """Return what active memories say, by number."""

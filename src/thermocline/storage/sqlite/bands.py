@@ -35,6 +35,7 @@ from thermocline.storage.sqlite.band import (
 from thermocline.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.values import Filter, Found, Identity
+from thermocline.tuples import made
 
 __all__ = ["Bands", "Place", "decoded"]
 
@@ -93,7 +94,7 @@ class Bands:
         nos, strengths = best(
             np.concatenate([nos for nos, _ in found]), np.concatenate([strengths for _, strengths in found]), limit
         )
-        return list(map(Found, nos.tolist(), strengths.tolist()))
+        return made(Found, zip(nos.tolist(), strengths.tolist(), strict=True))
 
     def cosines(
         self,

@@ -30,6 +30,7 @@ from thermocline.storage.sqlite.transfer import SqliteTables
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
 from thermocline.storage.values import Filter, Found, Identity
+from thermocline.tuples import made
 
 __all__ = ["SqliteStore"]
 
@@ -143,7 +144,7 @@ class SqliteStore(SqlStore):
             wanted = limit
             while True:
                 found, strength = best(nos, worth, wanted)
-                kept = list(map(Found, found.tolist(), strength.tolist()))
+                kept = made(Found, zip(found.tolist(), strength.tolist(), strict=True))
                 if where.selective:
                     allowed = {row[0] for row in shown(statements, "visible", spaces, tiers, found.tolist(), where)}
                     kept = [each for each in kept if each.no in allowed]
