@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "thermocline"
 
 #: From the ground up. A module belongs to the step of its first part below the package.
 STEPS = {
-    "ground": {"model", "results", "errors", "text", "settings", "clock", "ids"},
+    "ground": {"model", "results", "errors", "text", "settings", "clock", "ids", "tuples"},
     "pure": {
         "policy",
         "rank",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -396,3 +397,19 @@ def test_a_forged_marker_stays_inside(mem: Thermocline, name: str) -> None:
 
     assert text.count("<thermocline-memory>") == 1
     assert text.count("</thermocline-memory>") == 1
+
+
+def test_what_was_left_out_is_told_as_it_was_whenever_somebody_looks(mem: Thermocline) -> None:
+    """It is worked out late, from what the context was made of; and it is part of what makes two contexts equal."""
+    memories = [mem.remember(f"otter number {number} holds hands", tier="hot") for number in range(20)]
+    first, second = (mem.context(budget=120, track=False) for _ in range(2))
+    other = mem.context(budget=120, track=False)
+    for memory in memories:
+        mem.forget(memory.id)
+
+    assert first == second
+    assert len(first.included) + len(first.left_out) == 20
+    assert copy.deepcopy(first) == second
+    assert repr(first.left_out) in repr(first.receipt)
+    assert other.left_out == first.left_out
+    assert mem.context(budget=120, track=False) != first

@@ -26,6 +26,13 @@ def test_an_axis_is_read_from_its_words(axis: type[Tier | Priority | Retention])
         assert f"{member}" == member.value
 
 
+@pytest.mark.parametrize("axis", [Tier, Priority, Retention])
+def test_a_word_of_an_axis_is_found_by_its_text(axis: type[Tier | Priority | Retention]) -> None:
+    ranks = {word: word.rank for word in axis}
+    assert [ranks[str(word)] for word in axis] == list(range(len(axis)))  # type: ignore[index]
+    assert {str(word) for word in axis} == set(axis)
+
+
 def test_a_priority_is_read_from_its_number() -> None:
     """0 is pinned and 4 is low, as the sources number them; anything else is no priority."""
     assert [Priority.of(number) for number in range(5)] == list(Priority)

@@ -20,10 +20,11 @@ are counted, and as long as they exceed the budget the least important memory le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-from thermocline.context import Entry
+from thermocline.context import Entry, Later
 from thermocline.errors import BudgetTooSmall
 from thermocline.model import Memory, Priority, Why
 from thermocline.render import FULL, SECTIONS, SHORTENED, TITLE, Format
@@ -55,8 +56,7 @@ class Limits:
     on_pinned_overflow: str = "cut"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """A memory that asks for a place."""
 
     memory: Memory
@@ -70,8 +70,7 @@ class Offer:
     explain: Callable[[], Why] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(NamedTuple):
     """One form of a memory, as lines, and what they cost."""
 
     form: str
@@ -86,11 +85,17 @@ class Packed:
     text: str
     tokens: int
     included: tuple[Entry, ...]
-    left_out: tuple[Entry, ...]
+    #: Works out what became of the others.
+    rest: Later[tuple[Entry, ...]]
     shares: dict[str, int]
     #: Whether pinned memories were shortened or left out for want of space.
     pinned_cut: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[Entry, ...]:
+        """What is not in the text, most important first."""
+        return self.rest.value
 
 
 def pack(offers: Sequence[Offer], form: Format, count: Count, limits: Limits) -> Packed:
@@ -130,24 +135,46 @@ class _Press:
 class _Slot:
     """An offer in the making: its forms are written when they are first asked for."""
 
+    __slots__ = ("_full", "_press", "_title", "cost", "heading", "offer", "top")
+
     def __init__(self, offer: Offer, press: _Press) -> None:
         self.offer = offer
         self._press = press
+        self._full: _Shown | None = None
+        self._title: _Shown | None = None
         #: What the frame of its section costs, if it is the first to enter there.
         self.heading = 0
-        #: The form it takes when there is space.
+        #: The form it takes when there is space, and what it costs in it, its section's frame included.
         self.top: _Shown | None = None
+        self.cost = 0
 
-    @cached_property
+    @property
+    def id(self) -> str:
+        """The memory's id."""
+        return self.offer.memory.id
+
+    @property
     def full(self) -> _Shown:
-        form = TITLE if self._press.form.titles_only else FULL
-        return self._press.shown(self.offer, self.offer.memory.content, form)
+        if self._full is None:
+            form = TITLE if self._press.form.titles_only else FULL
+            self._full = self._press.shown(self.offer, self.offer.memory.content, form)
+        return self._full
 
-    @cached_property
+    @property
     def title(self) -> _Shown:
         if self._press.form.titles_only:
             return self.full
-        return self._press.shown(self.offer, title(self.offer.memory.content), TITLE)
+        if self._title is None:
+            self._title = self._press.shown(self.offer, title(self.offer.memory.content), TITLE)
+        return self._title
+
+    def settle(self, room: int) -> bool:
+        """Take the longest form that costs at most so much; tell whether there is one."""
+        self.top = self.within(room)
+        if self.top is None:
+            return False
+        self.cost = self.top.cost + self.heading
+        return True
 
     def within(self, room: int) -> _Shown | None:
         """Return the longest form that costs at most so much, its section's frame included."""
@@ -166,11 +193,6 @@ class _Slot:
         if not self._surely_longer(least) and not self._surely_longer(self.full.cost):
             least = min(least, self.full.cost)
         return least + self.heading
-
-    @property
-    def cost(self) -> int:
-        """What it costs in the form it takes when there is space."""
-        return (self.top or self.full).cost + self.heading
 
     def _surely_longer(self, room: int) -> bool:
         """Tell without counting that the whole content costs more, so that a huge one is never counted."""
@@ -193,30 +215,53 @@ class _Slot:
         return best
 
 
-@dataclass(slots=True)
 class _Group:
-    """Slots that enter in their order, after what can never enter was taken away."""
+    """Slots that enter in their order, without what can never enter; each is settled when somebody comes to it."""
 
-    slots: list[_Slot] = field(default_factory=list)
-    #: What no budget lets in, and the rule that says so.
-    never: list[tuple[_Slot, str, str]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._settled: list[_Slot] = []
+        #: Settles one slot after the other, and tells which of them can never enter.
+        self.coming: Iterator[_Slot] = iter(())
+        #: What no budget lets in, and the rule that says so; complete when all slots are settled.
+        self.never: list[tuple[_Slot, str, str]] = []
+
+    def __iter__(self) -> Iterator[_Slot]:
+        yield from self._settled
+        for slot in self.coming:
+            self._settled.append(slot)
+            yield slot
+
+    @property
+    def slots(self) -> list[_Slot]:
+        """All slots, settled."""
+        return list(self)
 
     @property
     def total(self) -> int:
-        return sum(slot.cost for slot in self.slots)
+        """What all slots cost in the forms they take when there is space."""
+        return sum(slot.cost for slot in self)
+
+    def total_within(self, room: int) -> int:
+        """Return the same as `total` if it is at most so much, and else any number that is more."""
+        total = 0
+        for slot in self:
+            total += slot.cost
+            if total > room:
+                break
+        return total
 
     def needs(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int]]:
         """Yield each slot that is not inside, and the space at which it enters in its smallest form."""
         before = 0
-        for slot in self.slots:
-            if slot.offer.memory.id not in inside:
+        for slot in self:
+            if slot.id not in inside:
                 yield slot, before + slot.smallest
             before += slot.cost
 
     def filled(self, room: int) -> list[tuple[_Slot, _Shown]]:
         """Return what enters into so much space, and in which form."""
         placed: list[tuple[_Slot, _Shown]] = []
-        for slot in self.slots:
+        for slot in self:
             shown = slot.top if slot.cost <= room else slot.within(room)
             if shown is None:
                 break
@@ -235,14 +280,19 @@ class _Table:
         self.limits = limits
         slots = [_Slot(offer, press) for offer in offers]
         self.pinned = [slot for slot in slots if slot.offer.section == "pinned"]
-        hot, low_hot = _parted(slots, "hot")
-        recalled, low_recalled = _parted(slots, "recalled")
+        hot, self._low_hot = _parted(slots, "hot")
+        recalled, self._low_recalled = _parted(slots, "recalled")
         self.hot = self._hot(hot, _Group())
         self.recalled = self._recalled(recalled, _Group())
-        last = (self._hot(low_hot, self.hot), self._recalled(low_recalled, self.recalled))
-        self.low = _Group(
-            [slot for group in last for slot in group.slots], [out for group in last for out in group.never]
-        )
+
+    @cached_property
+    def low(self) -> _Group:
+        """What enters when everything else has."""
+        group = _Group()
+        for part in (self._hot(self._low_hot, self.hot), self._recalled(self._low_recalled, self.recalled)):
+            group.coming = iter([*group.coming, *part])
+            group.never += part.never
+        return group
 
     @cached_property
     def pinned_heading(self) -> int:
@@ -258,40 +308,48 @@ class _Table:
         return self.press.wrapper + self.pinned_total
 
     def _hot(self, slots: Sequence[_Slot], before: _Group) -> _Group:
-        most = self.limits.hot_memories - len(before.slots)
-        group = self._capped(
-            slots[: max(0, most)],
-            before,
-            self.limits.hot_tokens - self.press.wrapper - before.total,
-            ("hot_max_tokens", f"the hot block is full at {self.limits.hot_tokens} tokens"),
-        )
-        full = f"the hot block is full at {self.limits.hot_memories} memories"
-        group.never += [(slot, "hot_max_facts", full) for slot in slots[max(0, most) :]]
+        most = max(0, self.limits.hot_memories - len(before.slots))
+        room = self.limits.hot_tokens - self.press.wrapper - before.total
+        too_long = ("hot_max_tokens", f"the hot block is full at {self.limits.hot_tokens} tokens")
+        too_many = ("hot_max_facts", f"the hot block is full at {self.limits.hot_memories} memories")
+        group = _Group()
+        beyond = [(slot, *too_many) for slot in slots[most:]]
+        group.coming = self._capped(group, slots[:most], before, room, too_long, beyond)
         return group
 
     def _recalled(self, slots: Sequence[_Slot], before: _Group) -> _Group:
         most = self.limits.recalled_tokens
         room = None if most is None else most - before.total
-        return self._capped(slots, before, room, ("recall_max_tokens", f"recalled memories are full at {most} tokens"))
-
-    def _capped(self, slots: Sequence[_Slot], before: _Group, room: int | None, too_long: tuple[str, str]) -> _Group:
-        """Return the slots that a group's own limit lets in, each in its longest form."""
+        too_long = ("recall_max_tokens", f"recalled memories are full at {most} tokens")
         group = _Group()
+        group.coming = self._capped(group, slots, before, room, too_long)
+        return group
+
+    def _capped(
+        self,
+        group: _Group,
+        slots: Sequence[_Slot],
+        before: _Group,
+        room: int | None,
+        too_long: tuple[str, str],
+        beyond: Sequence[tuple[_Slot, str, str]] = (),
+    ) -> Iterator[_Slot]:
+        """Yield the slots that a group's own limit lets in, each in its longest form; the group notes the others."""
+        spent, first = 0, not before.slots
         for place, slot in enumerate(slots):
-            slot.heading = 0 if before.slots or group.slots else self.press.heading(slot.offer.section)
-            slot.top = slot.within(self.limits.entry_tokens + slot.heading)
-            if slot.top is None:
+            slot.heading = self.press.heading(slot.offer.section) if first else 0
+            if not slot.settle(self.limits.entry_tokens + slot.heading):
                 group.never.append((slot, *_TOO_SMALL))
                 continue
-            if room is not None and slot.cost > room:
-                slot.top = slot.within(room)
-                fits = [slot] if slot.top else []
-                group.slots += fits
-                group.never += [(each, *too_long) for each in slots[place + len(fits) :]]
+            if room is not None and spent + slot.cost > room:
+                fits = slot.settle(room - spent)
+                if fits:
+                    yield slot
+                group.never += [(each, *too_long) for each in slots[place + fits :]]
                 break
-            group.slots.append(slot)
-            room = None if room is None else room - slot.cost
-        return group
+            spent, first = spent + slot.cost, False
+            yield slot
+        group.never += beyond
 
     def placed(self) -> tuple[list[tuple[_Slot, _Shown]], list[str]]:
         """Return what enters, most important first, and what the receipt should say of it."""
@@ -300,9 +358,11 @@ class _Table:
             return self._only_pinned(room)
         pinned = [(slot, slot.full) for slot in self.pinned]
         rest = room - self.pinned_total
-        hot_room, recalled_room = _shared(rest, self.hot.total, self.recalled.total, self.limits.reserve)
+        # Whatever exceeds the rest by itself need not be counted to its end.
+        hot_total, recalled_total = self.hot.total_within(rest), self.recalled.total_within(rest)
+        hot_room, recalled_room = _shared(rest, hot_total, recalled_total, self.limits.reserve)
         hot, recalled = self.hot.filled(hot_room), self.recalled.filled(recalled_room)
-        space = rest - self.hot.total - self.recalled.total
+        space = rest - hot_total - recalled_total
         low = self.low.filled(space) if space >= 0 else []
         return [*pinned, *hot, *recalled, *low], []
 
@@ -339,12 +399,12 @@ class _Table:
 
     def _waiting_pinned(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int | None, str, str]]:
         """A pinned memory enters when it fits beside all newer ones in their smallest forms."""
-        if all(slot.offer.memory.id in inside for slot in self.pinned):
+        if all(slot.id in inside for slot in self.pinned):
             return
         need = self.press.wrapper + self.pinned_heading
         for slot in reversed(self.pinned):
             need += slot.smallest
-            if slot.offer.memory.id not in inside:
+            if slot.id not in inside:
                 yield slot, need, "on_pinned_overflow", "the pinned memories alone exceed the budget"
 
 
@@ -398,32 +458,35 @@ def _finished(
     """Count the final text, let the least important leave as long as it is too long, and write the entries."""
     dropped: dict[str, int] = {}
     while True:
-        text, tokens, most = _written(placed, press)
+        ordered = sorted(placed, key=lambda each: _position(each[0].offer))
+        text, tokens, most = _written(ordered, press)
         if most <= limits.budget:
             break
-        dropped[placed.pop()[0].offer.memory.id] = most
-    inside = frozenset(slot.offer.memory.id for slot, _ in placed)
-    left_out = [
-        _left_out(slot, dropped.get(slot.offer.memory.id, fits_at), rule, reason)
-        for slot, fits_at, rule, reason in table.waiting(inside)
-        if slot.offer.memory.id not in inside
-    ]
-    included = sorted(placed, key=lambda each: _position(each[0].offer))
+        dropped[placed.pop()[0].id] = most
+
+    def rest() -> tuple[Entry, ...]:
+        inside = frozenset(slot.id for slot, _ in placed)
+        return tuple(
+            _left_out(slot, dropped.get(slot.id, fits_at), rule, reason)
+            for slot, fits_at, rule, reason in table.waiting(inside)
+            if slot.id not in inside
+        )
+
     return Packed(
         text=text,
         tokens=tokens,
-        included=tuple(_included(slot, shown) for slot, shown in included),
-        left_out=tuple(left_out),
+        included=tuple(_included(slot, shown) for slot, shown in ordered),
+        rest=Later(rest),
         shares=_shares(placed, press),
         pinned_cut=table.pinned_total > limits.budget - press.wrapper and bool(table.pinned),
         notes=(*notes, *_empty_note(placed, press, limits)),
     )
 
 
-def _written(placed: Sequence[tuple[_Slot, _Shown]], press: _Press) -> tuple[str, int, int]:
+def _written(ordered: Sequence[tuple[_Slot, _Shown]], press: _Press) -> tuple[str, int, int]:
     """Return the whole text, what it costs, and what it costs in the form, wrapped or bare, that costs more."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
-    for slot, shown in sorted(placed, key=lambda each: _position(each[0].offer)):
+    for slot, shown in ordered:
         sections[slot.offer.section].append(shown.lines)
     bare = press.form.lines(sections)
     text = press.form.whole(bare) if bare else ""

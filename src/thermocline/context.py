@@ -6,17 +6,54 @@ Values only: nothing here knows the store, and the same values print the same by
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from thermocline.model import Memory, Tier, Why
 from thermocline.text.cutting import title
 
-__all__ = ["Context", "Entry", "Receipt"]
+__all__ = ["Context", "Entry", "Later", "Receipt"]
 
 _PLACES = 4
+
+T = TypeVar("T")
+
+
+class Later(Generic[T]):
+    """A value that is worked out when somebody first looks at it; equal and printed as the value is."""
+
+    __slots__ = ("_lock", "_value", "_work")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._lock = threading.Lock()
+        self._work: Callable[[], T] | None = work
+        self._value: T
+
+    @property
+    def value(self) -> T:
+        """The value itself."""
+        with self._lock:
+            if self._work is not None:
+                self._value = self._work()
+                self._work = None
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Later) and bool(self.value == other.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _worked_out, (self.value,)
+
+
+def _worked_out(value: T) -> Later[T]:
+    return Later(lambda: value)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,13 +131,19 @@ class Receipt:
     #: SHA-256 of all settings but paths and keys.
     settings: str
     included: tuple[Entry, ...] = ()
-    left_out: tuple[Entry, ...] = ()
+    #: Works out what was considered and is not in the text: nobody may ever look at it.
+    rest: Later[tuple[Entry, ...]]
     #: Whether pinned memories were shortened or left out for want of space.
     pinned_cut: bool = False
     #: What a reader should know: pinned memories that were shortened, a budget too small for anything.
     notes: tuple[str, ...] = ()
     #: What did not work, in plain words.
     degraded: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[Entry, ...]:
+        """What was considered and is not in the text, most important first."""
+        return self.rest.value
 
     def as_dict(self) -> dict[str, Any]:
         """Return the receipt as plain values, for machines."""
@@ -152,9 +195,12 @@ class Context:
     budget: int
     #: What is in the text, in its order.
     included: tuple[Entry, ...]
-    #: What was considered and is not in it, most important first.
-    left_out: tuple[Entry, ...]
     receipt: Receipt
+
+    @property
+    def left_out(self) -> tuple[Entry, ...]:
+        """What was considered and is not in it, most important first."""
+        return self.receipt.left_out
 
     @property
     def tiers(self) -> tuple[Tier, ...]:

@@ -21,6 +21,9 @@ _LONGEST_SCOPE_VALUE = 200
 class _Axis(StrEnum):
     """One of a memory's axes: a closed set of words in a fixed order."""
 
+    # A word is equal to its text, so it has the text's hash too (and looking one up costs no call).
+    __hash__ = str.__hash__
+
     @classmethod
     def of(cls, value: object) -> Self:
         """Read a value of this axis, or say which ones exist."""

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from thermocline.model import Priority, Tier, Why
 from thermocline.settings import Settings
+from thermocline.tuples import made
 
 __all__ = [
     "IDEAS",
@@ -272,7 +273,7 @@ def rank(evidence: Evidence, weights: Weights, scale: Scale, now: int, min_score
     kept = np.flatnonzero((relevance >= min_score) | (evidence.coverage >= min_score))
     rows = kept[np.lexsort((-evidence.nos[kept], -scores[kept]))]
     columns = (each[rows].tolist() for each in (evidence.nos, scores, relevance, use, boosts, penalties))
-    return list(map(Ranked, *columns, rows.tolist(), repeat(evidence)))
+    return made(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0)))
 
 
 def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]], ideas: Ideas = IDEAS) -> list[Ranked]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from collections.abc import Callable
@@ -390,6 +391,36 @@ def test_a_new_store_has_the_current_schema(open_mem: Open, tmp_path: Path) -> N
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
         assert connection.execute("PRAGMA application_id").fetchone() == (0x74686D63,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_store_of_an_older_schema_is_found_again_by_its_words(tmp_path: Path) -> None:
+    """Step by step to the current one; what its ledger says in longer words is read as well."""
+    path = tmp_path / "memory.db"
+    with thermocline.open(path, embedder="none", settings=Settings()) as mem:
+        live, cold = mem.remember("otters hold hands"), mem.remember("otters sleep afloat", tier="cold")
+    with closing(sqlite3.connect(path)) as connection:
+        for table in ("text_live", "text_cold"):
+            rows = connection.execute(f"SELECT rowid, words FROM {table}").fetchall()
+            connection.execute(f"DROP TABLE {table}")
+            connection.execute(f"CREATE VIRTUAL TABLE {table} USING fts5 (words, tokenize = 'ascii')")
+            connection.executemany(f"INSERT INTO {table} (rowid, words) VALUES (?, ?)", rows)
+        (first,) = connection.execute("SELECT changes FROM events WHERE seq = 1").fetchone()
+        tier, priority, retention = json.loads(first).split()
+        longer = {"tier": [None, tier], "priority": [None, priority], "retention": [None, retention]}
+        connection.execute("UPDATE events SET changes = ? WHERE seq = 1", (json.dumps(longer),))
+        connection.execute("PRAGMA user_version = 3")
+        connection.commit()
+
+    with thermocline.open(path, embedder="none", settings=Settings()) as mem:
+        assert contents(mem.recall("otters")) == [live.content]
+        assert contents(mem.recall("otters", tiers=("cold",))) == [cold.content]
+        for memory in (live, cold):
+            (event,) = mem.history(memory.id)
+            axes = {"tier": memory.tier, "priority": memory.priority, "retention": memory.retention}
+            assert event.changes == {name: (None, str(word)) for name, word in axes.items()}
+        assert mem.check() == []
+        mem.move(live.id, "cold")
+        assert len(mem.recall("otters", tiers=("cold",))) == 2
 
 
 def test_an_empty_file_becomes_a_store(open_mem: Open, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from datetime import datetime
 
 from thermocline.budget import Limits, Offer, Packed, pack
 from thermocline.clock import to_micros
-from thermocline.context import Context, Entry, Receipt
+from thermocline.context import Context, Entry, Later, Receipt
 from thermocline.errors import InvalidInput
 from thermocline.model import Memory, Priority, Tier
 from thermocline.policy.marks import is_blocker
@@ -97,7 +97,6 @@ class Assembler:
             tokens=packed.tokens,
             budget=budget,
             included=receipt.included,
-            left_out=receipt.left_out,
             receipt=receipt,
         )
         return context, included
@@ -123,7 +122,7 @@ class Assembler:
             if memory.id in found.numbers:
                 continue
             found.numbers[memory.id] = record
-            if request.given.get(record.no) == to_micros(memory.updated_at):
+            if request.given and request.given.get(record.no) == to_micros(memory.updated_at):
                 found.passed_over.append(_passed(offer, "given", "this session was given it before"))
             elif memory.digest in said:
                 found.passed_over.append(_passed(offer, "duplicate", f"{said[memory.digest]} says the same"))
@@ -182,7 +181,7 @@ class Assembler:
             tiers=() if question is None else question.tiers,
             settings=settings_hash(self._settings),
             included=packed.included,
-            left_out=(*packed.left_out, *found.passed_over),
+            rest=Later(lambda: (*packed.left_out, *found.passed_over)),
             pinned_cut=packed.pinned_cut,
             notes=(*packed.notes, *found.notes),
             degraded=found.ranking.degraded,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from thermocline.model import Priority, Retention, Tier
 from thermocline.results import Problem
+from thermocline.storage.rows import changes_of
 from thermocline.storage.statements import Row, Statements
 from thermocline.storage.writing import indexed_words
 from thermocline.text.clean import digest
@@ -119,7 +120,7 @@ def _replayed(events: Iterator[Row]) -> tuple[set[int], dict[str, str]]:
     state: dict[str, str] = {}
     for _, seq, changes in events:
         seqs.add(seq)
-        state.update({name: after for name, (_, after) in json.loads(changes).items()})
+        state.update({name: after for name, (_, after) in changes_of(changes).items()})
     return seqs, state
 
 

@@ -17,6 +17,8 @@ __all__ = [
     "COLUMNS",
     "apply_changes",
     "changes_between",
+    "changes_of",
+    "changes_row",
     "created_changes",
     "event_of",
     "record_of",
@@ -132,6 +134,22 @@ def changes_between(before: Memory, after: Memory) -> dict[str, tuple[Any, Any]]
     return {name: (_encoded(was), _encoded(now)) for name, was, now in pairs if was != now}
 
 
+def changes_row(changes: Mapping[str, tuple[Any, Any]]) -> str:
+    """Return changes as an event has them; of the first one of a memory, only the words on the axes."""
+    value: object = changes
+    if tuple(changes) == _AXES and all(was is None for was, _ in changes.values()):
+        value = " ".join(now for _, now in changes.values())
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def changes_of(row: str) -> dict[str, tuple[Any, Any]]:
+    """Return the changes that an event has."""
+    value = json.loads(row)
+    if isinstance(value, str):
+        return {name: (None, now) for name, now in zip(_AXES, value.split(), strict=True)}
+    return {name: (was, now) for name, (was, now) in value.items()}
+
+
 def apply_changes(memory: Memory, values: Mapping[str, Any]) -> Memory:
     """Return the memory with fields set to values as an event has them."""
     return replace(memory, **{name: _decoded(name, value) for name, value in values.items()})
@@ -139,7 +157,6 @@ def apply_changes(memory: Memory, values: Mapping[str, Any]) -> Memory:
 
 def event_of(row: Sequence[Any]) -> Event:
     """Return the event that a row stands for."""
-    changes = {name: (was, now) for name, (was, now) in json.loads(row[7]).items()}
     return Event(
         seq=row[0],
         at=from_micros(row[1]),
@@ -148,7 +165,7 @@ def event_of(row: Sequence[Any]) -> Event:
         actor=row[4],
         rule=row[5],
         why=row[6],
-        changes=changes,
+        changes=changes_of(row[7]),
     )
 
 

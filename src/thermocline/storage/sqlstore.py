@@ -35,6 +35,7 @@ from thermocline.storage.values import (
     Watch,
 )
 from thermocline.storage.writing import settle_words, words_outdated
+from thermocline.tuples import made
 
 __all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "shown"]
 
@@ -136,10 +137,8 @@ class SqlStore(ABC):
         """Return those of the memories that may be shown: the last wall behind both legs."""
         with self._reading(once=where.tags is None) as statements:
             rows = shown(statements, "candidates", spaces, tiers, nos, where)
-        return {
-            no: Candidate(no, space, _TIERS[tier], _PRIORITIES[priority], *rest)
-            for no, space, tier, priority, *rest in rows
-        }
+        words = ((row[0], row[1], _TIERS[row[2]], _PRIORITIES[row[3]], *row[4:]) for row in rows)
+        return {candidate.no: candidate for candidate in made(Candidate, words)}
 
     def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
         """Return what active memories say, by number."""
@@ -297,7 +296,7 @@ class SqlStore(ABC):
 
     def identity(self, name: str | None = None) -> Identity | None:
         """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
-        with self._reading() as statements:
+        with self._reading(once=True) as statements:
             if name is None:
                 return identity_of(statements)
             row = statements.row("embedder_by_name", name=name)
@@ -430,11 +429,8 @@ def expired(statements: Statements, spaces: Sequence[int], now: datetime) -> lis
 
 def identity_of(statements: Statements) -> Identity | None:
     """Return the embedder whose vectors serve searches, if there is one."""
-    number = statements.value("meta_get", key="embedder")
-    if number is None:
-        return None
-    ((name, dimensions),) = statements.rows("embedder_by_number", number=int(number))
-    return Identity(number=int(number), name=name, dimensions=dimensions)
+    row = statements.row("embedder_serving")
+    return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
 
 
 def _recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:

@@ -7,7 +7,6 @@ how it numbers things and how its indexes are kept.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from thermocline.model import Event, Memory, Priority, Retention, Scope, Tier
 from thermocline.storage import notes
 from thermocline.storage.rows import (
     changes_between,
+    changes_row,
     created_changes,
     event_of,
     record_of,
@@ -161,7 +161,7 @@ class SqlWriting(ABC):
         bare = replace(record.memory, **erased, retention=Retention.PURGED)
         purged = self.change(record, bare, cause)
         for event in self._events(record):
-            self._sql.run("events_rewrite", seq=event.seq, changes=_json(redacted(event.changes)))
+            self._sql.run("events_rewrite", seq=event.seq, changes=changes_row(redacted(event.changes)))
         self._drop_vectors(record.no)
         self._sql.run("turn_drop", no=record.no)
         self._sql.run("memory_parts", no=record.no, parts=0)
@@ -368,7 +368,7 @@ class SqlWriting(ABC):
             actor=cause.actor,
             rule=cause.rule,
             why=cause.why,
-            changes=_json(changes),
+            changes=changes_row(changes),
         )
 
     def _record(self, name: str, /, **values: object) -> Record | None:
@@ -393,7 +393,3 @@ def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
         tier_since=now if before.tier is not after.tier else before.tier_since,
         retention_since=now if before.retention is not after.retention else before.retention_since,
     )
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -48,7 +48,7 @@ _MODELS = (
     (r"gemma-?4", "gemma4"),
 )
 #: How many counts are remembered, and of texts of at most how many characters.
-_COUNTS_KEPT = 8192
+_COUNTS_KEPT = 16384
 _LONGEST_KEPT = 1000
 #: Families whose vocabulary is not published: a name that only looks like one of ours must not match.
 _UNPUBLISHED = re.compile(r"(.*/)?(claude|anthropic|gemini|grok|command|nova)", re.IGNORECASE)

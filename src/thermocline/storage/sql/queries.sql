@@ -57,8 +57,9 @@ SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE {ow
 -- embedder_by_name: The number of an embedder that has made vectors here.
 SELECT number, dimensions FROM embedders WHERE name = :name
 
--- embedder_by_number: The embedder behind a number.
-SELECT name, dimensions FROM embedders WHERE number = :number
+-- embedder_serving: The embedder whose vectors serve searches.
+SELECT number, name, dimensions FROM embedders
+WHERE number = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'embedder')
 
 -- embedder_put: Remember an embedder; its dimensions may be learnt later.
 INSERT INTO embedders (name, dimensions) VALUES (:name, :dimensions)

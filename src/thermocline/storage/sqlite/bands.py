@@ -35,6 +35,7 @@ from thermocline.storage.sqlite.band import (
 from thermocline.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
 from thermocline.storage.values import Filter, Found, Identity
+from thermocline.tuples import made
 
 __all__ = ["Bands", "Place", "decoded"]
 
@@ -93,7 +94,7 @@ class Bands:
         nos, strengths = best(
             np.concatenate([nos for nos, _ in found]), np.concatenate([strengths for _, strengths in found]), limit
         )
-        return list(map(Found, nos.tolist(), strengths.tolist()))
+        return made(Found, zip(nos.tolist(), strengths.tolist(), strict=True))
 
     def cosines(
         self,
@@ -179,11 +180,14 @@ class Bands:
         while True:
             keys, strengths = band.search(query, wanted, allowed)
             # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
-            if len(set((keys >> PART_BITS).tolist())) >= limit or len(keys) < wanted:
+            found = len(set((keys >> PART_BITS).tolist()))
+            if found >= limit or len(keys) < wanted:
                 break
             wanted *= 2
         if not band.exact:
             keys, strengths = self._rescored(connection, keys, query)
+        if found == len(keys):
+            return keys >> PART_BITS, strengths
         # The nearest part of each memory stands first.
         order = np.lexsort((-strengths, keys >> PART_BITS))
         nos, first = np.unique(keys[order] >> PART_BITS, return_index=True)

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from thermocline.errors import (
@@ -35,17 +35,40 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _SHUT = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
 
 
-@contextmanager
-def mapped(name: str) -> Iterator[None]:
+class mapped:  # noqa: N801 - it is used as a function; a class enters faster than a generator, and every read does
     """Turn SQLite's errors into ours, each with what can be done about it."""
-    try:
-        yield
-    except sqlite3.Error as exc:
-        raise _translated(exc, name) from exc
-    except UnicodeEncodeError as exc:
-        raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
-    except OverflowError as exc:
-        raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, exc: BaseException | None, _trace: object) -> None:
+        if isinstance(exc, sqlite3.Error):
+            raise _translated(exc, self._name) from exc
+        if isinstance(exc, UnicodeEncodeError):
+            raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
+        if isinstance(exc, OverflowError):
+            raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
+
+
+class _Held:
+    """The connection of a snapshot, lent to one of its reads."""
+
+    __slots__ = ("_border", "_connection")
+
+    def __init__(self, name: str, connection: sqlite3.Connection) -> None:
+        self._border = mapped(name)
+        self._connection = connection
+
+    def __enter__(self) -> sqlite3.Connection:
+        return self._connection
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        self._border.__exit__(kind, exc, trace)
 
 
 def _translated(exc: sqlite3.Error, name: str) -> ThermoclineError:
@@ -118,17 +141,16 @@ class Connections:
             else:
                 return
 
-    @contextmanager
-    def reading(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:
+    def reading(self, *, once: bool = False) -> AbstractContextManager[sqlite3.Connection]:
         """Lend a connection whose statements all see one state of the store.
 
         A single statement (`once`) does so by itself and is spared the transaction.
         """
         held: sqlite3.Connection | None = getattr(self._held, "connection", None)
-        if held is not None:
-            with mapped(self.name):
-                yield held
-            return
+        return self._lent(once=once) if held is None else _Held(self.name, held)
+
+    @contextmanager
+    def _lent(self, *, once: bool) -> Iterator[sqlite3.Connection]:
         if self.name == MEMORY:
             with self._writing, mapped(self.name):
                 self._require_open()

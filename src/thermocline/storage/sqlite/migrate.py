@@ -1,4 +1,4 @@
-"""From any older schema to this one: numbered steps, each in one transaction with its record."""
+"""From any older schema to this one: numbered steps, in one transaction with their record."""
 
 from __future__ import annotations
 
@@ -60,15 +60,12 @@ def _marked(path: str) -> bool:
 
 def migrate(connections: Connections) -> None:
     """Bring the store to the current schema; several processes may try at once."""
-    while True:
-        with connections.reading() as connection:
-            version = _version(connection, connections.name)
-        if version == SCHEMA_VERSION:
+    with connections.reading() as connection:
+        if _version(connection, connections.name) == SCHEMA_VERSION:
             return
-        with connections.writing() as connection:
-            version = _version(connection, connections.name)
-            if version < SCHEMA_VERSION:
-                _step(connection, version)
+    with connections.writing() as connection:
+        for version in range(_version(connection, connections.name), SCHEMA_VERSION):
+            _step(connection, version)
 
 
 def _version(connection: sqlite3.Connection, name: str) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
 
 from thermocline.storage import queries
 from thermocline.storage.statements import Row, Statements
 
-__all__ = ["SQL", "SqliteStatements"]
+__all__ = ["SQL", "Lending", "SqliteStatements"]
 
 #: Every statement by its name. One file has no tenants to keep apart in its keys; its planner wants to be told.
 SQL = queries.load(
@@ -23,6 +25,23 @@ SQL = queries.load(
         "cross": lambda: "CROSS JOIN",
     },
 )
+
+
+class Lending:
+    """Lends the statements on a connection that is itself lent."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: AbstractContextManager[sqlite3.Connection]) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> SqliteStatements:
+        return SqliteStatements(self._connection.__enter__())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.__exit__(kind, exc, trace)
 
 
 class SqliteStatements(Statements):

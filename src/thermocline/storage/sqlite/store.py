@@ -24,12 +24,13 @@ from thermocline.storage.sqlite.connect import MEMORY, Connections, require_open
 from thermocline.storage.sqlite.keys import vector_base, vector_range
 from thermocline.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from thermocline.storage.sqlite.postings import MOST_KEPT, Postings, strengths
-from thermocline.storage.sqlite.statements import SqliteStatements
+from thermocline.storage.sqlite.statements import Lending, SqliteStatements
 from thermocline.storage.sqlite.textindex import rebuild
 from thermocline.storage.sqlite.transfer import SqliteTables
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
 from thermocline.storage.values import Filter, Found, Identity
+from thermocline.tuples import made
 
 __all__ = ["SqliteStore"]
 
@@ -92,23 +93,17 @@ class SqliteStore(SqlStore):
         """Return None: what is read is what is written."""
         return None
 
-    @contextmanager
-    def _reading(self, *, once: bool = False) -> Iterator[SqliteStatements]:
-        with self._connections.reading(once=once) as connection:
-            yield SqliteStatements(connection)
+    def _reading(self, *, once: bool = False) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.reading(once=once))
 
-    @contextmanager
-    def _writing(self) -> Iterator[SqliteStatements]:
-        with self._connections.writing() as connection:
-            yield SqliteStatements(connection)
+    def _writing(self) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.writing())
 
     def _marking(self) -> AbstractContextManager[SqliteStatements]:
         return self._writing()
 
-    @contextmanager
-    def _logging(self) -> Iterator[SqliteStatements]:
-        with self._connections.logging() as connection:
-            yield SqliteStatements(connection)
+    def _logging(self) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.logging())
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
@@ -149,7 +144,7 @@ class SqliteStore(SqlStore):
             wanted = limit
             while True:
                 found, strength = best(nos, worth, wanted)
-                kept = list(map(Found, found.tolist(), strength.tolist()))
+                kept = made(Found, zip(found.tolist(), strength.tolist(), strict=True))
                 if where.selective:
                     allowed = {row[0] for row in shown(statements, "visible", spaces, tiers, found.tolist(), where)}
                     kept = [each for each in kept if each.no in allowed]
