@@ -275,14 +275,18 @@ class Verbs(RuleBasedStateMachine):
 
     @rule(scope=scopes)
     def status(self, scope: Scope) -> None:
+        """What is past its time counts as deleted, whether or not it was taken out yet."""
         status, seen = self.view(scope).status(), self.model.seen(scope)
-        active = [item for item in seen if item.retention is Retention.ACTIVE]
+        active = self.model.visible(scope, self.clock())
+        over = sum(item.retention is Retention.ACTIVE for item in seen) - len(active)
         for tier in Tier:
             there = [item for item in active if item.tier is tier]
             assert status.tiers[tier].memories == len(there)
             assert status.tiers[tier].tokens == sum(count_tokens(item.content) for item in there)
+        due = {Retention.ACTIVE: -over, Retention.DELETED: over}
         for retention in Retention:
-            assert status.retention[retention] == sum(item.retention is retention for item in seen)
+            stored = sum(item.retention is retention for item in seen)
+            assert status.retention[retention] == stored + due.get(retention, 0)
         assert status.pending_vectors == 0
 
     @invariant()
