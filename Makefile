@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture budget golden hosts conformance load clean
+.PHONY: help setup demo test lint check fix docs bench torture budget explore golden hosts conformance load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -54,6 +54,9 @@ load: setup ## Let 32 clients at a real server for a minute, alone and beside ma
 
 budget: setup ## Pack a million generated contexts and look for one that is too long
 	THERMOCLINE_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
+
+explore: setup ## The property tests with examples that nobody has seen yet
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile explore -m hypothesis
 
 golden: setup ## Write the golden contexts and receipts anew; read the difference before you commit it
 	$(BIN)/python -m tests.golden.contexts

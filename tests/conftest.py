@@ -21,9 +21,10 @@ from tests.postgres import server  # noqa: E402
 from thermocline import Memory, Settings, Thermocline  # noqa: E402
 from thermocline.testing import FakeClock, HashEmbedder  # noqa: E402
 
-hypothesis_settings.register_profile(
-    "thermocline", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
+# The same examples in every run, so that a change is judged by what it does; `make explore` looks for new ones.
+_PROFILE = hypothesis_settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.register_profile("thermocline", parent=_PROFILE, derandomize=True)
+hypothesis_settings.register_profile("explore", parent=_PROFILE, print_blob=True)
 hypothesis_settings.load_profile("thermocline")
 
 
