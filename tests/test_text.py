@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from thermocline.errors import ContentTooLarge, InvalidInput
 from thermocline.text.clean import digest, require_text
+from thermocline.text.counted import counted
 from thermocline.text.words import is_fragment, query_words, words
 
 _ANY_TEXT = st.text(st.characters(), max_size=200)
@@ -128,3 +129,9 @@ def test_a_text_that_is_too_long_is_refused_with_both_numbers() -> None:
     """The writer learns how long it may be."""
     with pytest.raises(ContentTooLarge, match="101 characters and the limit is 100"):
         require_text("x" * 101, "content", 100)
+
+
+def test_a_number_has_its_noun() -> None:
+    """One of a thing is not many of it."""
+    assert [counted(number, "memory") for number in (0, 1, 2)] == ["0 memories", "1 memory", "2 memories"]
+    assert [counted(number, "file") for number in (1, 1234)] == ["1 file", "1,234 files"]

@@ -38,7 +38,7 @@ from thermocline.services.scheduler import Scheduler
 from thermocline.services.search import Question, Search
 from thermocline.services.tiering import Tiering, combined
 from thermocline.services.turns import Turns
-from thermocline.services.vectors import Progress, Vectorizer
+from thermocline.services.vectors import Progress, Vectorizer, missing_vectors
 from thermocline.services.working import WorkingMemory
 from thermocline.session import Session
 from thermocline.settings import Settings
@@ -358,7 +358,7 @@ class Thermocline:
         counts = store.counts(spaces, self._now())
         reason = self._vectorizer.obstacle()
         waiting = store.pending(spaces) if self._vectorizer.enabled else 0
-        notes = [reason, f"{waiting} memories wait for their vectors: run reembed" if waiting else None]
+        notes = [reason, missing_vectors(waiting) if waiting else None]
         return Status(
             store=self._store.name,
             scope=self.scope,

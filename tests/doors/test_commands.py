@@ -285,7 +285,7 @@ def test_reembed_says_how_many(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THERMOCLINE_EMBEDDER", "local")
 
     assert cli("reembed", "--json").data == {"embedded": 1}
-    assert cli("reembed").out == "0 memories got their vectors\n"
+    assert cli("reembed").out == "vectors made for 0 memories\n"
 
 
 def test_maintain_and_compact_can_be_rehearsed(cli: Cli):
@@ -367,7 +367,7 @@ def test_tables_for_people_say_the_same(cli: Cli):
         assert "the office is closed" in done.out
         assert "\x1b" not in done.out
     assert "tier hot" in cli("history", memory_id).out
-    assert "1 memories" in cli("status").out
+    assert "1 memory" in cli("status").out
     assert cli("check").out == "all is well\n"
 
 

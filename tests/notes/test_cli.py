@@ -67,7 +67,7 @@ def test_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     arguments = ["import", "openclaw", str(tmp_path), "--store", str(tmp_path / "a.db")]
 
     assert run(arguments) == 0
-    assert capsys.readouterr().out == "2 memories from 1 files (0 known already)\n"
+    assert capsys.readouterr().out == "2 memories from 1 file (0 known already)\n"
     assert run([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["duplicates"] == 2
     assert run(["import", "openclaw", str(tmp_path / "nowhere"), "--store", str(tmp_path / "a.db")]) == 5

@@ -49,7 +49,7 @@ def test_importing_again_brings_nothing_twice(mem: Thermocline, tmp_path: Path) 
 
     assert (first.stored, first.duplicates) == (2, 1)
     assert (second.stored, second.duplicates) == (0, 3)
-    assert str(second) == "0 memories from 1 files (3 known already)"
+    assert str(second) == "0 memories from 1 file (3 known already)"
 
 
 def test_a_claude_code_memory_folder(mem: Thermocline, tmp_path: Path) -> None:

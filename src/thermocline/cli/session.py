@@ -7,6 +7,7 @@ import click
 from thermocline.cli.opened import Place, json_option, opened, store_option
 from thermocline.cli.out import content_of, print_changed, print_json, print_notes
 from thermocline.cli.show import console, hit_line, memory_line
+from thermocline.text.counted import counted
 from thermocline.tools import call, hit_json, memory_json, move_json
 
 __all__ = ["command"]
@@ -126,7 +127,7 @@ def status(name: str, store: Place, as_json: bool) -> None:
     if as_json:
         print_json(told)
         return
-    click.echo(f"{found.session} ({found.state}): hot {found.hot.memories} memories, {found.hot.tokens} of "
+    click.echo(f"{found.session} ({found.state}): hot {counted(found.hot.memories, 'memory')}, {found.hot.tokens} of "
                f"{found.limit} tokens; warm {found.warm.memories}, cold {found.cold.memories}")  # fmt: skip
     for each in found.suggestions:
         click.echo(f"{each.type}: {each.reason}")

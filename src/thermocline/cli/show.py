@@ -11,6 +11,7 @@ from rich.text import Text
 
 from thermocline.model import Event, Hit, Memory, Priority, Retention, Tier
 from thermocline.results import Status
+from thermocline.text.counted import counted
 
 __all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "tier_badge", "tier_bar"]
 
@@ -76,7 +77,10 @@ def tier_bar(status: Status, tier: Tier) -> Text:
     count = status.tiers[tier]
     bar = "█" * round(_BAR_WIDTH * count.memories / most)
     line = tier_badge(tier)
-    line.append(f" {bar:<{_BAR_WIDTH}} {count.memories} memories, {count.tokens} tokens", style=TIER_STYLES[tier])
+    line.append(
+        f" {bar:<{_BAR_WIDTH}} {counted(count.memories, 'memory')}, {counted(count.tokens, 'token')}",
+        style=TIER_STYLES[tier],
+    )
     return line
 
 

@@ -16,6 +16,7 @@ from thermocline.cli.out import print_json, problem_json
 from thermocline.cli.progress import counting
 from thermocline.errors import InvalidInput
 from thermocline.model import Retention
+from thermocline.text.counted import counted
 from thermocline.tools import memory_json
 
 __all__ = ["check", "checkpoint", "export", "reembed", "restore_checkpoint"]
@@ -92,7 +93,7 @@ def reembed(store: Place, as_json: bool) -> None:
     if as_json:
         print_json({"embedded": done})
     else:
-        click.echo(f"{done} memories got their vectors")
+        click.echo(f"vectors made for {counted(done, 'memory')}")
 
 
 @click.command("export")
@@ -117,7 +118,7 @@ def export(path: str, everything: bool, store: Place) -> None:
         Path(path).expanduser().write_text("".join(f"{line}\n" for line in lines), "utf-8")
     except OSError as exc:
         raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
-    click.echo(f"{len(lines)} memories written to {path}", err=True)
+    click.echo(f"{counted(len(lines), 'memory')} written to {path}", err=True)
 
 
 def _lines(mem: Thermocline, retention: Retention) -> Iterator[str]:

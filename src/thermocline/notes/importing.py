@@ -28,6 +28,7 @@ from thermocline.notes.files import read
 from thermocline.notes.values import Skipped
 from thermocline.policy.notes import is_curated, note_date, note_tier
 from thermocline.settings import Settings
+from thermocline.text.counted import counted
 from thermocline.text.marker import without_blocks
 from thermocline.text.tokens import count_tokens
 
@@ -65,7 +66,7 @@ class Imported:
             told.append(f"{self.purged} purged here before")
         if self.skipped:
             told.append(f"{len(self.skipped)} skipped")
-        return f"{self.stored} memories from {self.files} files ({', '.join(told)})"
+        return f"{counted(self.stored, 'memory')} from {counted(self.files, 'file')} ({', '.join(told)})"
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from thermocline.clock import from_micros, to_micros
 from thermocline.model import Priority, Tier
 from thermocline.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, behind, coverage, newer_first, rank
-from thermocline.services.vectors import Asked, Vectorizer
+from thermocline.services.vectors import Asked, Vectorizer, missing_vectors
 from thermocline.settings import Settings
 from thermocline.storage.store import Store
 from thermocline.storage.values import Candidate, Filter, Found, Record, Saying
@@ -143,7 +143,7 @@ class Search:
         if late := self._store.behind():
             degraded = (late,)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
-            degraded = (*degraded, f"{waiting} memories wait for their vectors: run reembed")
+            degraded = (*degraded, missing_vectors(waiting))
         return _Legs(_in_turn(near, worded, size), asked, dict(near), dict(worded), degraded)
 
     def _candidates(self, question: Question, numbers: Sequence[int], pinned: Sequence[Record]) -> dict[int, Candidate]:

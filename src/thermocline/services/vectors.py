@@ -24,6 +24,7 @@ from thermocline.services.maker import Maker, Progress
 from thermocline.storage.store import Store
 from thermocline.storage.values import Identity
 from thermocline.text.clean import digest
+from thermocline.text.counted import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,13 +32,18 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float32]
 
-__all__ = ["Asked", "Progress", "Vectorizer"]
+__all__ = ["Asked", "Progress", "Vectorizer", "missing_vectors"]
 
 #: How long an embedder that failed is left alone while another one stands in for it.
 _PAUSE_SECONDS = 30.0
 _WORDS = "text only: "
 
 Result = TypeVar("Result")
+
+
+def missing_vectors(count: int) -> str:
+    """Say that memories wait for their vectors, and what helps."""
+    return f"{counted(count, 'memory')} without vectors: run reembed"
 
 
 class Asked(NamedTuple):

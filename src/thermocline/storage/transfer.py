@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from thermocline.errors import InvalidInput, StoreDamaged
 from thermocline.storage.statements import Row, Statements
 from thermocline.storage.tables import META, TABLES, Table
+from thermocline.text.counted import counted
 
 __all__ = ["MARK", "Giving", "Migration", "Notes", "Progress", "Receiver", "Receiving", "Sender", "transfer"]
 
@@ -41,7 +42,7 @@ class Migration:
     digest: str = ""
 
     def __str__(self) -> str:
-        held = f"{self.rows.get('memories', 0):,} memories, {sum(self.rows.values()):,} rows in all"
+        held = f"{counted(self.rows.get('memories', 0), 'memory')}, {counted(sum(self.rows.values()), 'row')} in all"
         return f"{held}: copied from {self.source} to {self.target} and verified"
 
 

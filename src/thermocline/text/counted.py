@@ -1,0 +1,12 @@
+"""A number with its noun, as a person would write it."""
+
+from __future__ import annotations
+
+__all__ = ["counted"]
+
+_MANY = {"memory": "memories"}
+
+
+def counted(count: int, noun: str) -> str:
+    """Return "1 memory", "2 memories", "0 files"."""
+    return f"{count:,} {noun if count == 1 else _MANY.get(noun, f'{noun}s')}"
