@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,42 @@ def test_turns_of_sessions_ask_for_beliefs_too(tmp_path: Path) -> None:
 def test_a_folder_without_sets_is_an_error(tmp_path: Path) -> None:
     """It says which forms are known."""
     with pytest.raises(InvalidInput, match="known form"):
+        load(tmp_path)
+
+
+def test_other_spellings_of_the_same_form(tmp_path: Path) -> None:
+    """Ids and scopes may be numbers, times any ISO form; what is blank or has no answer is left out."""
+    turn = {"scope": 7, "sid": 1, "tid": 1, "ts": "2024-01-02T03:04:05.5+02:00", "speaker": "Zoë", "text": "I like tea"}
+    asked = {"scope": 7, "question": "what does Zoë like?", "gold_turns": [1]}
+    questions = [
+        {**asked, "qid": 1, "category": 4, "flags": None},
+        {**asked, "qid": 2, "category": 5},
+        {**asked, "qid": 3, "category": "adversarial"},
+        {**asked, "qid": 4, "question": " "},
+        {**asked, "qid": 5, "scope": "without documents"},
+    ]
+    written(tmp_path / "talk", docs=[turn, {"id": "blank", "title": "", "text": " "}], queries=questions)
+    written(tmp_path / "unscored", docs=[turn], queries=[{**asked, "qid": 1, "gold_turns": []}])
+
+    (found,) = load(tmp_path)
+    result = run(found, tmp_path, silent, embedder=HashEmbedder())
+
+    assert [(each.id, each.scope) for each in found.documents] == [("1", "7")]
+    assert found.documents[0].at == datetime(2024, 1, 2, 1, 4, 5, 500_000, UTC)
+    assert [question.id for question in found.questions] == ["1", "5"]
+    assert [each["any@1"] for each in result.measures[OURS]] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [('{"qid": 1', "line 1: not JSON"), ("[1]", "not a JSON object"), ('{"qid": 1}', "no field 'question'")],
+)
+def test_a_broken_line_is_named(tmp_path: Path, line: str, said: str) -> None:
+    """The error tells the file and what is wrong with it."""
+    (tmp_path / "docs.jsonl").write_text('{"id": "d", "text": "words"}', "utf-8")
+    (tmp_path / "queries.jsonl").write_text(line, "utf-8")
+
+    with pytest.raises(InvalidInput, match=said):
         load(tmp_path)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,8 +25,10 @@ from thermocline.errors import InvalidInput
 __all__ = ["Document", "EvaluationSet", "Question", "load"]
 
 _LEFT_OUT = {"abstention", "no_user_side_evidence"}
-_ADVERSARIAL = 5
-_TIMES = ("%Y-%m-%dT%H:%M:%S", "%Y/%m/%d (%a) %H:%M", "%Y-%m-%d", "%Y/%m/%d")
+#: Questions that have no answer, by number or by name.
+_ADVERSARIAL = {"5", "adversarial"}
+#: Besides ISO 8601.
+_TIMES = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
 #: Larger contexts of the same questions take long and teach nothing new.
 _MOST_FACTS = 3000
 _FACT = re.compile(r"^(\d+)\.\s+(.+)$", re.MULTILINE)
@@ -67,13 +69,15 @@ class EvaluationSet:
 
 
 def load(folder: Path) -> list[EvaluationSet]:
-    """Return every set found in a folder, or in the folders inside it."""
+    """Return every set with questions to score in a folder, or in the folders inside it."""
     if not folder.is_dir():
         raise InvalidInput(f"there is no folder {folder}: pass the folder that holds the evaluation sets")
-    found = [one for each in (folder, *sorted(folder.iterdir())) if each.is_dir() for one in _sets_in(each)]
+    inside = (each for each in (folder, *sorted(folder.iterdir())) if each.is_dir())
+    found = [one for each in inside for one in _sets_in(each) if one.questions]
     if not found:
         raise InvalidInput(
             f"{folder} holds no evaluation set of a known form (docs + queries, corpus + questions, ...)"
+            " with questions that can be scored"
         )
     return found
 
@@ -89,22 +93,25 @@ def _sets_in(folder: Path) -> Iterator[EvaluationSet]:
     )
     for needed, read in forms:
         if needed <= names:
-            yield from read(folder)
+            try:
+                yield from read(folder)
+            except KeyError as exc:
+                raise InvalidInput(f"{folder}: a line has no field {exc}") from exc
 
 
 def _turns(folder: Path) -> Iterator[EvaluationSet]:
-    documents = tuple(_turn(row) for row in _rows(folder, "docs"))
+    documents = tuple(document for document in map(_turn, _rows(folder, "docs")) if document.content.strip())
     questions = tuple(
         Question(
-            id=row["qid"],
+            id=str(row["qid"]),
             text=row["question"],
-            gold=frozenset(row.get("gold_turns_fixed") or row.get("gold_turns") or row.get("gold_docs") or ()),
-            scope=row.get("scope"),
+            gold=_ids(row.get("gold_turns_fixed") or row.get("gold_turns") or row.get("gold_docs") or ()),
+            scope=_scope(row),
             category=str(row.get("category", "")),
             at=_moment(row.get("ts")),
         )
         for row in _rows(folder, "queries")
-        if row.get("cat") != _ADVERSARIAL and not _LEFT_OUT & set(row.get("flags", ()))
+        if _is_scored(row)
     )
     yield EvaluationSet(name=folder.name, documents=documents, questions=_answerable(questions))
 
@@ -117,38 +124,37 @@ def _turn(row: dict[str, Any]) -> Document:
         text = f"{row['title']}\n{text}"
     metadata = {"speaker": speaker, "thread": row.get("sid")}
     return Document(
-        id=str(row.get("tid") or row.get("id")),
+        id=str(row["tid"] if "tid" in row else row["id"]),
         content=f"{speaker}: {text}" if speaker else text,
         kind="message" if speaker else "fact",
-        scope=row.get("scope"),
+        scope=_scope(row),
         at=_moment(row.get("ts")),
         metadata={name: value for name, value in metadata.items() if value},
     )
 
 
 def _haystacks(folder: Path) -> Iterator[EvaluationSet]:
-    texts = {row["sid"]: row["text"] for row in _rows(folder, "sessions")}
-    asked = {row["qid"]: row for row in _rows(folder, "queries") if not _LEFT_OUT & set(row.get("flags", ()))}
-    documents: list[Document] = []
-    for row in _rows(folder, "haystacks"):
-        if row["qid"] in asked:
-            documents += [
-                Document(id=sid, content=texts[sid], kind="context", scope=row["qid"], at=_moment(at))
-                for sid, at in row["sessions"]
-                if texts.get(sid, "").strip()
-            ]
+    texts = {str(row["sid"]): row["text"] for row in _rows(folder, "sessions")}
+    asked = {str(row["qid"]): row for row in _rows(folder, "queries") if _is_scored(row)}
+    documents = tuple(
+        Document(id=str(sid), content=texts[str(sid)], kind="context", scope=str(row["qid"]), at=_moment(at))
+        for row in _rows(folder, "haystacks")
+        if str(row["qid"]) in asked
+        for sid, at in row["sessions"]
+        if texts.get(str(sid), "").strip()
+    )
     questions = tuple(
         Question(
-            id=row["qid"],
+            id=qid,
             text=row["question"],
-            gold=frozenset(row["gold_sessions"]),
-            scope=row["qid"],
+            gold=_ids(row["gold_sessions"]),
+            scope=qid,
             category=str(row.get("category", "")),
             at=_moment(row.get("ts")),
         )
-        for row in asked.values()
+        for qid, row in asked.items()
     )
-    yield EvaluationSet(name=folder.name, documents=tuple(documents), questions=_answerable(questions))
+    yield EvaluationSet(name=folder.name, documents=documents, questions=_answerable(questions))
 
 
 def _notes(folder: Path) -> Iterator[EvaluationSet]:
@@ -171,7 +177,7 @@ def _conflicts(folder: Path) -> Iterator[EvaluationSet]:
             for place, (asked, answers) in enumerate(zip(row["questions"], row["answers"], strict=True))
             if place < len(pairs) and "_sh_" in pairs[place]
         ]
-        if questions and len(facts) <= _MOST_FACTS:
+        if len(facts) <= _MOST_FACTS:
             name = f"{folder.name}/{len(facts)} facts"
             yield EvaluationSet(name=name, documents=tuple(facts), questions=_answerable(tuple(questions)))
 
@@ -198,11 +204,7 @@ def _beliefs(folder: Path) -> Iterator[EvaluationSet]:
             if ours and set(row["scope"]) & {*(case.get("scope") or ()), "user:universal"}:
                 content = f"{row['canonical_name']} ({', '.join(row['aliases'])}): {row['content']}"
                 documents[scope, row["_id"]] = Document(id=row["_id"], content=content, scope=scope)
-    found = EvaluationSet(
-        name=folder.name, documents=tuple(documents.values()), questions=_answerable(tuple(questions))
-    )
-    if found.questions:
-        yield found
+    yield EvaluationSet(name=folder.name, documents=tuple(documents.values()), questions=_answerable(tuple(questions)))
 
 
 def _cases(folder: Path) -> Iterator[dict[str, Any]]:
@@ -226,19 +228,43 @@ def _saying(facts: list[Document], asked: str, answers: list[str]) -> list[str]:
     return [max(telling)[2]] if telling else []
 
 
+def _is_scored(row: dict[str, Any]) -> bool:
+    """Tell whether a question has an answer among the documents, as far as its line says so."""
+    kinds = {str(row.get("cat")), str(row.get("category"))}
+    return not kinds & _ADVERSARIAL and not _LEFT_OUT & set(row.get("flags") or ())
+
+
+def _ids(values: Iterable[object]) -> frozenset[str]:
+    return frozenset(map(str, values))
+
+
+def _scope(row: dict[str, Any]) -> str | None:
+    return None if row.get("scope") is None else str(row["scope"])
+
+
 def _answerable(questions: tuple[Question, ...]) -> tuple[Question, ...]:
-    return tuple(question for question in questions if question.gold)
+    return tuple(question for question in questions if question.gold and question.text.strip())
 
 
 def _rows(folder: Path, stem: str) -> Iterator[dict[str, Any]]:
-    for line in _text(folder, stem).split("\n"):
+    for number, line in enumerate(_text(folder, stem).split("\n"), 1):
         if line.strip():
-            yield json.loads(line)
+            row = _parsed(line, f"{folder / stem}, line {number}")
+            if not isinstance(row, dict):
+                raise InvalidInput(f"{folder / stem}, line {number}: not a JSON object")
+            yield row
 
 
 def _json(folder: Path, stem: str) -> list[dict[str, Any]]:
-    loaded: list[dict[str, Any]] = json.loads(_text(folder, stem))
+    loaded: list[dict[str, Any]] = _parsed(_text(folder, stem), str(folder / stem))
     return loaded
+
+
+def _parsed(text: str, place: str) -> Any:  # noqa: ANN401  # whatever JSON holds
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise InvalidInput(f"{place}: not JSON ({exc})") from exc
 
 
 def _text(folder: Path, stem: str) -> str:
@@ -251,9 +277,12 @@ def _text(folder: Path, stem: str) -> str:
 
 
 def _moment(value: object) -> datetime | None:
-    for form in _TIMES:
+    """Return a moment in any of the known forms, in UTC where it does not say otherwise."""
+    text = str(value)
+    for form in (None, *_TIMES):
         try:
-            return datetime.strptime(str(value), form).replace(tzinfo=UTC)
+            moment = datetime.fromisoformat(text) if form is None else datetime.strptime(text, form).replace(tzinfo=UTC)
         except ValueError:
             continue
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return None

@@ -256,7 +256,8 @@ def _controls(data: EvaluationSet, model: Embedder, progress: Progress) -> dict[
     for question in data.questions:
         if question.scope not in corpora:
             inside = [document for document in data.documents if document.scope == question.scope]
-            rows = np.array([vectors[document.content] for document in inside])
+            rows = np.array([vectors[document.content] for document in inside], np.float32)
+            rows = rows.reshape(len(inside), model.dimensions)
             corpora[question.scope] = (
                 Corpus([document.content for document in inside], rows),
                 [document.id for document in inside],
