@@ -30,6 +30,8 @@ _UNIT = r"(day|week|month|year)s?"
 
 def spans(question: str, today: date) -> list[Span]:
     """Return the spans of days that a question speaks of; what one pattern reads, no later one sees."""
+    if _ANY.search(question) is None:
+        return []
     found: list[Span] = []
     rest = question
     for pattern, read in _PATTERNS:
@@ -134,3 +136,5 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Span | N
     (_pattern(r"\byesterday\b"), lambda _, today: _around(today, 1, 0)),
     (_pattern(r"\b(?:today|this morning|tonight)\b"), lambda _, today: (today, today)),
 )
+#: Whether any of them reads anything: most questions name no time, and one look is cheaper than one for each.
+_ANY = _pattern(rf"\b(?:{'|'.join(pattern.pattern for pattern, _ in _PATTERNS)})")
