@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, zip_longest
-from typing import NamedTuple
+from itertools import chain, islice, repeat, zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from thermocline.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, be
 from thermocline.services.vectors import Asked, Vectorizer, missing_vectors
 from thermocline.settings import Settings
 from thermocline.storage.store import Store
-from thermocline.storage.values import Candidate, Filter, Found, Record, Saying
+from thermocline.storage.values import Candidate, Filter, Record, Saying
 from thermocline.text.words import is_fragment, weighed_words, words
 from thermocline.when import nearness, spans
 
@@ -29,6 +29,8 @@ _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNOR
 _USER = "user"
 #: How many candidates are ranked together; measured, more of them change nothing that comes first.
 _BLOCK = 100
+#: No memory has this number.
+_NOBODY = 0
 #: A query of more words than this says nothing more, and costs.
 _MOST_WORDS = 64
 
@@ -133,18 +135,18 @@ class Search:
 
     def _legs(self, question: Question, weighed: Mapping[str, float], asked: Asked, size: int) -> _Legs:
         """Return what each leg found, and what is missing."""
-        worded = self._store.search_text(question.spaces, question.tiers, list(weighed), size, question.where)
+        strengths = dict(self._store.search_text(question.spaces, question.tiers, list(weighed), size, question.where))
+        cosines: dict[int, float] = {}
         degraded: tuple[str, ...] = ()
-        near: list[Found] = []
         if asked.vector is not None:
-            near = self._store.search_vector(
-                question.spaces, question.tiers, asked.vector, size, question.where, asked.by
+            cosines = dict(
+                self._store.search_vector(question.spaces, question.tiers, asked.vector, size, question.where, asked.by)
             )
         if late := self._store.behind():
             degraded = (late,)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
             degraded = (*degraded, missing_vectors(waiting))
-        return _Legs(_in_turn(near, worded, size), asked, dict(near), dict(worded), degraded)
+        return _Legs(_in_turn(cosines, strengths, size), asked, cosines, strengths, degraded)
 
     def _candidates(self, question: Question, numbers: Sequence[int], pinned: Sequence[Record]) -> dict[int, Candidate]:
         """Return those that may be shown; pinned memories are candidates in every tier."""
@@ -164,21 +166,22 @@ class Search:
         weighed: Mapping[str, float],
         scale: Scale,
     ) -> Evidence:
-        known = self._cosines(question, found, list(candidates))
-        cosines = np.array([known.get(no, np.nan) for no in candidates], np.float64)
-        rows = candidates.values()
+        columns = _columns(candidates)
+        nos = columns["no"]
+        known = self._cosines(question, found, nos)
+        cosines = np.array([known.get(no, math.nan) for no in nos], np.float64)
         return Evidence(
-            nos=np.array(list(candidates), np.int64),
+            nos=np.array(nos, np.int64),
             cosines=cosines,
             closeness=scale.relevance(cosines),
-            texts=np.array([found.strengths.get(no, np.nan) for no in candidates], np.float64),
-            priorities=[each.priority for each in rows],
-            tiers=[each.tier for each in rows],
-            access_counts=np.array([each.access_count for each in rows], np.float64),
-            accessed=np.array([each.accessed_at for each in rows], np.float64),
-            coverage=self._coverage(question, candidates, weighed) if weighed else np.zeros(len(rows)),
-            authors=_meant(question.text, [each.author for each in rows], frozenset(weighed)),
-            nearness=_timely(question, [each.created_at for each in rows]),
+            texts=np.array([found.strengths.get(no, math.nan) for no in nos], np.float64),
+            priorities=columns["priority"],
+            tiers=columns["tier"],
+            access_counts=np.array(columns["access_count"], np.float64),
+            accessed=np.array(columns["accessed_at"], np.float64),
+            coverage=self._coverage(question, candidates, columns, weighed) if weighed else np.zeros(len(nos)),
+            authors=_meant(question.text, columns["author"], frozenset(weighed)),
+            nearness=_timely(question, columns["created_at"]),
         )
 
     def _cosines(self, question: Question, found: _Legs, numbers: Sequence[int]) -> dict[int, float]:
@@ -193,16 +196,20 @@ class Search:
         )
 
     def _coverage(
-        self, question: Question, candidates: Mapping[int, Candidate], weighed: Mapping[str, float]
+        self,
+        question: Question,
+        candidates: Mapping[int, Candidate],
+        columns: Mapping[str, Sequence[Any]],
+        weighed: Mapping[str, float],
     ) -> NDArray[np.float64]:
         total, frequencies = self._store.frequencies(question.spaces, question.tiers, list(weighed))
-        known: Mapping[int, Candidate | Saying] = candidates
+        texts = columns["words"]
         previous = np.full(len(candidates), -1, np.int64)
-        if any(each.previous for each in candidates.values()):
-            known = {**candidates, **self._earlier(candidates)}
+        if any(columns["previous"]):
+            known: Mapping[int, Candidate | Saying] = {**candidates, **self._earlier(candidates)}
             rows = {no: row for row, no in enumerate(known)}
+            texts = [each.words for each in known.values()]
             previous = np.array([rows.get(each.previous or 0, -1) for each in known.values()], np.int64)
-        texts = [each.words for each in known.values()]
         worded = Worded(
             has=_having(texts, weighed),
             lengths=np.array([text.count(" ") - 1 for text in texts], np.float64),
@@ -224,17 +231,25 @@ class Search:
         return found
 
 
-def _in_turn(near: Sequence[Found], worded: Sequence[Found], size: int) -> list[int]:
+def _in_turn(near: Iterable[int], worded: Iterable[int], size: int) -> list[int]:
     """Return the memories that two legs found, each leg naming its next best in turn, up to a number of them."""
-    turns = (each.no for pair in zip_longest(near, worded) for each in pair if each is not None)
-    return list(islice(dict.fromkeys(turns), size))
+    turns = dict.fromkeys(chain.from_iterable(zip_longest(near, worded, fillvalue=_NOBODY)))
+    turns.pop(_NOBODY, None)
+    return list(islice(turns, size))
+
+
+def _columns(candidates: Mapping[int, Candidate]) -> dict[str, tuple[Any, ...]]:
+    """Return what is known of the candidates, field by field."""
+    values = zip(*candidates.values(), strict=True) if candidates else repeat(())
+    return dict(zip(Candidate._fields, values, strict=False))
 
 
 def _having(texts: Sequence[str], words: Iterable[str]) -> NDArray[np.bool_]:
     """Return which texts (rows) have which words (columns)."""
     # Words stand between spaces, so that one search for " word " tells whether a memory has it.
     spaced = [f" {word}" if is_fragment(word) else f" {word} " for word in words]
-    return np.array([[word in text for text in texts] for word in spaced], np.bool_).T
+    found = bytes([word in text for word in spaced for text in texts])
+    return np.frombuffer(found, np.bool_).reshape(len(spaced), len(texts)).T
 
 
 def _versionable(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> dict[int, frozenset[str]]:
