@@ -56,7 +56,7 @@ class mapped:  # noqa: N801 - it is used as a function; a class enters faster th
 
 
 class _Held:
-    """The connection of a snapshot, lent to one of its reads."""
+    """The connection of a snapshot, lent to each of its reads."""
 
     __slots__ = ("_border", "_connection")
 
@@ -101,7 +101,7 @@ class Connections:
         self._closed = False
         self._idle: list[sqlite3.Connection] = []
         self._pool = threading.Lock()
-        #: The connection of the snapshot that a thread is in.
+        #: What lends the connection of the snapshot that a thread is in.
         self._held = threading.local()
         self._writing = threading.RLock()
         # The log does not wait for the writer, except in memory, where all share one connection.
@@ -146,8 +146,8 @@ class Connections:
 
         A single statement (`once`) does so by itself and is spared the transaction.
         """
-        held: sqlite3.Connection | None = getattr(self._held, "connection", None)
-        return self._lent(once=once) if held is None else _Held(self.name, held)
+        held: _Held | None = getattr(self._held, "lent", None)
+        return self._lent(once=once) if held is None else held
 
     @contextmanager
     def _lent(self, *, once: bool) -> Iterator[sqlite3.Connection]:
@@ -169,12 +169,12 @@ class Connections:
     def snapshot(self) -> Iterator[None]:
         """Let all reads of this thread share one connection, and one state of the store."""
         with self.reading() as connection:
-            before = getattr(self._held, "connection", None)
-            self._held.connection = connection
+            before = getattr(self._held, "lent", None)
+            self._held.lent = _Held(self.name, connection)
             try:
                 yield
             finally:
-                self._held.connection = before
+                self._held.lent = before
 
     def _borrow(self) -> sqlite3.Connection:
         with self._pool:
