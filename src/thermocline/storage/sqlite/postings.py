@@ -11,7 +11,7 @@ import math
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,10 @@ MOST_KEPT = 500_000
 
 
 class Postings:
-    """The lists of words that were last asked for, true as long as the ledger has not grown."""
+    """The lists of words that were last asked for, and how many memories there are in all.
+
+    True as long as the ledger has not grown: nothing enters, leaves or moves without an event.
+    """
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
@@ -38,6 +41,20 @@ class Postings:
         self._seq = -1
         self._lists: OrderedDict[tuple[object, ...], Numbers] = OrderedDict()
         self._kept = 0
+        self._totals: dict[tuple[object, ...], int] = {}
+
+    def total(self, seq: int, spaces: Sequence[int], tiers: Sequence[Tier], count: Callable[[], int]) -> int:
+        """Return how many memories some spaces and tiers have at an event; `count` looks, if nobody has."""
+        key = (tuple(spaces), tuple(tiers))
+        with self._lock:
+            self._renew(seq)
+            total = self._totals.get(key)
+        if total is None:
+            total = count()
+            with self._lock:
+                if seq == self._seq and len(self._totals) < self._most:
+                    self._totals[key] = total
+        return total
 
     def of(
         self, connection: sqlite3.Connection, seq: int, spaces: Sequence[int], tiers: Sequence[Tier], word: str
@@ -53,9 +70,7 @@ class Postings:
         """
         key = (tuple(spaces), tuple(tiers), word)
         with self._lock:
-            if seq != self._seq:
-                self._lists.clear()
-                self._seq, self._kept = seq, 0
+            self._renew(seq)
             found = self._lists.get(key)
             if found is not None:
                 self._lists.move_to_end(key)
@@ -69,6 +84,13 @@ class Postings:
                     self._kept -= len(self._lists.popitem(last=False)[1])
         return found
 
+    def _renew(self, seq: int) -> None:
+        """Forget what was true at another event."""
+        if seq != self._seq:
+            self._lists.clear()
+            self._totals.clear()
+            self._seq, self._kept = seq, 0
+
 
 def strengths(lists: Sequence[Numbers], total: int) -> tuple[Numbers, NDArray[np.float64]]:
     """Return the memories of some lists, and for each the worth of the words it has.
@@ -81,9 +103,11 @@ def strengths(lists: Sequence[Numbers], total: int) -> tuple[Numbers, NDArray[np
     if not told:
         return np.empty(0, np.int64), np.empty(0)
     worth = [math.log(1 + max(total - len(each) + 0.5, 0.0) / (len(each) + 0.5)) for each in told]
-    nos, places = np.unique(np.concatenate(told), return_inverse=True)
-    worths = np.repeat(np.array(worth), [len(each) for each in told])
-    return nos, np.asarray(np.bincount(places, worths), np.float64)
+    nos, worths = np.concatenate(told), np.repeat(worth, [len(each) for each in told])
+    order = nos.argsort(kind="stable")
+    nos, worths = nos[order], worths[order]
+    first = np.concatenate(([0], np.flatnonzero(nos[1:] != nos[:-1]) + 1))
+    return nos[first], np.add.reduceat(worths, first)
 
 
 def _read(connection: sqlite3.Connection, spaces: Sequence[int], tiers: Sequence[Tier], word: str) -> Numbers:

@@ -198,8 +198,12 @@ class SqliteStore(SqlStore):
         self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[list[NDArray[np.int64]], int]:
         """Return the memories that have each word, and how many there are in all."""
+
+        def count() -> int:
+            return int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+
         seq = int(statements.value("event_last"))
-        total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+        total = self._postings.total(seq, spaces, tiers, count)
         return [self._postings.of(statements.connection, seq, spaces, tiers, word) for word in words], total
 
     # Writing
