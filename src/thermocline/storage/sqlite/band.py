@@ -142,7 +142,7 @@ class ExactBand:
         if self._sieve is None:
             return None
         found = self._sieve.passing(query, max(limit, LEAST_RESCORED))
-        return np.array([self._row[key] for key in found if key in self._row], np.int64)
+        return np.array([row for row in map(self._row.get, found) if row is not None], np.int64)
 
     def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
         """Return the strength of those memories that are here; the nearest part counts."""
@@ -155,6 +155,8 @@ class ExactBand:
                 owners.append(no)
                 key += 1
         found: dict[int, float] = {}
+        if not rows:
+            return found
         for no, strength in zip(owners, products(self._matrix[rows], query).tolist(), strict=True):
             found[no] = max(strength, found.get(no, -1.0))
         return found
@@ -319,6 +321,8 @@ def _strongest(strengths: NDArray[Real], limit: int, noise: float = 0.0) -> Numb
 
 def best(keys: Numbers, strengths: NDArray[Real], limit: int) -> tuple[Numbers, NDArray[Real]]:
     """Return the strongest, newest first among equals."""
-    rows = _strongest(strengths, limit)
-    order = rows[np.lexsort((-keys[rows], -strengths[rows]))[:limit]]
+    if limit < len(strengths):
+        rows = _strongest(strengths, limit)
+        keys, strengths = keys[rows], strengths[rows]
+    order = np.lexsort((-keys, -strengths))[:limit]
     return keys[order], strengths[order]

@@ -88,12 +88,14 @@ class Bands:
         """Return the nearest memories of some places, nearest first."""
         with self._lock:
             self._catch_up(connection, identity)
-            found = [self._nearest(connection, place, query, limit, where) for place in places]
+            near = [self._nearest(connection, place, query, limit, where) for place in places]
+        found = [each for each in near if len(each[0])]
         if not found:
             return []
-        nos, strengths = best(
-            np.concatenate([nos for nos, _ in found]), np.concatenate([strengths for _, strengths in found]), limit
-        )
+        nos, strengths = found[0]
+        if len(found) > 1:
+            nos, strengths = np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
+        nos, strengths = best(nos, strengths, limit)
         return made(Found, zip(nos.tolist(), strengths.tolist(), strict=True))
 
     def cosines(
