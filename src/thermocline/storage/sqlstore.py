@@ -454,7 +454,7 @@ def _recall_row(entry: RecallEntry) -> dict[str, object]:
         "tiers": " ".join(entry.tiers),
         "micros": entry.micros,
         "best": entry.best,
-        "candidates": json.dumps([[no, round(score, 4)] for no, score in entry.candidates], separators=(",", ":")),
+        "candidates": f"[{','.join([f'[{no},{score:.4f}]' for no, score in entry.candidates])}]",
         "returned": json.dumps(list(entry.returned)),
         "promoted": json.dumps(list(entry.promoted)),
         "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
