@@ -55,6 +55,36 @@ class mapped:  # noqa: N801 - it is used as a function; a class enters faster th
             raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
 
 
+class _Lent:
+    """A connection of the pool, lent to one reader."""
+
+    __slots__ = ("_border", "_connection", "_once", "_owner")
+
+    def __init__(self, owner: Connections, *, once: bool) -> None:
+        self._owner = owner
+        self._once = once
+        self._border = mapped(owner.name)
+        self._connection: sqlite3.Connection
+
+    def __enter__(self) -> sqlite3.Connection:
+        with self._border:
+            self._connection = self._owner.borrow()
+            if not self._once:
+                self._begin()
+        return self._connection
+
+    def _begin(self) -> None:
+        try:
+            self._connection.execute("BEGIN")
+        except BaseException:
+            self._owner.give_back(self._connection)
+            raise
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        self._owner.give_back(self._connection)
+        self._border.__exit__(kind, exc, trace)
+
+
 class _Held:
     """The connection of a snapshot, lent to each of its reads."""
 
@@ -147,23 +177,16 @@ class Connections:
         A single statement (`once`) does so by itself and is spared the transaction.
         """
         held: _Held | None = getattr(self._held, "lent", None)
-        return self._lent(once=once) if held is None else held
+        if held is not None:
+            return held
+        return self._shared() if self.name == MEMORY else _Lent(self, once=once)
 
     @contextmanager
-    def _lent(self, *, once: bool) -> Iterator[sqlite3.Connection]:
-        if self.name == MEMORY:
-            with self._writing, mapped(self.name):
-                self._require_open()
-                yield self._writer
-            return
-        with mapped(self.name):
-            connection = self._borrow()
-            try:
-                if not once:
-                    connection.execute("BEGIN")
-                yield connection
-            finally:
-                self._give_back(connection)
+    def _shared(self) -> Iterator[sqlite3.Connection]:
+        """Lend the one connection that a store in memory has."""
+        with self._writing, mapped(self.name):
+            self._require_open()
+            yield self._writer
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -176,16 +199,18 @@ class Connections:
             finally:
                 self._held.lent = before
 
-    def _borrow(self) -> sqlite3.Connection:
+    def borrow(self) -> sqlite3.Connection:
+        """Take a connection out of the pool."""
         with self._pool:
             self._require_open()
             if self._idle:
                 return self._idle.pop()
         return self._connect("normal")
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        with suppress(sqlite3.Error):
-            if connection.in_transaction:
+    def give_back(self, connection: sqlite3.Connection) -> None:
+        """Put a connection back into the pool, and end what it was reading."""
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):
                 connection.execute("COMMIT")
         with self._pool:
             if not self._closed:
@@ -213,14 +238,14 @@ class Connections:
                 with _transaction(self._writer):
                     yield self._writer
                 return
-            connection = self._borrow()
+            connection = self.borrow()
             try:
                 connection.execute("PRAGMA busy_timeout = 0")
                 with _transaction(connection):
                     yield connection
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
-                self._give_back(connection)
+                self.give_back(connection)
 
     def truncate_log(self) -> None:
         """Move the write-ahead log into the file and empty it, as far as readers allow."""
