@@ -170,7 +170,7 @@ class SqliteStore(SqlStore):
             over = set(expired(statements, spaces, where.now))
             wanted = limit + len(over)
             found = self._bands.search(statements.connection, identity, places, vector, wanted, where)
-        return [each for each in found if each.no not in over][:limit]
+        return [each for each in found if each.no not in over][:limit] if over else found
 
     def similarities(
         self,
