@@ -268,7 +268,9 @@ def rank(evidence: Evidence, weights: Weights, scale: Scale, now: int, min_score
     relevance = _FUSIONS[weights.fusion](evidence, weights, scale)
     use = _use(evidence, weights, now)
     boosts = np.array([weights.boosts[priority] for priority in evidence.priorities], np.float64)
-    penalties = np.array([weights.penalties.get(tier, 0.0) for tier in evidence.tiers], np.float64)
+    penalties = np.zeros(len(relevance))
+    if weights.penalties:
+        penalties = np.array([weights.penalties.get(tier, 0.0) for tier in evidence.tiers], np.float64)
     scores = relevance + use + boosts - penalties
     kept = np.flatnonzero((relevance >= min_score) | (evidence.coverage >= min_score))
     rows = kept[np.lexsort((-evidence.nos[kept], -scores[kept]))]
@@ -320,7 +322,8 @@ def _use(evidence: Evidence, weights: Weights, now: int) -> NDArray[np.float64]:
     """Return what use adds: more for frequent use, fading with the time since the last."""
     days = np.maximum(0.0, (now - evidence.accessed) / _MICROS_PER_DAY)
     often = np.minimum(1.0, np.log1p(evidence.access_counts) / math.log1p(_MANY_USES))
-    return np.asarray(np.nan_to_num(weights.use * often * 0.5 ** (days / weights.use_half_life_days)))
+    use = weights.use * often * 0.5 ** (days / weights.use_half_life_days)
+    return np.where(np.isnan(use), 0.0, use)
 
 
 def _evidence(evidence: Evidence, weights: Weights, scale: Scale) -> NDArray[np.float64]:
