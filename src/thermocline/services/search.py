@@ -18,7 +18,7 @@ from thermocline.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, be
 from thermocline.services.vectors import Asked, Vectorizer, missing_vectors
 from thermocline.settings import Settings
 from thermocline.storage.store import Store
-from thermocline.storage.values import Candidate, Filter, Record, Saying
+from thermocline.storage.values import Candidate, Filter, Found, Record, Saying
 from thermocline.text.words import is_fragment, weighed_words, words
 from thermocline.when import nearness, spans
 
@@ -127,7 +127,7 @@ class Search:
             pinned=[(records[each.no], each) for each in held],
         )
 
-    def records(self, nos: Sequence[int]) -> dict[int, Record]:
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return what was ranked, as it was when it was ranked: from the same place."""
         return self._store.records(nos)
 
@@ -135,17 +135,18 @@ class Search:
 
     def _legs(self, question: Question, weighed: Mapping[str, float], asked: Asked, size: int) -> _Legs:
         """Return what each leg found, and what is missing."""
-        strengths = dict(self._store.search_text(question.spaces, question.tiers, list(weighed), size, question.where))
-        cosines: dict[int, float] = {}
+        worded = self._store.search_text(question.spaces, question.tiers, list(weighed), size, question.where)
+        near: list[Found] = []
         degraded: tuple[str, ...] = ()
         if asked.vector is not None:
-            cosines = dict(
-                self._store.search_vector(question.spaces, question.tiers, asked.vector, size, question.where, asked.by)
+            near = self._store.search_vector(
+                question.spaces, question.tiers, asked.vector, size, question.where, asked.by
             )
         if late := self._store.behind():
             degraded = (late,)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
             degraded = (*degraded, missing_vectors(waiting))
+        cosines, strengths = ({each.no: each.strength for each in leg} for leg in (near, worded))
         return _Legs(_in_turn(cosines, strengths, size), asked, cosines, strengths, degraded)
 
     def _candidates(self, question: Question, numbers: Sequence[int], pinned: Sequence[Record]) -> dict[int, Candidate]:
