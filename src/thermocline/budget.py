@@ -98,10 +98,18 @@ class Packed:
         return self.rest.value
 
 
-def pack(offers: Sequence[Offer], form: Format, count: Count, limits: Limits) -> Packed:
-    """Put the offers into a text that costs at most the budget; the most important come first."""
+def pack(listed: Sequence[Offer], recalled: Iterable[Offer], form: Format, count: Count, limits: Limits) -> Packed:
+    """Put the offers into a text that costs at most the budget.
+
+    Args:
+        listed: The pinned and the hot memories, each kind most important first.
+        recalled: What was recalled, most important first; taken only as far as somebody comes to it.
+        form: How they are written.
+        count: Counts tokens.
+        limits: What the text may cost, and its parts.
+    """
     press = _Press(form, count)
-    table = _Table(press, limits, offers)
+    table = _Table(press, limits, listed, recalled)
     placed, notes = table.placed()
     return _finished(placed, table, press, limits, notes)
 
@@ -275,19 +283,29 @@ class _Group:
 class _Table:
     """All offers in their groups."""
 
-    def __init__(self, press: _Press, limits: Limits, offers: Sequence[Offer]) -> None:
+    def __init__(self, press: _Press, limits: Limits, listed: Sequence[Offer], recalled: Iterable[Offer]) -> None:
         self.press = press
         self.limits = limits
-        slots = [_Slot(offer, press) for offer in offers]
-        self.pinned = [slot for slot in slots if slot.offer.section == "pinned"]
-        hot, self._low_hot = _parted(slots, "hot")
-        recalled, self._low_recalled = _parted(slots, "recalled")
-        self.hot = self._hot(hot, _Group())
-        self.recalled = self._recalled(recalled, _Group())
+        self.pinned = [_Slot(offer, press) for offer in listed if offer.section == "pinned"]
+        #: Low priority, put aside while the others are gone through.
+        self._low_hot: list[_Slot] = []
+        self._low_recalled: list[_Slot] = []
+        hot = self._insisting((offer for offer in listed if offer.section == "hot"), self._low_hot)
+        self.hot = self._hot(list(hot), _Group())
+        self.recalled = self._recalled(self._insisting(recalled, self._low_recalled), _Group())
+
+    def _insisting(self, offers: Iterable[Offer], low: list[_Slot]) -> Iterator[_Slot]:
+        """Yield a slot for each offer, and put those of low priority aside."""
+        for offer in offers:
+            slot = _Slot(offer, self.press)
+            if offer.memory.priority is Priority.LOW:
+                low.append(slot)
+            else:
+                yield slot
 
     @cached_property
     def low(self) -> _Group:
-        """What enters when everything else has."""
+        """What enters when everything else has, which tells that all of that was gone through."""
         group = _Group()
         for part in (self._hot(self._low_hot, self.hot), self._recalled(self._low_recalled, self.recalled)):
             group.coming = iter([*group.coming, *part])
@@ -317,7 +335,7 @@ class _Table:
         group.coming = self._capped(group, slots[:most], before, room, too_long, beyond)
         return group
 
-    def _recalled(self, slots: Sequence[_Slot], before: _Group) -> _Group:
+    def _recalled(self, slots: Iterable[_Slot], before: _Group) -> _Group:
         most = self.limits.recalled_tokens
         room = None if most is None else most - before.total
         too_long = ("recall_max_tokens", f"recalled memories are full at {most} tokens")
@@ -328,7 +346,7 @@ class _Table:
     def _capped(
         self,
         group: _Group,
-        slots: Sequence[_Slot],
+        slots: Iterable[_Slot],
         before: _Group,
         room: int | None,
         too_long: tuple[str, str],
@@ -336,16 +354,18 @@ class _Table:
     ) -> Iterator[_Slot]:
         """Yield the slots that a group's own limit lets in, each in its longest form; the group notes the others."""
         spent, first = 0, not before.slots
-        for place, slot in enumerate(slots):
+        coming = iter(slots)
+        for slot in coming:
             slot.heading = self.press.heading(slot.offer.section) if first else 0
             if not slot.settle(self.limits.entry_tokens + slot.heading):
                 group.never.append((slot, *_TOO_SMALL))
                 continue
             if room is not None and spent + slot.cost > room:
-                fits = slot.settle(room - spent)
-                if fits:
+                if slot.settle(room - spent):
                     yield slot
-                group.never += [(each, *too_long) for each in slots[place + fits :]]
+                else:
+                    group.never.append((slot, *too_long))
+                group.never += [(each, *too_long) for each in coming]
                 break
             spent, first = spent + slot.cost, False
             yield slot
@@ -409,13 +429,6 @@ class _Table:
 
 
 _TOO_SMALL = ("context_entry_tokens", "even its title costs more than one memory may")
-
-
-def _parted(slots: Iterable[_Slot], section: str) -> tuple[list[_Slot], list[_Slot]]:
-    """Return the slots of a section, and apart those of low priority."""
-    here = [slot for slot in slots if slot.offer.section == section]
-    low = [slot for slot in here if slot.offer.memory.priority is Priority.LOW]
-    return [slot for slot in here if slot.offer.memory.priority is not Priority.LOW], low
 
 
 def _shared(rest: int, hot: int, recalled: int, reserve: int) -> tuple[int, int]:

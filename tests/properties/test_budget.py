@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
@@ -19,7 +20,7 @@ import thermocline
 from tests.properties import texts
 from thermocline.budget import Limits, Offer, Packed, pack
 from thermocline.model import Priority
-from thermocline.render import FULL, format_of
+from thermocline.render import FULL, Format, format_of
 from thermocline.testing import FakeClock, HashEmbedder
 from thermocline.text.marker import CLOSE, OPEN
 from thermocline.text.tokens import Counter, counter
@@ -53,6 +54,12 @@ def offers_of(dice: random.Random) -> list[Offer]:
                 )
             )
     return found
+
+
+def packed_of(offers: list[Offer], form: Format, count: Callable[[str], int], limits: Limits) -> Packed:
+    listed = [offer for offer in offers if offer.section != "recalled"]
+    recalled = (offer for offer in offers if offer.section == "recalled")
+    return pack(listed, recalled, form, count, limits)
 
 
 def limits_of(dice: random.Random, budget: int) -> Limits:
@@ -111,7 +118,7 @@ def test_no_text_costs_more_than_its_budget(part: int) -> None:
             form = format_of(name)
             for _ in range(3):
                 budget = budget_of(dice)
-                packed = pack(offers, form, count, limits_of(dice, budget))
+                packed = packed_of(offers, form, count, limits_of(dice, budget))
                 require_sound(packed, offers, budget, name)
                 require_exact(packed, budget, name)
                 done += 1
@@ -125,7 +132,7 @@ def test_no_other_tokenizer_is_exceeded_either(tokenizer: str) -> None:
     for _ in range(max(300, CASES // 400)):
         offers = offers_of(dice)
         name, budget = dice.choice(FORMATS), budget_of(dice)
-        packed = pack(offers, format_of(name), count, limits_of(dice, budget))
+        packed = packed_of(offers, format_of(name), count, limits_of(dice, budget))
         require_sound(packed, offers, budget, name)
         assert count(packed.text) == packed.tokens
 
@@ -142,9 +149,9 @@ def test_the_smallest_budget_is_exact_and_a_larger_one_takes_nothing_away(name: 
 
         def inside(budget: int, offers: list[Offer] = offers, limits: Limits = limits) -> set[str]:
             wanted = Limits(**{**{each: getattr(limits, each) for each in limits.__slots__}, "budget": budget})
-            return {entry.id for entry in pack(offers, form, count, wanted).included}
+            return {entry.id for entry in packed_of(offers, form, count, wanted).included}
 
-        for entry in pack(offers, form, count, limits).left_out:
+        for entry in packed_of(offers, form, count, limits).left_out:
             if entry.fits_at is None:
                 assert entry.id not in inside(1_000_000)
                 continue
@@ -161,7 +168,7 @@ def test_everything_is_whole_when_the_budget_allows_it() -> None:
     limits = Limits(budget=10**9, hot_tokens=10**9, hot_memories=50, reserve=800, entry_tokens=10**9)
     for _ in range(100):
         offers = offers_of(dice)
-        packed = pack(offers, format_of("markdown"), counter(), limits)
+        packed = packed_of(offers, format_of("markdown"), counter(), limits)
         assert {entry.form for entry in packed.included} <= {FULL}
         assert not packed.left_out
 

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
@@ -60,12 +60,35 @@ class Request:
 class _Found:
     """What was gathered for one request."""
 
-    offers: list[Offer] = field(default_factory=list)
-    numbers: dict[str, Record] = field(default_factory=dict)
-    #: What is not offered, with its reason.
+    #: What need not come again, as in the request.
+    given: Mapping[int, int]
+    #: The pinned and the hot memories.
+    listed: list[Offer] = field(default_factory=list)
+    #: What was recalled; most of what nobody comes to is never made.
+    recalled: Iterable[Offer] = ()
+    #: What was looked at so far, by id.
+    records: dict[str, Record] = field(default_factory=dict)
+    #: What is not offered, with its reason; complete when all offers are taken.
     passed_over: list[Entry] = field(default_factory=list)
     ranking: Ranking = field(default_factory=Ranking)
     notes: list[str] = field(default_factory=list)
+    #: The digests of what is offered, and which memory says it.
+    said: dict[str, str] = field(default_factory=dict)
+
+    def offered(self, offers: Iterable[tuple[Record, Offer]]) -> Iterator[Offer]:
+        """Yield the offers that are new, and pass over the others; the same words are offered once."""
+        for record, offer in offers:
+            memory = record.memory
+            if memory.id in self.records:
+                continue
+            self.records[memory.id] = record
+            if self.given and self.given.get(record.no) == to_micros(memory.updated_at):
+                self.passed_over.append(_passed(offer, "given", "this session was given it before"))
+            elif memory.digest in self.said:
+                self.passed_over.append(_passed(offer, "duplicate", f"{self.said[memory.digest]} says the same"))
+            else:
+                self.said[memory.digest] = memory.id
+                yield offer
 
 
 class Assembler:
@@ -87,9 +110,9 @@ class Assembler:
         form = format_of(request.format, self._settings.context_role)
         count = counter(self._settings.tokenizer)
         found = self._gathered(request)
-        packed = pack(found.offers, form, count, self._limits(request, budget))
+        packed = pack(found.listed, found.recalled, form, count, self._limits(request, budget))
         receipt = self._receipt(request, found, packed)
-        included = [found.numbers[entry.id] for entry in packed.included]
+        included = [found.records[entry.id] for entry in packed.included]
         if request.track:
             self._log(request, found, included, (time.perf_counter_ns() - started) // 1000)
         context = Context(
@@ -114,32 +137,20 @@ class Assembler:
         )
 
     def _gathered(self, request: Request) -> _Found:
-        """Collect the offers, most important first; the same words are offered once."""
-        found = _Found()
-        said: dict[str, str] = {}
-        for record, offer in self._offers(request, found):
-            memory = record.memory
-            if memory.id in found.numbers:
-                continue
-            found.numbers[memory.id] = record
-            if request.given and request.given.get(record.no) == to_micros(memory.updated_at):
-                found.passed_over.append(_passed(offer, "given", "this session was given it before"))
-            elif memory.digest in said:
-                found.passed_over.append(_passed(offer, "duplicate", f"{said[memory.digest]} says the same"))
-            else:
-                said[memory.digest] = memory.id
-                found.offers.append(offer)
+        """Collect the offers, most important first."""
+        found = _Found(request.given)
+        found.listed = list(found.offered(self._listed(request, found)))
+        if request.question is not None:
+            found.ranking = self._search.rank(request.question, self._settings.context_hits)
+            best = found.ranking.ranked[: self._settings.context_hits]
+            found.recalled = found.offered(_hits(best, self._search.records([each.no for each in best])))
         return found
 
-    def _offers(self, request: Request, found: _Found) -> Iterator[tuple[Record, Offer]]:
+    def _listed(self, request: Request, found: _Found) -> Iterator[tuple[Record, Offer]]:
         for record in self._store.pinned(request.spaces, request.now):
             yield record, _listed(record, "pinned", (record.no,))
         for record in self._hot(request, found):
-            place = (_urgency(record.memory), record.no)
-            yield record, _listed(record, "hot", place)
-        if request.question is not None:
-            found.ranking = self._search.rank(request.question, self._settings.context_hits)
-            yield from self._recalled(found.ranking)
+            yield record, _listed(record, "hot", (_urgency(record.memory), record.no))
 
     def _hot(self, request: Request, found: _Found) -> list[Record]:
         """Return the hot memories, most urgent first, newest first among equals: a lookup, not a search."""
@@ -157,14 +168,6 @@ class Assembler:
             )
         unpinned = (record for record in records.values() if record.memory.priority is not Priority.PINNED)
         return sorted(unpinned, key=lambda record: (_urgency(record.memory), -record.no))
-
-    def _recalled(self, ranking: Ranking) -> Iterator[tuple[Record, Offer]]:
-        best = ranking.ranked[: self._settings.context_hits]
-        records = self._search.records([each.no for each in best])
-        for place, each in enumerate(best):
-            record = records.get(each.no)
-            if record is not None:
-                yield record, _hit(record, each, place)
 
     def _receipt(self, request: Request, found: _Found, packed: Packed) -> Receipt:
         count = counter(self._settings.tokenizer)
@@ -260,16 +263,17 @@ def _listed(record: Record, section: str, place: tuple[int, ...]) -> Offer:
     return Offer(memory=memory, section=section, place=place, reason=reason)
 
 
+def _hits(best: Sequence[Ranked], records: Mapping[int, Record]) -> Iterator[tuple[Record, Offer]]:
+    for place, each in enumerate(best):
+        record = records.get(each.no)
+        if record is not None:
+            yield record, _hit(record, each, place)
+
+
 def _hit(record: Record, ranked: Ranked, place: int) -> Offer:
     low = record.memory.priority is Priority.LOW
-    return Offer(
-        memory=record.memory,
-        section="recalled",
-        place=(low, place),
-        reason=f"hit {place + 1}, found in {record.memory.tier}",
-        score=ranked.score,
-        explain=lambda: ranked.why,
-    )
+    reason = f"hit {place + 1}, found in {record.memory.tier}"
+    return Offer(record.memory, "recalled", (low, place), reason, ranked.score, lambda: ranked.why)
 
 
 def _passed(offer: Offer, rule: str, reason: str) -> Entry:

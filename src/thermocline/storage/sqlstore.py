@@ -6,7 +6,7 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -57,6 +57,28 @@ Waiting = deque[tuple[RecallEntry, bool]]
 def new_waiting() -> Waiting:
     """Return an empty queue of recalls; the oldest give way when it is full."""
     return deque(maxlen=_MOST_WAITING)
+
+
+class _Records(Mapping[int, Record]):
+    """Memories by number; each is made of its row when somebody first looks at it, for many are never looked at."""
+
+    def __init__(self, rows: Mapping[int, Row], scopes: Mapping[int, Scope]) -> None:
+        self._rows = rows
+        self._scopes = scopes
+        self._made: dict[int, Record] = {}
+
+    def __getitem__(self, no: int) -> Record:
+        record = self._made.get(no)
+        if record is None:
+            row = self._rows[no]
+            record = self._made[no] = record_of(row, self._scopes[row[2]])
+        return record
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 class SqlStore(ABC):
@@ -123,9 +145,12 @@ class SqlStore(ABC):
             limit=find.limit,
         )
 
-    def records(self, nos: Sequence[int]) -> dict[int, Record]:
-        """Return whole memories by number."""
-        return {record.no: record for record in self._records("memories_of", nos=list(nos))}
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return whole memories by number, as they are now, whenever somebody looks at them."""
+        with self._reading(once=True) as statements:
+            rows = {row[0]: row for row in statements.rows("memories_of", nos=list(nos))}
+            spaces = {row[2] for row in rows.values()}
+            return _Records(rows, {space: self._scope(statements, space, self._scopes) for space in spaces})
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""

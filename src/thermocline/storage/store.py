@@ -195,8 +195,8 @@ class Store(Protocol):
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
 
-    def records(self, nos: Sequence[int]) -> dict[int, Record]:
-        """Return whole memories by number."""
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return whole memories by number, as they are now, whenever somebody looks at them."""
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""
