@@ -116,11 +116,9 @@ class Search:
         scale = found.asked.scale
         evidence = self._evidence(question, found, candidates, weighed, scale)
         records = {record.no: record for record in pinned}
-        loose = [
-            each
-            for each in rank(evidence, weights, scale, now, question.min_score)
-            if each.priority is not Priority.PINNED
-        ]
+        loose = rank(evidence, weights, scale, now, question.min_score)
+        if Priority.PINNED in evidence.priorities:
+            loose = [each for each in loose if each.priority is not Priority.PINNED]
         held = [each for each in rank(evidence, weights, scale, now, 0.0) if each.no in records] if records else []
         return Ranking(
             ranked=newer_first(loose, _versionable(loose[: self.ideas.versions], candidates), self.ideas),

@@ -321,7 +321,7 @@ def _strongest(strengths: NDArray[Real], limit: int, noise: float = 0.0) -> Numb
 
 def best(keys: Numbers, strengths: NDArray[Real], limit: int) -> tuple[Numbers, NDArray[Real]]:
     """Return the strongest, newest first among equals."""
-    if limit < len(strengths):
+    if limit < len(strengths) // 2:  # to sort a few too many is cheaper than to part them
         rows = _strongest(strengths, limit)
         keys, strengths = keys[rows], strengths[rows]
     order = np.lexsort((-keys, -strengths))[:limit]

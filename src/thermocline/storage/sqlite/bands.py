@@ -94,8 +94,8 @@ class Bands:
             return []
         nos, strengths = found[0]
         if len(found) > 1:
-            nos, strengths = np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
-        nos, strengths = best(nos, strengths, limit)
+            merged = [np.concatenate(each) for each in zip(*found, strict=True)]
+            nos, strengths = best(merged[0], merged[1], limit)
         return made(Found, zip(nos.tolist(), strengths.tolist(), strict=True))
 
     def cosines(
@@ -173,7 +173,7 @@ class Bands:
     def _nearest(
         self, connection: sqlite3.Connection, place: Place, query: Vectors, limit: int, where: Filter
     ) -> tuple[Numbers, Vectors]:
-        """Return memories and their strengths; a memory counts with its nearest part."""
+        """Return up to `limit` memories and their strengths, best first; a memory counts with its nearest part."""
         band = self._band(connection, place)
         if not len(band):
             return np.empty(0, np.int64), np.empty(0, np.float32)
@@ -181,19 +181,23 @@ class Bands:
         wanted = limit if band.exact else max(limit, LEAST_RESCORED)
         while True:
             keys, strengths = band.search(query, wanted, allowed)
+            nos = keys >> PART_BITS
             # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
-            found = len(set((keys >> PART_BITS).tolist()))
+            found = len(set(nos.tolist()))
             if found >= limit or len(keys) < wanted:
                 break
             wanted *= 2
+        if band.exact and found == len(nos):
+            return nos[:limit], strengths[:limit]
         if not band.exact:
             keys, strengths = self._rescored(connection, keys, query)
-        if found == len(keys):
-            return keys >> PART_BITS, strengths
-        # The nearest part of each memory stands first.
-        order = np.lexsort((-strengths, keys >> PART_BITS))
-        nos, first = np.unique(keys[order] >> PART_BITS, return_index=True)
-        return nos, strengths[order][first]
+            nos = keys >> PART_BITS
+        if found != len(nos):
+            # The nearest part of each memory stands first.
+            order = np.lexsort((-strengths, nos))
+            nos, first = np.unique(nos[order], return_index=True)
+            strengths = strengths[order][first]
+        return best(nos, strengths, limit)
 
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
         found, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
