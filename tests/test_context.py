@@ -413,3 +413,16 @@ def test_what_was_left_out_is_told_as_it_was_whenever_somebody_looks(mem: Thermo
     assert repr(first.left_out) in repr(first.receipt)
     assert other.left_out == first.left_out
     assert mem.context(budget=120, track=False) != first
+
+
+def test_what_was_found_and_left_out_is_told_as_it_was_too(mem: Thermocline) -> None:
+    """Of what a query found, nobody came to the last ones before they were changed and purged."""
+    memories = [mem.remember(f"otter number {number} holds hands") for number in range(20)]
+    first, second = (mem.context("which otter holds hands?", budget=120, track=False) for _ in range(2))
+    told = {entry.id: entry.content for entry in (*first.included, *first.left_out)}
+    for memory in memories:
+        mem.update(memory.id, content=f"{memory.content} no more")
+        mem.purge(memory.id)
+
+    assert told == {memory.id: memory.content for memory in memories}
+    assert second.left_out == first.left_out

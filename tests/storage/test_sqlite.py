@@ -259,6 +259,24 @@ def test_a_folder_that_cannot_be_written_costs_only_the_cache(open_mem: Open, tm
     assert Path(f"{path}-vectors").read_text() == "mine"
 
 
+def test_what_one_opening_counts_another_one_changes(open_mem: Open, tmp_path: Path) -> None:
+    """How many memories there are and which have a word is remembered, and never older than the ledger."""
+    here, there = (open_mem(tmp_path / "memory.db") for _ in range(2))
+    otter = there.remember("an otter")
+
+    def counted() -> tuple[int, dict[str, int]]:
+        return here._store.frequencies(here._store.spaces(here.scope), (Tier.HOT, Tier.WARM), ["otter"])
+
+    assert counted() == counted() == (1, {"otter": 1})
+    there.remember("another otter")
+    assert counted() == (2, {"otter": 2})
+    there.move(otter.id, "cold")
+    assert counted() == (1, {"otter": 1})
+    there.forget(otter.id)
+    there.remember("no such animal")
+    assert counted() == (2, {"otter": 1})
+
+
 def test_two_openings_with_coded_bands_agree(open_mem: Open, tmp_path: Path) -> None:
     """Each sees the other's writes in its next search, whatever kind of change it was."""
     one, two = (open_mem(tmp_path / "memory.db", settings=_CODED) for _ in range(2))

@@ -58,17 +58,13 @@ class Request:
 
 @dataclass(slots=True)
 class _Found:
-    """What was gathered for one request."""
+    """What was found for one request, as far as somebody came to it."""
 
     #: What need not come again, as in the request.
     given: Mapping[int, int]
-    #: The pinned and the hot memories.
-    listed: list[Offer] = field(default_factory=list)
-    #: What was recalled; most of what nobody comes to is never made.
-    recalled: Iterable[Offer] = ()
-    #: What was looked at so far, by id.
+    #: What was come to, by id.
     records: dict[str, Record] = field(default_factory=dict)
-    #: What is not offered, with its reason; complete when all offers are taken.
+    #: What is not offered, with its reason.
     passed_over: list[Entry] = field(default_factory=list)
     ranking: Ranking = field(default_factory=Ranking)
     notes: list[str] = field(default_factory=list)
@@ -109,8 +105,10 @@ class Assembler:
         budget = _whole_budget(request.budget)
         form = format_of(request.format, self._settings.context_role)
         count = counter(self._settings.tokenizer)
-        found = self._gathered(request)
-        packed = pack(found.listed, found.recalled, form, count, self._limits(request, budget))
+        found = _Found(request.given)
+        listed = list(found.offered(self._listed(request, found)))
+        recalled = found.offered(self._recalled(request, found))
+        packed = pack(listed, recalled, form, count, self._limits(request, budget))
         receipt = self._receipt(request, found, packed)
         included = [found.records[entry.id] for entry in packed.included]
         if request.track:
@@ -136,17 +134,8 @@ class Assembler:
             on_pinned_overflow=settings.on_pinned_overflow,
         )
 
-    def _gathered(self, request: Request) -> _Found:
-        """Collect the offers, most important first."""
-        found = _Found(request.given)
-        found.listed = list(found.offered(self._listed(request, found)))
-        if request.question is not None:
-            found.ranking = self._search.rank(request.question, self._settings.context_hits)
-            best = found.ranking.ranked[: self._settings.context_hits]
-            found.recalled = found.offered(_hits(best, self._search.records([each.no for each in best])))
-        return found
-
     def _listed(self, request: Request, found: _Found) -> Iterator[tuple[Record, Offer]]:
+        """Yield the pinned and the hot memories, most important first."""
         for record in self._store.pinned(request.spaces, request.now):
             yield record, _listed(record, "pinned", (record.no,))
         for record in self._hot(request, found):
@@ -169,6 +158,14 @@ class Assembler:
         unpinned = (record for record in records.values() if record.memory.priority is not Priority.PINNED)
         return sorted(unpinned, key=lambda record: (_urgency(record.memory), -record.no))
 
+    def _recalled(self, request: Request, found: _Found) -> Iterator[tuple[Record, Offer]]:
+        """Search now, and return what was found, best first, each made when somebody comes to it."""
+        if request.question is None:
+            return iter(())
+        found.ranking = self._search.rank(request.question, self._settings.context_hits)
+        best = found.ranking.ranked[: self._settings.context_hits]
+        return _hits(best, self._search.records([each.no for each in best]))
+
     def _receipt(self, request: Request, found: _Found, packed: Packed) -> Receipt:
         count = counter(self._settings.tokenizer)
         question = request.question
@@ -184,6 +181,7 @@ class Assembler:
             tiers=() if question is None else question.tiers,
             settings=settings_hash(self._settings),
             included=packed.included,
+            # In this order: to tell what was left out is to come to everything that was found.
             rest=Later(lambda: (*packed.left_out, *found.passed_over)),
             pinned_cut=packed.pinned_cut,
             notes=(*packed.notes, *found.notes),
