@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -79,6 +80,32 @@ def test_a_band_holds_what_was_added_and_not_discarded(coded: bool) -> None:
     assert band.search(rows[41], 1, None)[0].tolist() == keys_of(25).tolist()
     assert band.search(rows[40], 1, np.array([5, 7]))[0].tolist() == keys_of(5).tolist()
     assert set(band.search(rows[0], 10, np.array([0, 1, 2]))[0].tolist()) == set(keys_of(1, 2).tolist())
+
+
+def test_an_exact_band_with_codes_follows_every_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is added, discarded and added again behind its codes is found where it is now, and nothing else."""
+    monkeypatch.setattr("thermocline.storage.sqlite.band._SIEVED_FROM", 1)
+    monkeypatch.setattr("thermocline.storage.sqlite.band._SIEVED_AFTER", 0)
+    dice, rows = random.Random(3), random_rows(64)
+    band = ExactBand(32)
+    band.add(keys_of(*range(40)), rows[:40])
+    there = {no: rows[no] for no in range(40)}
+    assert held(band, rows[0]) == set(keys_of(*there).tolist())
+    assert band._sieve is not None
+
+    for _ in range(300):
+        no = dice.randrange(48)
+        if no in there:
+            band.discard(no)
+            del there[no]
+        else:
+            there[no] = rows[dice.randrange(64)]
+            band.add(keys_of(no), there[no][np.newaxis, :])
+        assert held(band, rows[0]) == set(keys_of(*there).tolist())
+        if there:
+            wanted = dice.choice(list(there))
+            best = max(no for no in there if np.array_equal(there[no], there[wanted]))
+            assert band.search(there[wanted], 1, None)[0].tolist() == keys_of(best).tolist()
 
 
 def test_a_coded_band_repacks_without_losing_anything(tmp_path: Path) -> None:

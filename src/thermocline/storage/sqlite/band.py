@@ -141,8 +141,13 @@ class ExactBand:
             self._sieve = _Sieve(self.keys, self.vectors)
         if self._sieve is None:
             return None
-        found = self._sieve.passing(query, max(limit, LEAST_RESCORED))
-        return np.array([row for row in map(self._row.get, found) if row is not None], np.int64)
+        rows, keys = self._sieve.passing(query, max(limit, LEAST_RESCORED))
+        stayed = (rows < len(self)) & (self._keys[rows] == keys)
+        others = {*keys[~stayed].tolist(), *self._sieve.fresh}
+        if not others:
+            return rows
+        found = (row for row in map(self._row.get, others) if row is not None)
+        return np.array([*{*rows[stayed].tolist(), *found}], np.int64)
 
     def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
         """Return the strength of those memories that are here; the nearest part counts."""
@@ -169,19 +174,21 @@ class _Sieve:
     """
 
     def __init__(self, keys: Numbers, vectors: Vectors) -> None:
-        self._index = _coded(keys, vectors)
-        self._count = len(keys)
+        #: A code is named by the row of its vector, where that stays as a rule.
+        self._index = _coded(np.arange(len(keys)), vectors)
+        self._keys = keys.copy()
         #: The keys that came after the codes were made.
         self.fresh: set[int] = set()
 
     def stale(self, keys: Set[int]) -> bool:
         """Tell whether so much has changed that the codes are better made anew."""
-        return len(self.fresh) > _MOST_DEAD or self._count + len(self.fresh) - len(keys) > _MOST_DEAD
+        return len(self.fresh) > _MOST_DEAD or len(self._keys) + len(self.fresh) - len(keys) > _MOST_DEAD
 
-    def passing(self, query: Vectors, limit: int) -> set[int]:
-        """Return the keys of the strongest codes, and all that have none."""
-        _, keys = self._index.search(query[np.newaxis, :], min(limit, self._count))
-        return {*keys[0].tolist(), *self.fresh}
+    def passing(self, query: Vectors, limit: int) -> tuple[Numbers, Numbers]:
+        """Return the rows that the strongest codes were made of, and the keys that were there."""
+        _, found = self._index.search(query[np.newaxis, :], min(limit, len(self._keys)))
+        rows = found[0].astype(np.int64)
+        return rows, self._keys[rows]
 
 
 class CodedBand:
