@@ -209,8 +209,8 @@ class Connections:
 
     def give_back(self, connection: sqlite3.Connection) -> None:
         """Put a connection back into the pool, and end what it was reading."""
-        if connection.in_transaction:
-            with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
                 connection.execute("COMMIT")
         with self._pool:
             if not self._closed:
