@@ -21,6 +21,7 @@ STEPS = {
         "relevant",
         "context",
         "render",
+        "forms",
         "budget",
         "markdown",
         "chunking",

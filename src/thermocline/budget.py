@@ -19,23 +19,17 @@ are counted, and as long as they exceed the budget the least important memory le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from thermocline.context import Entry, Later
 from thermocline.errors import BudgetTooSmall
-from thermocline.model import Memory, Priority, Why
+from thermocline.forms import Count, Offer, Press, Shown, Slot
+from thermocline.model import Priority
 from thermocline.render import FULL, SECTIONS, SHORTENED, TITLE, Format
-from thermocline.text.cutting import sentence_ends, title
 
-__all__ = ["Limits", "Offer", "Packed", "pack"]
-
-Count = Callable[[str], int]
-
-#: Characters that are looked at for each token that is free: no ordinary text has longer tokens.
-_CHARS_PER_TOKEN = 12
+__all__ = ["Limits", "Packed", "pack"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,28 +48,6 @@ class Limits:
     entry_tokens: int = 500
     #: When the pinned memories alone exceed the budget: cut the oldest, or error.
     on_pinned_overflow: str = "cut"
-
-
-class Offer(NamedTuple):
-    """A memory that asks for a place."""
-
-    memory: Memory
-    section: str
-    #: Where it stands in its section; the order of importance is that of the offers themselves.
-    place: tuple[int, ...]
-    #: Why it is offered, in words.
-    reason: str
-    score: float | None = None
-    #: Works out the parts of the score.
-    explain: Callable[[], Why] | None = None
-
-
-class _Shown(NamedTuple):
-    """One form of a memory, as lines, and what they cost."""
-
-    form: str
-    lines: str
-    cost: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,139 +80,30 @@ def pack(listed: Sequence[Offer], recalled: Iterable[Offer], form: Format, count
         count: Counts tokens.
         limits: What the text may cost, and its parts.
     """
-    press = _Press(form, count)
+    press = Press(form, count)
     table = _Table(press, limits, listed, recalled)
     placed, notes = table.placed()
     return _finished(placed, table, press, limits, notes)
-
-
-class _Press:
-    """Writes memories in one format and counts what they cost."""
-
-    def __init__(self, form: Format, count: Count) -> None:
-        self.form = form
-        self.count = count
-        self.wrapper = count(form.whole(form.opening + form.closing))
-
-        self._headings: dict[str, int] = {}
-
-    def heading(self, section: str) -> int:
-        """Return what the frame of a section costs."""
-        if section not in self._headings:
-            self._headings[section] = sum(
-                self.cost(line) for line in (self.form.head(section), self.form.tail(section)) if line
-            )
-        return self._headings[section]
-
-    def cost(self, lines: str) -> int:
-        return self.count(self.form.counted(lines))
-
-    def shown(self, offer: Offer, text: str, form: str) -> _Shown:
-        lines = self.form.entry(offer.memory, text, form, offer.score)
-        return _Shown(form, lines, self.cost(lines))
-
-
-class _Slot:
-    """An offer in the making: its forms are written when they are first asked for."""
-
-    __slots__ = ("_full", "_press", "_title", "cost", "heading", "offer", "top")
-
-    def __init__(self, offer: Offer, press: _Press) -> None:
-        self.offer = offer
-        self._press = press
-        self._full: _Shown | None = None
-        self._title: _Shown | None = None
-        #: What the frame of its section costs, if it is the first to enter there.
-        self.heading = 0
-        #: The form it takes when there is space, and what it costs in it, its section's frame included.
-        self.top: _Shown | None = None
-        self.cost = 0
-
-    @property
-    def id(self) -> str:
-        """The memory's id."""
-        return self.offer.memory.id
-
-    @property
-    def full(self) -> _Shown:
-        if self._full is None:
-            form = TITLE if self._press.form.titles_only else FULL
-            self._full = self._press.shown(self.offer, self.offer.memory.content, form)
-        return self._full
-
-    @property
-    def title(self) -> _Shown:
-        if self._press.form.titles_only:
-            return self.full
-        if self._title is None:
-            self._title = self._press.shown(self.offer, title(self.offer.memory.content), TITLE)
-        return self._title
-
-    def settle(self, room: int) -> bool:
-        """Take the longest form that costs at most so much; tell whether there is one."""
-        self.top = self.within(room)
-        if self.top is None:
-            return False
-        self.cost = self.top.cost + self.heading
-        return True
-
-    def within(self, room: int) -> _Shown | None:
-        """Return the longest form that costs at most so much, its section's frame included."""
-        room -= self.heading
-        if not self._surely_longer(room) and self.full.cost <= room:
-            return self.full
-        if self.title.cost > room:
-            return None
-        sentences = self._sentences(room)
-        return sentences if sentences is not None and sentences.cost > self.title.cost else self.title
-
-    @property
-    def smallest(self) -> int:
-        """What it costs in the smallest form that it can take."""
-        least = self.title.cost
-        if not self._surely_longer(least) and not self._surely_longer(self.full.cost):
-            least = min(least, self.full.cost)
-        return least + self.heading
-
-    def _surely_longer(self, room: int) -> bool:
-        """Tell without counting that the whole content costs more, so that a huge one is never counted."""
-        if self._press.form.titles_only:
-            return False
-        return len(self.offer.memory.content) > _CHARS_PER_TOKEN * (max(room, 0) + 1)
-
-    def _sentences(self, room: int) -> _Shown | None:
-        """Return as many whole sentences as fit."""
-        content = self.offer.memory.content[: _CHARS_PER_TOKEN * (room + 1)]
-        ends = sentence_ends(content)
-        low, high, best = 0, len(ends), None
-        while low < high:
-            middle = (low + high + 1) // 2
-            shown = self._press.shown(self.offer, content[: ends[middle - 1]], SHORTENED)
-            if shown.cost <= room:
-                low, best = middle, shown
-            else:
-                high = middle - 1
-        return best
 
 
 class _Group:
     """Slots that enter in their order, without what can never enter; each is settled when somebody comes to it."""
 
     def __init__(self) -> None:
-        self._settled: list[_Slot] = []
+        self._settled: list[Slot] = []
         #: Settles one slot after the other, and tells which of them can never enter.
-        self.coming: Iterator[_Slot] = iter(())
+        self.coming: Iterator[Slot] = iter(())
         #: What no budget lets in, and the rule that says so; complete when all slots are settled.
-        self.never: list[tuple[_Slot, str, str]] = []
+        self.never: list[tuple[Slot, str, str]] = []
 
-    def __iter__(self) -> Iterator[_Slot]:
+    def __iter__(self) -> Iterator[Slot]:
         yield from self._settled
         for slot in self.coming:
             self._settled.append(slot)
             yield slot
 
     @property
-    def slots(self) -> list[_Slot]:
+    def slots(self) -> list[Slot]:
         """All slots, settled."""
         return list(self)
 
@@ -258,7 +121,7 @@ class _Group:
                 break
         return total
 
-    def needs(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int]]:
+    def needs(self, inside: frozenset[str]) -> Iterator[tuple[Slot, int]]:
         """Yield each slot that is not inside, and the space at which it enters in its smallest form."""
         before = 0
         for slot in self:
@@ -266,9 +129,9 @@ class _Group:
                 yield slot, before + slot.smallest
             before += slot.cost
 
-    def filled(self, room: int) -> list[tuple[_Slot, _Shown]]:
+    def filled(self, room: int) -> list[tuple[Slot, Shown]]:
         """Return what enters into so much space, and in which form."""
-        placed: list[tuple[_Slot, _Shown]] = []
+        placed: list[tuple[Slot, Shown]] = []
         for slot in self:
             shown = slot.top if slot.cost <= room else slot.within(room)
             if shown is None:
@@ -283,21 +146,21 @@ class _Group:
 class _Table:
     """All offers in their groups."""
 
-    def __init__(self, press: _Press, limits: Limits, listed: Sequence[Offer], recalled: Iterable[Offer]) -> None:
+    def __init__(self, press: Press, limits: Limits, listed: Sequence[Offer], recalled: Iterable[Offer]) -> None:
         self.press = press
         self.limits = limits
-        self.pinned = [_Slot(offer, press) for offer in listed if offer.section == "pinned"]
+        self.pinned = [Slot(offer, press) for offer in listed if offer.section == "pinned"]
         #: Low priority, put aside while the others are gone through.
-        self._low_hot: list[_Slot] = []
-        self._low_recalled: list[_Slot] = []
+        self._low_hot: list[Slot] = []
+        self._low_recalled: list[Slot] = []
         hot = self._insisting((offer for offer in listed if offer.section == "hot"), self._low_hot)
         self.hot = self._hot(list(hot), _Group())
         self.recalled = self._recalled(self._insisting(recalled, self._low_recalled), _Group())
 
-    def _insisting(self, offers: Iterable[Offer], low: list[_Slot]) -> Iterator[_Slot]:
+    def _insisting(self, offers: Iterable[Offer], low: list[Slot]) -> Iterator[Slot]:
         """Yield a slot for each offer, and put those of low priority aside."""
         for offer in offers:
-            slot = _Slot(offer, self.press)
+            slot = Slot(offer, self.press)
             if offer.memory.priority is Priority.LOW:
                 low.append(slot)
             else:
@@ -325,7 +188,7 @@ class _Table:
         """What the frame and all pinned memories cost."""
         return self.press.wrapper + self.pinned_total
 
-    def _hot(self, slots: Sequence[_Slot], before: _Group) -> _Group:
+    def _hot(self, slots: Sequence[Slot], before: _Group) -> _Group:
         most = max(0, self.limits.hot_memories - len(before.slots))
         room = self.limits.hot_tokens - self.press.wrapper - before.total
         too_long = ("hot_max_tokens", f"the hot block is full at {self.limits.hot_tokens} tokens")
@@ -335,7 +198,7 @@ class _Table:
         group.coming = self._capped(group, slots[:most], before, room, too_long, beyond)
         return group
 
-    def _recalled(self, slots: Iterable[_Slot], before: _Group) -> _Group:
+    def _recalled(self, slots: Iterable[Slot], before: _Group) -> _Group:
         most = self.limits.recalled_tokens
         room = None if most is None else most - before.total
         too_long = ("recall_max_tokens", f"recalled memories are full at {most} tokens")
@@ -346,12 +209,12 @@ class _Table:
     def _capped(
         self,
         group: _Group,
-        slots: Iterable[_Slot],
+        slots: Iterable[Slot],
         before: _Group,
         room: int | None,
         too_long: tuple[str, str],
-        beyond: Sequence[tuple[_Slot, str, str]] = (),
-    ) -> Iterator[_Slot]:
+        beyond: Sequence[tuple[Slot, str, str]] = (),
+    ) -> Iterator[Slot]:
         """Yield the slots that a group's own limit lets in, each in its longest form; the group notes the others."""
         spent, first = 0, not before.slots
         coming = iter(slots)
@@ -371,7 +234,7 @@ class _Table:
             yield slot
         group.never += beyond
 
-    def placed(self) -> tuple[list[tuple[_Slot, _Shown]], list[str]]:
+    def placed(self) -> tuple[list[tuple[Slot, Shown]], list[str]]:
         """Return what enters, most important first, and what the receipt should say of it."""
         room = self.limits.budget - self.press.wrapper
         if self.pinned_total > room:
@@ -386,7 +249,7 @@ class _Table:
         low = self.low.filled(space) if space >= 0 else []
         return [*pinned, *hot, *recalled, *low], []
 
-    def _only_pinned(self, room: int) -> tuple[list[tuple[_Slot, _Shown]], list[str]]:
+    def _only_pinned(self, room: int) -> tuple[list[tuple[Slot, Shown]], list[str]]:
         """Return the pinned memories in the forms that fit, the oldest shortened first."""
         if self.limits.budget == 0 or not self.pinned:
             return [], []
@@ -403,7 +266,7 @@ class _Table:
         note = f"the pinned memories need {self.base} tokens: the oldest were {cut}"
         return list(_shortened(kept, room)), [note] if kept else []
 
-    def waiting(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int | None, str, str]]:
+    def waiting(self, inside: frozenset[str]) -> Iterator[tuple[Slot, int | None, str, str]]:
         """Yield what is not inside, the smallest budget at which it enters, and the rule that keeps it out."""
         yield from self._waiting_pinned(inside)
         keeps = f"{self.limits.budget} tokens are spent on what is more important"
@@ -417,7 +280,7 @@ class _Table:
         for group in (self.hot, self.recalled, self.low):
             yield from ((slot, None, rule, reason) for slot, rule, reason in group.never)
 
-    def _waiting_pinned(self, inside: frozenset[str]) -> Iterator[tuple[_Slot, int | None, str, str]]:
+    def _waiting_pinned(self, inside: frozenset[str]) -> Iterator[tuple[Slot, int | None, str, str]]:
         """A pinned memory enters when it fits beside all newer ones in their smallest forms."""
         if all(slot.id in inside for slot in self.pinned):
             return
@@ -454,7 +317,7 @@ def _least_for_recalled(need: int, hot: int, reserve: int) -> int:
     return min(least, 2 * need) if need <= reserve else least
 
 
-def _shortened(slots: Sequence[_Slot], room: int) -> Iterator[tuple[_Slot, _Shown]]:
+def _shortened(slots: Sequence[Slot], room: int) -> Iterator[tuple[Slot, Shown]]:
     """Yield pinned slots, oldest first, in forms that fit together; the oldest give way first."""
     newer = sum(slot.full.cost for slot in slots)
     for slot in slots:
@@ -466,7 +329,7 @@ def _shortened(slots: Sequence[_Slot], room: int) -> Iterator[tuple[_Slot, _Show
 
 
 def _finished(
-    placed: list[tuple[_Slot, _Shown]], table: _Table, press: _Press, limits: Limits, notes: list[str]
+    placed: list[tuple[Slot, Shown]], table: _Table, press: Press, limits: Limits, notes: list[str]
 ) -> Packed:
     """Count the final text, let the least important leave as long as it is too long, and write the entries."""
     dropped: dict[str, int] = {}
@@ -496,7 +359,7 @@ def _finished(
     )
 
 
-def _written(ordered: Sequence[tuple[_Slot, _Shown]], press: _Press) -> tuple[str, int, int]:
+def _written(ordered: Sequence[tuple[Slot, Shown]], press: Press) -> tuple[str, int, int]:
     """Return the whole text, what it costs, and what it costs in the form, wrapped or bare, that costs more."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for slot, shown in ordered:
@@ -511,7 +374,7 @@ def _position(offer: Offer) -> tuple[int, tuple[int, ...]]:
     return SECTIONS.index(offer.section), offer.place
 
 
-def _shares(placed: Sequence[tuple[_Slot, _Shown]], press: _Press) -> dict[str, int]:
+def _shares(placed: Sequence[tuple[Slot, Shown]], press: Press) -> dict[str, int]:
     if not placed:
         return {"frame": 0}
     shares = {"frame": press.wrapper}
@@ -522,7 +385,7 @@ def _shares(placed: Sequence[tuple[_Slot, _Shown]], press: _Press) -> dict[str, 
     return shares
 
 
-def _empty_note(placed: Sequence[tuple[_Slot, _Shown]], press: _Press, limits: Limits) -> list[str]:
+def _empty_note(placed: Sequence[tuple[Slot, Shown]], press: Press, limits: Limits) -> list[str]:
     if placed:
         return []
     if limits.budget == 0:
@@ -532,7 +395,7 @@ def _empty_note(placed: Sequence[tuple[_Slot, _Shown]], press: _Press, limits: L
     return []
 
 
-def _included(slot: _Slot, shown: _Shown) -> Entry:
+def _included(slot: Slot, shown: Shown) -> Entry:
     offer = slot.offer
     how = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}[shown.form]
     return Entry(
@@ -547,7 +410,7 @@ def _included(slot: _Slot, shown: _Shown) -> Entry:
     )
 
 
-def _left_out(slot: _Slot, fits_at: int | None, rule: str, reason: str) -> Entry:
+def _left_out(slot: Slot, fits_at: int | None, rule: str, reason: str) -> Entry:
     offer = slot.offer
     return Entry(
         memory=offer.memory,

@@ -18,7 +18,8 @@ import splintr
 
 import thermocline
 from tests.properties import texts
-from thermocline.budget import Limits, Offer, Packed, pack
+from thermocline.budget import Limits, Packed, pack
+from thermocline.forms import Offer
 from thermocline.model import Priority
 from thermocline.render import FULL, Format, format_of
 from thermocline.testing import FakeClock, HashEmbedder

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
-from thermocline.budget import Limits, Offer, Packed, pack
+from thermocline.budget import Limits, Packed, pack
 from thermocline.clock import to_micros
 from thermocline.context import Context, Entry, Later, Receipt
 from thermocline.errors import InvalidInput
+from thermocline.forms import Offer
 from thermocline.model import Memory, Priority, Tier
 from thermocline.policy.marks import is_blocker
 from thermocline.rank import Ranked
