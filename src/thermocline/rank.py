@@ -17,6 +17,7 @@ apart: where all of them are about equally close, or nearly all have its words, 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,9 +86,6 @@ class Ideas:
 
 
 IDEAS = Ideas()
-
-#: The words of a memory, what it covers, and its priority.
-_Said = tuple[frozenset[str] | None, float, Priority]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -278,7 +276,7 @@ def rank(evidence: Evidence, weights: Weights, scale: Scale, now: int, min_score
     return made(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0)))
 
 
-def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]], ideas: Ideas = IDEAS) -> list[Ranked]:
+def newer_first(ranked: list[Ranked], texts: Mapping[int, str], ideas: Ideas = IDEAS) -> list[Ranked]:
     """Let the newer of two memories that say nearly the same thing take the better place of the two.
 
     What is said again in other words is usually a correction: "the port is 5433", "the port is 5544".
@@ -290,15 +288,18 @@ def newer_first(ranked: list[Ranked], texts: Mapping[int, frozenset[str]], ideas
         ideas: How many of the first places are looked at.
     """
     front, rest = ranked[: ideas.versions], ranked[ideas.versions :]
-    said = [(texts.get(each.no), each.coverage, each.priority) for each in front]
+    covered = [each.coverage for each in front]
+    said = functools.cache(lambda no: frozenset(texts.get(no, "").split()))
     for place in range(1, len(front)):
         for better in range(place):
             older, newer = front[better], front[place]
             gap = older.score - newer.score
-            if newer.no > older.no and gap <= _CLOSE and _versions(said[better], said[place]):
+            if newer.no < older.no or gap > _CLOSE or abs(covered[better] - covered[place]) > _EQUAL:
+                continue
+            if older.priority is newer.priority and _versions(said(older.no), said(newer.no)):
                 front[better] = newer._replace(score=older.score, newer=newer.newer + gap)
                 front[place] = older._replace(score=newer.score, newer=older.newer - gap)
-                said[better], said[place] = said[place], said[better]
+                covered[better], covered[place] = covered[place], covered[better]
     return front + rest
 
 
@@ -309,13 +310,10 @@ def behind(before: Sequence[Ranked], block: Sequence[Ranked]) -> list[Ranked]:
     return [each._replace(score=each.score - off, newer=each.newer - off) for each, off in zip(block, cut, strict=True)]
 
 
-def _versions(one: _Said, other: _Said) -> bool:
-    """Tell whether two short texts share most of their words, and answer the question equally well."""
-    mine, theirs = one[0], other[0]
-    if not mine or not theirs or one[2] is not other[2] or abs(one[1] - other[1]) > _EQUAL:
-        return False
+def _versions(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Tell whether two short texts share most of their words."""
     shorter, longer = sorted((len(mine), len(theirs)))
-    return longer <= _SHORT and longer <= 2 * shorter and len(mine & theirs) >= _SAME * shorter
+    return shorter > 0 and longer <= _SHORT and longer <= 2 * shorter and len(mine & theirs) >= _SAME * shorter
 
 
 def _use(evidence: Evidence, weights: Weights, now: int) -> NDArray[np.float64]:

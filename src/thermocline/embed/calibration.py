@@ -61,7 +61,8 @@ class Calibration:
         import numpy as np
 
         xs, ys = zip(*self.points, strict=True)
-        return np.asarray(np.nan_to_num(np.interp(cosines, xs, ys), nan=0.0), dtype=np.float64)
+        found = np.interp(cosines, xs, ys)
+        return np.where(np.isnan(found), 0.0, found)
 
 
 #: The bundled model, question to text: unrelated texts lie around .58, one in a hundred above .69.

@@ -211,7 +211,7 @@ class Search:
             previous = np.array([rows.get(each.previous or 0, -1) for each in known.values()], np.int64)
         worded = Worded(
             has=_having(texts, weighed),
-            lengths=np.array([text.count(" ") - 1 for text in texts], np.float64),
+            lengths=np.array([text.count(" ") + 1 for text in texts], np.float64),
             previous=previous,
             candidates=len(candidates),
         )
@@ -245,16 +245,17 @@ def _columns(candidates: Mapping[int, Candidate]) -> dict[str, tuple[Any, ...]]:
 
 def _having(texts: Sequence[str], words: Iterable[str]) -> NDArray[np.bool_]:
     """Return which texts (rows) have which words (columns)."""
-    # Words stand between spaces, so that one search for " word " tells whether a memory has it.
-    spaced = [f" {word}" if is_fragment(word) else f" {word} " for word in words]
-    found = bytes([word in text for word in spaced for text in texts])
-    return np.frombuffer(found, np.bool_).reshape(len(spaced), len(texts)).T
+    # With a space on both sides of each word, one search for " word " tells whether a memory has it.
+    wanted = [f" {word}" if is_fragment(word) else f" {word} " for word in words]
+    spaced = [f" {text} " for text in texts]
+    found = bytes([word in text for word in wanted for text in spaced])
+    return np.frombuffer(found, np.bool_).reshape(len(wanted), len(texts)).T
 
 
-def _versionable(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> dict[int, frozenset[str]]:
+def _versionable(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> dict[int, str]:
     """Return the words of the best candidates that may be versions of each other."""
     front = (candidates[each.no] for each in ranked)
-    return {each.no: frozenset(each.words.split()) for each in front if each.kind != "message"}
+    return {each.no: each.words for each in front if each.kind != "message"}
 
 
 def _timely(question: Question, created: Sequence[int]) -> NDArray[np.float64]:

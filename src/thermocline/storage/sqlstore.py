@@ -162,8 +162,11 @@ class SqlStore(ABC):
         """Return those of the memories that may be shown: the last wall behind both legs."""
         with self._reading(once=where.tags is None) as statements:
             rows = shown(statements, "candidates", spaces, tiers, nos, where)
-        words = ((row[0], row[1], _TIERS[row[2]], _PRIORITIES[row[3]], *row[4:]) for row in rows)
-        return {candidate.no: candidate for candidate in made(Candidate, words)}
+        if not rows:
+            return {}
+        numbers, places, ranks, priorities, *others = zip(*rows, strict=True)
+        axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
+        return dict(zip(numbers, made(Candidate, zip(numbers, places, *axes, *others, strict=True)), strict=True))
 
     def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
         """Return what active memories say, by number."""

@@ -92,7 +92,7 @@ class Found(NamedTuple):
 class Saying(NamedTuple):
     """What a memory says, as the text index has it, and where it stands in a conversation."""
 
-    #: Its words, each between two spaces.
+    #: Its words, with a space between two of them.
     words: str
     #: Who said it; empty when that is not known.
     author: str = ""

@@ -84,12 +84,12 @@ ORDER BY strength DESC, no DESC LIMIT :limit
 
 -- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
-    ' ' || coalesce(t.words, '') || ' ', coalesce(u.author, ''), u.previous
+    coalesce(t.words, ''), coalesce(u.author, ''), u.previous
 FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
 WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
 -- sayings: What some active memories say, who said it and after what.
-SELECT t.no, ' ' || t.words || ' ', coalesce(u.author, ''), u.previous
+SELECT t.no, t.words, coalesce(u.author, ''), u.previous
 FROM texts t LEFT JOIN turns u ON {same u t}u.no = t.no
 WHERE {own t}t.no {in nos} AND t.part = 0
 

@@ -120,7 +120,7 @@ JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 
 
 -- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
-    ' ' || coalesce(l.c0, c.c0, '') || ' ', coalesce(u.author, ''), u.previous
+    coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
 FROM json_each(:nos) j
 CROSS JOIN memories m ON m.no = j.value
 LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
@@ -129,7 +129,7 @@ LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
 -- sayings: What some active memories say, who said it and after what.
-SELECT m.no, ' ' || coalesce(l.c0, c.c0, '') || ' ', coalesce(u.author, ''), u.previous
+SELECT m.no, coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
 FROM json_each(:nos) j
 CROSS JOIN memories m ON m.no = j.value
 LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no

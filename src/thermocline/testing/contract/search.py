@@ -258,7 +258,7 @@ class SearchContract(Contract):
             record = self.stored("Otters swim!", tier=tier, tags=("wet",))
             candidate = self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no]
 
-            assert candidate.words == " otter swim wet "
+            assert candidate.words == "otter swim wet"
             assert (candidate.author, candidate.previous) == ("", None)
             assert self.store.sayings([record.no]) == {record.no: Saying(" otter swim wet ")}
 
