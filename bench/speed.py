@@ -295,7 +295,7 @@ def _leg(opened: Opened, lab: Lab, query: str) -> list[int]:
     where = Filter(now=opened.mem._now())
     spaces = opened.store.spaces(opened.mem.scope)
     found = opened.store.search_vector(spaces, (Tier.HOT, Tier.WARM), vector, opened.mem.settings.pool_size, where)
-    return [each.no for each in found]
+    return list(found)
 
 
 def _exact_top(lab: Lab, options: Options) -> list[set[int]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from thermocline.storage.values import Found
+from thermocline.storage.values import Saying
 from thermocline.tuples import made
 
 
 def test_what_is_made_together_is_what_is_made_one_by_one() -> None:
     """The same values, of the same kind."""
-    found = made(Found, zip((1, 2), (0.5, 0.25), strict=True))
+    found = made(Saying, zip(("otters swim", "bread"), ("Ann", ""), (None, 7), strict=True))
 
-    assert found == [Found(1, 0.5), Found(2, 0.25)]
-    assert [type(each) for each in found] == [Found, Found]
-    assert made(Found, ()) == []
+    assert found == [Saying("otters swim", "Ann"), Saying("bread", previous=7)]
+    assert [type(each) for each in found] == [Saying, Saying]
+    assert made(Saying, ()) == []

@@ -22,7 +22,7 @@ from thermocline.storage.postgres.errors import without_secrets
 from thermocline.storage.postgres.store import PostgresStore
 from thermocline.storage.postgres.text import lexemes
 from thermocline.storage.store import Store
-from thermocline.storage.values import Filter, Found
+from thermocline.storage.values import Filter, Strengths
 from thermocline.testing import FakeClock, HashEmbedder
 
 #: Tables in which no row belongs to a tenant: what the store knows of itself.
@@ -123,7 +123,7 @@ def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Ther
     near = tenant.search_vector(everything, tuple(Tier), HashEmbedder().embed(["secret"])[0], 100, where)
 
     assert len(mem._whole.records(nos)) > len(tenant.records(nos)) > 0
-    for numbers in ([each.no for each in found], [each.no for each in near], list(tenant.sayings(nos))):
+    for numbers in (list(found), list(near), list(tenant.sayings(nos))):
         assert numbers
         assert {record.memory.scope.tenant for record in mem._whole.records(numbers).values()} == {"acme"}
     rivals = [record for record in mem._whole.records(nos).values() if record.memory.scope.tenant == "rival"]
@@ -357,7 +357,7 @@ def test_a_text_of_very_many_words_is_found_by_all_of_them(mem: Thermocline) -> 
 def test_both_stores_find_the_same_with_the_same_strength(url: str) -> None:
     """Whatever the words, in one band and in both."""
     contents = ["otter " * times + "pond " * (times % 3) + "filler words here" for times in range(1, 40)]
-    found: list[list[list[Found]]] = []
+    found: list[list[Strengths]] = []
     for place in (":memory:", url):
         with thermocline.open(place, embedder="none", clock=FakeClock(), settings={}) as mem:
             tiers = list(Tier)
@@ -370,11 +370,11 @@ def test_both_stores_find_the_same_with_the_same_strength(url: str) -> None:
                     for asked in ((Tier.WARM,), (Tier.HOT, Tier.WARM), (Tier.COLD,), tiers)
                 ]
             )
-    ours, theirs = ([[each.no for each in one] for one in side] for side in found)
+    ours, theirs = ([list(one) for one in side] for side in found)
 
     assert ours == theirs
-    assert [each.strength for one in found[0] for each in one] == pytest.approx(
-        [each.strength for one in found[1] for each in one], rel=1e-9
+    assert [strength for one in found[0] for strength in one.values()] == pytest.approx(
+        [strength for one in found[1] for strength in one.values()], rel=1e-9
     )
 
 

@@ -18,7 +18,7 @@ from thermocline.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, be
 from thermocline.services.vectors import Asked, Vectorizer, missing_vectors
 from thermocline.settings import Settings
 from thermocline.storage.store import Store
-from thermocline.storage.values import Candidate, Filter, Found, Record, Saying
+from thermocline.storage.values import Candidate, Filter, Record, Saying, Strengths
 from thermocline.text.words import is_fragment, weighed_words, words
 from thermocline.when import nearness, spans
 
@@ -63,8 +63,8 @@ class _Legs(NamedTuple):
     #: The memories, each leg naming its next best in turn.
     numbers: list[int]
     asked: Asked
-    cosines: dict[int, float]
-    strengths: dict[int, float]
+    cosines: Strengths
+    strengths: Strengths
     degraded: tuple[str, ...]
 
 
@@ -134,7 +134,7 @@ class Search:
     def _legs(self, question: Question, weighed: Mapping[str, float], asked: Asked, size: int) -> _Legs:
         """Return what each leg found, and what is missing."""
         worded = self._store.search_text(question.spaces, question.tiers, list(weighed), size, question.where)
-        near: list[Found] = []
+        near: Strengths = {}
         degraded: tuple[str, ...] = ()
         if asked.vector is not None:
             near = self._store.search_vector(
@@ -144,8 +144,7 @@ class Search:
             degraded = (late,)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
             degraded = (*degraded, missing_vectors(waiting))
-        cosines, strengths = ({each.no: each.strength for each in leg} for leg in (near, worded))
-        return _Legs(_in_turn(cosines, strengths, size), asked, cosines, strengths, degraded)
+        return _Legs(_in_turn(near, worded, size), asked, near, worded, degraded)
 
     def _candidates(self, question: Question, numbers: Sequence[int], pinned: Sequence[Record]) -> dict[int, Candidate]:
         """Return those that may be shown; pinned memories are candidates in every tier."""

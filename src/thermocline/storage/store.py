@@ -23,13 +23,13 @@ from thermocline.storage.values import (
     Counts,
     Filter,
     Find,
-    Found,
     Identity,
     NoteRow,
     RecallEntry,
     Record,
     RootRow,
     Saying,
+    Strengths,
     Tally,
     Watch,
 )
@@ -208,7 +208,7 @@ class Store(Protocol):
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> list[Found]:
+    ) -> Strengths:
         """Return the best keyword matches, strongest first."""
 
     def search_vector(
@@ -219,7 +219,7 @@ class Store(Protocol):
         limit: int,
         where: Filter,
         by: Identity | None = None,
-    ) -> list[Found]:
+    ) -> Strengths:
         """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
 
     def similarities(

@@ -18,13 +18,13 @@ __all__ = [
     "Counts",
     "Filter",
     "Find",
-    "Found",
     "Identity",
     "NoteRow",
     "RecallEntry",
     "Record",
     "RootRow",
     "Saying",
+    "Strengths",
     "Tally",
     "Watch",
 ]
@@ -81,12 +81,9 @@ class Find:
     before: int | None = None
 
 
-class Found(NamedTuple):
-    """What a leg of the search says about one memory."""
-
-    no: int
-    #: Cosine for the vector leg; for the text leg how rare the words are that it has. Higher is better.
-    strength: float
+#: What a leg of the search has found: numbers of memories, strongest first, and how strong each is.
+#: That is the cosine for the vector leg, and for the text leg how rare the words are that a memory has.
+Strengths = dict[int, float]
 
 
 class Saying(NamedTuple):

@@ -38,7 +38,7 @@ from thermocline.storage.sqlite.store import SqliteStore
 from thermocline.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
 from thermocline.storage.statements import Row
 from thermocline.storage.transfer import transfer
-from thermocline.storage.values import Filter, Found, Identity
+from thermocline.storage.values import Filter, Identity, Strengths
 
 __all__ = ["PostgresStore"]
 
@@ -209,7 +209,7 @@ class PostgresStore(SqlStore):
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> list[Found]:
+    ) -> Strengths:
         """Return the best keyword matches, strongest first, newest first among equals."""
         bands = list(_bands(tiers)) if words and spaces else []
         found: list[Row] = []
@@ -228,7 +228,7 @@ class PostgresStore(SqlStore):
                     **_filtered(where),
                 )
         ranked = sorted(found, key=lambda row: (-row[1], -row[0]))
-        return [Found(no, strength) for no, strength in ranked[:limit]]
+        return dict(ranked[:limit])
 
     def search_vector(
         self,
@@ -238,18 +238,18 @@ class PostgresStore(SqlStore):
         limit: int,
         where: Filter,
         by: Identity | None = None,
-    ) -> list[Found]:
+    ) -> Strengths:
         """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
         if not spaces or not tiers:
-            return []
+            return {}
         with self._reading() as statements:
             identity = by or identity_of(statements)
             if identity is None:
-                return []
+                return {}
             place = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
             exact = where.selective or Tier.COLD in tiers or statements.value("count_in", **place) <= self._exact_limit
             rows = nearest(statements, identity, vector, limit, {**place, **_filtered(where)}, exact=exact)
-        return [Found(no, strength) for no, strength in rows]
+        return dict(rows)
 
     def similarities(
         self,

@@ -34,8 +34,7 @@ from thermocline.storage.sqlite.band import (
 )
 from thermocline.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from thermocline.storage.sqlite.statements import SQL
-from thermocline.storage.values import Filter, Found, Identity
-from thermocline.tuples import made
+from thermocline.storage.values import Filter, Identity, Strengths
 
 __all__ = ["Bands", "Place", "decoded"]
 
@@ -84,19 +83,19 @@ class Bands:
         query: Vectors,
         limit: int,
         where: Filter,
-    ) -> list[Found]:
+    ) -> Strengths:
         """Return the nearest memories of some places, nearest first."""
         with self._lock:
             self._catch_up(connection, identity)
             near = [self._nearest(connection, place, query, limit, where) for place in places]
         found = [each for each in near if len(each[0])]
         if not found:
-            return []
+            return {}
         nos, strengths = found[0]
         if len(found) > 1:
             merged = [np.concatenate(each) for each in zip(*found, strict=True)]
             nos, strengths = best(merged[0], merged[1], limit)
-        return made(Found, zip(nos.tolist(), strengths.tolist(), strict=True))
+        return dict(zip(nos.tolist(), strengths.tolist(), strict=True))
 
     def cosines(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -29,8 +30,7 @@ from thermocline.storage.sqlite.textindex import rebuild
 from thermocline.storage.sqlite.transfer import SqliteTables
 from thermocline.storage.sqlite.writing import SqliteWriting
 from thermocline.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
-from thermocline.storage.values import Filter, Found, Identity
-from thermocline.tuples import made
+from thermocline.storage.values import Filter, Identity, Strengths
 
 __all__ = ["SqliteStore"]
 
@@ -133,7 +133,7 @@ class SqliteStore(SqlStore):
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> list[Found]:
+    ) -> Strengths:
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._reading() as statements:
             nos, worth = strengths(*self._counted(statements, spaces, tiers, words))
@@ -144,12 +144,12 @@ class SqliteStore(SqlStore):
             wanted = limit
             while True:
                 found, strength = best(nos, worth, wanted)
-                kept = made(Found, zip(found.tolist(), strength.tolist(), strict=True))
+                kept = dict(zip(found.tolist(), strength.tolist(), strict=True))
                 if where.selective:
-                    allowed = {row[0] for row in shown(statements, "visible", spaces, tiers, found.tolist(), where)}
-                    kept = [each for each in kept if each.no in allowed]
+                    allowed = {row[0] for row in shown(statements, "visible", spaces, tiers, list(kept), where)}
+                    kept = {no: strength for no, strength in kept.items() if no in allowed}
                 if len(kept) >= limit or wanted >= len(nos):
-                    return kept[:limit]
+                    return _first(limit, kept)
                 wanted *= 4
 
     def search_vector(
@@ -160,17 +160,17 @@ class SqliteStore(SqlStore):
         limit: int,
         where: Filter,
         by: Identity | None = None,
-    ) -> list[Found]:
+    ) -> Strengths:
         """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
         places = [Place(space, tier) for space in spaces for tier in tiers]
         with self._reading() as statements:
             identity = by or identity_of(statements)
             if identity is None:
-                return []
+                return {}
             over = set(expired(statements, spaces, where.now))
             wanted = limit + len(over)
             found = self._bands.search(statements.connection, identity, places, vector, wanted, where)
-        return [each for each in found if each.no not in over][:limit] if over else found
+        return _first(limit, {no: strength for no, strength in found.items() if no not in over}) if over else found
 
     def similarities(
         self,
@@ -307,3 +307,7 @@ class SqliteStore(SqlStore):
                 self._log_waiting()
         self._bands.close()
         self._connections.close()
+
+
+def _first(count: int, found: Strengths) -> Strengths:
+    return dict(islice(found.items(), count))

@@ -129,7 +129,7 @@ class Contract:
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its words."""
         found = self.store.search_text(self.seen(scope), tiers, query_words(query), limit, where or self.where())
-        return [each.no for each in found]
+        return list(found)
 
     def by_vector(
         self,
@@ -141,7 +141,7 @@ class Contract:
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its vector."""
         found = self.store.search_vector(self.seen(scope), tiers, self.vector(query), limit, where or self.where())
-        return [each.no for each in found]
+        return list(found)
 
 
 def numbers(records: Iterable[Record]) -> list[int]:

@@ -87,7 +87,7 @@ class NotesContract(Contract):
         for spaces, found in (((space,), [record.no]), ((record.space,), [])):
             by_words = self.store.search_text(spaces, tuple(Tier), ["otter"], 5, self.where())
             by_vector = self.store.search_vector(spaces, tuple(Tier), self.vector("an otter"), 5, self.where())
-            assert [each.no for each in by_words] == [each.no for each in by_vector] == found
+            assert list(by_words) == list(by_vector) == found
 
     def test_roots_are_remembered(self) -> None:
         """Until they have no notes and are dropped."""

@@ -167,11 +167,11 @@ class SearchContract(Contract):
         by_vector = self.store.search_vector(seen, LIVE, self.vector("otter swims river"), 10, self.where())
 
         for found in (by_words, by_vector):
-            strengths = [each.strength for each in found]
-            assert found[0].no == best.no
+            strengths = list(found.values())
+            assert next(iter(found)) == best.no
             assert strengths == sorted(strengths, reverse=True)
         assert abs(self.vector("river") @ self.vector("river") - 1) < 1e-5
-        assert all(-1.001 <= each.strength <= 1.001 for each in by_vector)
+        assert all(-1.001 <= strength <= 1.001 for strength in by_vector.values())
 
     def test_a_limit_keeps_the_best(self) -> None:
         """The answer for a smaller limit begins the answer for a larger one."""
@@ -193,10 +193,10 @@ class SearchContract(Contract):
             memory = self.memory("rivers, otters and valleys")
             long = writing.insert(space, memory, vectors, self.cause())
         other = self.stored("mountains")
-        (first, second) = self.store.search_vector(self.seen(), LIVE, self.vector("otters"), 2, self.where())
+        found = self.store.search_vector(self.seen(), LIVE, self.vector("otters"), 2, self.where())
 
-        assert (first.no, second.no) == (long.no, other.no)
-        assert abs(first.strength - 1) < 1e-5
+        assert list(found) == [long.no, other.no]
+        assert abs(found[long.no] - 1) < 1e-5
 
     def test_a_changed_content_is_found_by_its_new_words_only(self) -> None:
         """Words, tags and vectors follow the content."""
@@ -208,8 +208,8 @@ class SearchContract(Contract):
         assert self.by_words("otter") == []
         assert self.by_words("wet") == []
         assert self.by_words("badger") == [record.no]
-        (found,) = self.store.search_vector(self.seen(), LIVE, self.vector("a badger"), 5, self.where())
-        assert abs(found.strength - 1) < 1e-5
+        (strength,) = self.store.search_vector(self.seen(), LIVE, self.vector("a badger"), 5, self.where()).values()
+        assert abs(strength - 1) < 1e-5
 
     def test_a_memory_is_found_by_its_tags(self) -> None:
         """Tags are words too."""
@@ -253,14 +253,14 @@ class SearchContract(Contract):
         assert candidate.accessed_at == candidate.created_at + 3_600_000_000
 
     def test_a_candidate_brings_its_words(self) -> None:
-        """As the text index has them, tags included, each between two spaces, in every tier."""
+        """As the text index has them, tags included, with a space between two of them, in every tier."""
         for tier in Tier:
             record = self.stored("Otters swim!", tier=tier, tags=("wet",))
             candidate = self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no]
 
             assert candidate.words == "otter swim wet"
             assert (candidate.author, candidate.previous) == ("", None)
-            assert self.store.sayings([record.no]) == {record.no: Saying(" otter swim wet ")}
+            assert self.store.sayings([record.no]) == {record.no: Saying("otter swim wet")}
 
     def test_a_message_knows_who_said_it_and_after_what(self) -> None:
         """Turns of one thread are linked in their order; other threads and other spaces do not matter."""
