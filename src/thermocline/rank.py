@@ -71,8 +71,8 @@ class Ideas:
 
     #: What full coverage, a named author and a named time are worth, in units of the embedder's spread.
     coverage: float = 1.43
-    author: float = 0.43
-    time: float = 0.43
+    author: float = 0.6
+    time: float = 0.6
     #: How much a word that frames a question counts, against one that tells what it is about.
     frame: float = 0.25
     #: How much the words of the turn before count, and of the one before that.
@@ -162,7 +162,7 @@ class Evidence:
     #: When it was last used, in microseconds; NaN when it never was.
     accessed: NDArray[np.float64]
     coverage: NDArray[np.float64]
-    #: 1 where the question is about what this author said.
+    #: How surely the question is about what this author said, in [0, 1].
     authors: NDArray[np.float64]
     nearness: NDArray[np.float64]
 

@@ -27,6 +27,8 @@ __all__ = ["Question", "Ranking", "Search"]
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
 #: How an assistant's log names the person it talks with.
 _USER = "user"
+#: How surely a question is about what its author said when it only speaks of "I": a name is sure.
+_PERSONAL = 0.7
 #: How many candidates are ranked together; measured, more of them change nothing that comes first.
 _BLOCK = 100
 #: No memory has this number.
@@ -266,14 +268,14 @@ def _timely(question: Question, created: Sequence[int]) -> NDArray[np.float64]:
 
 
 def _meant(question: str, authors: Sequence[str], asked: frozenset[str]) -> NDArray[np.float64]:
-    """Return 1 for each author whose words the question is about, and 0 for the others."""
+    """Return for each author how surely the question is about what they said."""
     personal = _FIRST_PERSON.search(question) is not None
-    meant = {author: float(_is_meant(author, asked, personal=personal)) for author in set(authors)}
+    meant = {author: _surely_meant(author, asked, personal=personal) for author in set(authors)}
     return np.array([meant[author] for author in authors], np.float64)
 
 
-def _is_meant(author: str, asked: frozenset[str], *, personal: bool) -> bool:
-    """Tell whether the question is about what this author said."""
-    if not author:
-        return False
-    return (personal and author.casefold() == _USER) or bool(asked & set(words(author)))
+def _surely_meant(author: str, asked: frozenset[str], *, personal: bool) -> float:
+    """Return how surely the question is about what this author said: by name, or because it speaks of "I"."""
+    if author and asked & set(words(author)):
+        return 1.0
+    return _PERSONAL if personal and author.casefold() == _USER else 0.0
