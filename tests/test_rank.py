@@ -87,6 +87,15 @@ def test_more_evidence_of_any_kind_is_more_relevance() -> None:
     assert one(found(1, 0.6)).why.relevance > plain
 
 
+def test_who_lacks_a_hint_that_another_one_has_is_less_likely_meant() -> None:
+    """In another time than the question names, or by another author; a hint that nobody has changes nothing."""
+    plain = found(1, 0.5)
+
+    for fields in ({"author": True}, {"nearness": 1.0}):
+        assert one(plain, found(2, 0.5, **fields)).why.relevance < one(plain, found(2, 0.5)).why.relevance
+        assert one(found(2, 0.5, **fields), plain).why.relevance > one(plain).why.relevance
+
+
 def test_a_small_lead_tells_more_where_the_candidates_are_alike() -> None:
     """In words and in closeness; the order of two can so depend on how far others lie apart."""
     closer, worded = found(1, 0.525), found(2, 0.5, coverage=0.2)

@@ -59,6 +59,9 @@ _SAME = 0.6
 _EQUAL = 0.02
 #: A word that no memory has counts this much towards what could have been covered.
 _ABSENT = 0.5
+#: Which share of the best candidate's hints is taken off all: who lacks a hint that another one has is less likely
+#: meant.
+_MISSED = 0.3
 #: Candidates that lie no further apart than this are not apart: in closeness (in units of the embedder's spread),
 #: and in coverage.
 _NEAR_APART = 1.0
@@ -328,6 +331,7 @@ def _evidence(evidence: Evidence, weights: Weights, scale: Scale) -> NDArray[np.
     """Return relevance from everything that is known; without vectors, coverage speaks alone."""
     ideas = weights.ideas
     hints = ideas.author * evidence.authors + ideas.time * evidence.nearness
+    hints = hints - _MISSED * hints.max(initial=0.0)
     closeness = _worth(_range(evidence.cosines) / scale.spread, _NEAR_APART, ideas.relative)
     words = _worth(_range(evidence.coverage), _WORDS_APART, ideas.relative)
     beside = (words * ideas.coverage * evidence.coverage + hints) / closeness
