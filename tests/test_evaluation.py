@@ -138,7 +138,9 @@ def test_a_set_runs_through_the_product_and_the_controls(data: Path, tmp_path: P
 
     result = run(found, tmp_path, silent, embedder=HashEmbedder())
 
-    assert {"BM25", "vector", "0.7/0.3", "RRF", OURS} == set(result.measures)
+    stricter = {"BM25, our words", "0.7/0.3, our words", "RRF, our words"}
+    assert {"BM25", "vector", "0.7/0.3", "RRF", OURS} | stricter == set(result.measures)
+    assert result.lead("nDCG@10")[0] not in stricter
     assert all(len(values) == 2 for values in result.measures.values())
     assert result.table()[OURS]["any@1"] == 1.0
 

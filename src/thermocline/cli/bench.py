@@ -17,6 +17,7 @@ from thermocline import __version__
 from thermocline.cli.opened import json_option
 from thermocline.cli.show import console
 from thermocline.errors import NotFound
+from thermocline.evaluation.controls import CONTROLS, STRICTER
 from thermocline.evaluation.datasets import EvaluationSet, load
 from thermocline.evaluation.measures import MEASURES
 from thermocline.evaluation.quality import OURS, Result, diagnose, quality_sets, run
@@ -160,9 +161,10 @@ def _print(result: Result) -> None:
         count = sum(question.category == category for question in result.questions)
         table.add_row(f"  {category} ({count})", *(f"{values[name]:.3f}" for name in MEASURES), style="dim")
     screen.print(table)
-    for name in ("nDCG@10", "all@5"):
-        best, (delta, low, high) = result.lead(name)
-        screen.print(f"  {name}: {delta:+.3f} [{low:+.3f}, {high:+.3f}] against {best}, the best control")
+    for kind, controls in (("control", CONTROLS), ("control with our words", STRICTER)):
+        for name in ("nDCG@10", "all@5"):
+            best, (delta, low, high) = result.lead(name, controls)
+            screen.print(f"  {name}: {delta:+.3f} [{low:+.3f}, {high:+.3f}] against {best}, the best {kind}")
 
 
 def _print_costs(result: Result) -> None:

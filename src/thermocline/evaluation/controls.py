@@ -1,13 +1,16 @@
 """Plain rankings to compare with: one vector per text, one BM25, and two ways to join them.
 
-They share the product's model and its words, and nothing else.
+The controls share the product's model and nothing else: their words are those of a text in lower case.
+The stricter ones share its words as well, without stop words and stemmed, so that only ranking is left to differ.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +19,41 @@ from thermocline import embed
 from thermocline.embed import Embedder
 from thermocline.text.words import query_words, words
 
-__all__ = ["CONTROLS", "Corpus", "embedded"]
+__all__ = ["CONTROLS", "OUR_WORDS", "PLAIN", "STRICTER", "Corpus", "embedded"]
 
 Scores = NDArray[np.float64]
 
-_K1, _B = 1.2, 0.75
+_B = 0.75
 _RRF_K = 60
 _POOL = 200
+_WORD = re.compile(r"\w+")
+
+
+class Wording(NamedTuple):
+    """What BM25 takes for the words of a text and of a question, and its k1."""
+
+    of_text: Callable[[str], Sequence[str]]
+    of_question: Callable[[str], Sequence[str]]
+    k1: float
+
+
+def _lowered(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+PLAIN = Wording(_lowered, _lowered, 1.5)
+OUR_WORDS = Wording(words, query_words, 1.2)
 
 
 class Corpus:
     """The documents of one scope, scored in full for any question."""
 
-    def __init__(self, contents: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    def __init__(self, contents: Sequence[str], vectors: NDArray[np.float32], wording: Wording) -> None:
         self._vectors = vectors
-        counts = [Counter(words(content)) for content in contents]
+        self._wording = wording
+        counts = [Counter(wording.of_text(content)) for content in contents]
         lengths = np.array([sum(count.values()) for count in counts], np.float64)
-        self._norm = _K1 * (1 - _B + _B * lengths / max(lengths.mean(), 1.0)) if counts else lengths
+        self._norm = wording.k1 * (1 - _B + _B * lengths / max(lengths.mean(), 1.0)) if counts else lengths
         self._postings: dict[str, tuple[list[int], list[int]]] = {}
         for row, count in enumerate(counts):
             for word, times in count.items():
@@ -44,12 +65,12 @@ class Corpus:
     def words(self, question: str) -> Scores:
         """Return BM25 of every document."""
         scores = np.zeros(self._size)
-        for word in query_words(question):
+        for word in self._wording.of_question(question):
             rows, tallies = self._postings.get(word, ([], []))
             if rows:
                 idf = math.log(1 + (self._size - len(rows) + 0.5) / (len(rows) + 0.5))
                 times = np.array(tallies, np.float64)
-                scores[rows] += idf * times * (_K1 + 1) / (times + self._norm[rows])
+                scores[rows] += idf * times * (self._wording.k1 + 1) / (times + self._norm[rows])
         return scores
 
     def meaning(self, vector: NDArray[np.float32]) -> Scores:
@@ -97,3 +118,6 @@ CONTROLS: Mapping[str, Callable[[Scores, Scores], Scores]] = {
     "0.7/0.3": _weighted,
     "RRF": _reciprocal,
 }
+
+#: The same with the product's own words; a vector has none.
+STRICTER = {f"{name}, our words": control for name, control in CONTROLS.items() if name != "vector"}
