@@ -32,7 +32,7 @@ STEPS = {
     "facade": {"facade", "opening", "aio", "session", "notes", "scheduler", "drawers"},
     # Measures the facade from outside; a door may show the result.
     "evaluation": {"evaluation"},
-    "doors": {"cli", "__main__", "tools", "mcp", "rest", "web", "hooks", "adapters"},
+    "doors": {"cli", "__main__", "shapes", "tools", "mcp", "rest", "web", "hooks", "adapters"},
     # For tests of others: a store's conformance, fakes. Nothing of the product may need it.
     "testing": {"testing"},
 }

@@ -9,20 +9,26 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from keyword import iskeyword
 from typing import Any
 
 from thermocline.errors import InvalidInput, NotFound
 from thermocline.facade import Thermocline
-from thermocline.model import Event, Hit, Memory, Move, Priority, Recall, Tier
-from thermocline.notes import NoteHit, NoteText
-from thermocline.results import SessionStatus, Status, TierCount
+from thermocline.model import Memory, Priority, Tier
+from thermocline.shapes import (
+    Json,
+    hit_json,
+    memory_json,
+    move_json,
+    note_hit_json,
+    note_text_json,
+    recall_json,
+    session_status_json,
+    status_json,
+)
 from thermocline.text.cutting import first_characters
 
-__all__ = ["TOOLS", "Parameter", "Tool", "call", "event_json", "hit_json", "memory_json", "move_json", "query"]
-
-Json = dict[str, Any]
+__all__ = ["TOOLS", "Parameter", "Tool", "call", "query"]
 
 _ALL_TIERS = tuple(Tier)
 _QUERY_LIMIT = 10
@@ -138,7 +144,7 @@ def memory_recall(
     promote = bool(autoPromote)
     tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
     recall = mem.recall(query, most, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote)
-    return {**_recall(recall), "limit": most, "autoPromote": promote}
+    return {**recall_json(recall), "limit": most, "autoPromote": promote}
 
 
 def memory_spill(mem: Thermocline, sessionId: str, count: int = 4, ids: Sequence[str] | None = None) -> Json:  # noqa: N803
@@ -159,7 +165,7 @@ def memory_promote(mem: Thermocline, sessionId: str, memory_id: str) -> Json:  #
 
 def memory_status(mem: Thermocline, sessionId: str | None = None) -> Json:  # noqa: N803
     """Tell how much each tier holds; for a session also how full hot is, and what to do next."""
-    return _status(mem.status()) if sessionId is None else _session_status(mem.session(sessionId).status())
+    return status_json(mem.status()) if sessionId is None else session_status_json(mem.session(sessionId).status())
 
 
 def store_memory(
@@ -250,7 +256,7 @@ def memory_search(
     if not mem.settings.notes_root:
         return _search_memories(view, query, maxResults, minScore)
     found = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore)
-    return {"results": [_note_hit(hit) for hit in found], "stale": found.stale, "degraded": list(found.degraded)}
+    return {"results": [note_hit_json(hit) for hit in found], "stale": found.stale, "degraded": list(found.degraded)}
 
 
 def memory_get(
@@ -265,7 +271,7 @@ def memory_get(
         return _memory_lines(_view(mem, sessionId).get(path), from_, lines)
     if not mem.settings.notes_root:
         raise NotFound(f"no memory {path!r}, and no notes: the setting notes_root names their folder")
-    return _note_text(mem.notes(mem.settings.notes_root).get(path, from_, lines))
+    return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
 
 
 _TABLE = (
@@ -364,30 +370,6 @@ def _search_memories(view: Thermocline, query: str, most: int, least: float) -> 
     return {"results": results, "stale": False, "degraded": list(recall.degraded)}
 
 
-def _note_hit(hit: NoteHit) -> Json:
-    return {
-        "path": hit.path,
-        "startLine": hit.start_line,
-        "endLine": hit.end_line,
-        "score": round(hit.score, 4),
-        "snippet": hit.snippet,
-        "source": hit.source,
-        "citation": hit.citation,
-    }
-
-
-def _note_text(note: NoteText) -> Json:
-    return {
-        "path": note.path,
-        "text": note.text,
-        "startLine": note.start_line,
-        "endLine": note.end_line,
-        "totalLines": note.total_lines,
-        "nextLine": note.next_line,
-        "hint": note.hint,
-    }
-
-
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
     """Return a memory with a range of its lines as content; what is not shown is told."""
     if first < 1 or (count is not None and count < 1):
@@ -404,98 +386,4 @@ def _session_recall(
 ) -> Json:
     recall = mem.session(session).recall(query, limit, promote, types)
     wanted = mem.settings.auto_promote if promote is None else promote
-    return {**_recall(recall), "sessionId": session, "limit": limit, "autoPromote": wanted}
-
-
-def _recall(recall: Recall) -> Json:
-    return {
-        "items": [hit_json(hit) for hit in recall],
-        "pinned": [hit.memory.id for hit in recall.pinned],
-        "promoted": list(recall.promoted),
-        "relevanceScores": {hit.memory.id: round(hit.why.relevance, 4) for hit in recall},
-        "tiers": [str(tier) for tier in recall.tiers],
-        "degraded": list(recall.degraded),
-    }
-
-
-def hit_json(hit: Hit) -> Json:
-    """Return a hit: its memory, its score and the reasons."""
-    return {**memory_json(hit.memory), "score": round(hit.score, 4), "why": str(hit.why)}
-
-
-def memory_json(memory: Memory) -> Json:
-    """Return a memory as plain values."""
-    return {
-        "id": memory.id,
-        "content": memory.content,
-        "kind": memory.kind,
-        "tags": list(memory.tags),
-        "tier": str(memory.tier),
-        "priority": str(memory.priority),
-        "retention": str(memory.retention),
-        "scope": dict(memory.scope.items()),
-        "metadata": dict(memory.metadata),
-        "source": memory.source,
-        "tokens": memory.tokens,
-        "relevance": round(memory.relevance, 4),
-        "access_count": memory.access_count,
-        "created_at": _moment(memory.created_at),
-        "updated_at": _moment(memory.updated_at),
-        "accessed_at": _moment(memory.accessed_at),
-        "expires_at": _moment(memory.expires_at),
-        "supersedes": memory.supersedes,
-        "version": memory.version,
-    }
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
-
-
-def move_json(move: Move) -> Json:
-    """Return a move: which memory, from where to where, by which rule and why."""
-    return {"id": move.id, "from": str(move.from_tier), "to": str(move.to), "rule": move.rule, "why": move.why}
-
-
-def event_json(event: Event) -> Json:
-    """Return one line of the ledger: what happened to which memory, when, by whom, by which rule and why."""
-    return {
-        "seq": event.seq,
-        "at": event.at.isoformat(),
-        "id": event.memory_id,
-        "action": event.action,
-        "actor": event.actor,
-        "rule": event.rule,
-        "why": event.why,
-        "changes": {name: {"from": was, "to": now} for name, (was, now) in event.changes.items()},
-    }
-
-
-def _count(count: TierCount) -> Json:
-    return {"items": count.memories, "tokens": count.tokens}
-
-
-def _session_status(status: SessionStatus) -> Json:
-    percent = round(status.utilization_percent, 1)
-    return {
-        "sessionId": status.session,
-        "state": status.state,
-        "hot": {**_count(status.hot), "limit": status.limit, "utilizationPercent": percent},
-        "warm": _count(status.warm),
-        "cold": _count(status.cold),
-        "suggestions": [
-            {"type": each.type, "reason": each.reason, **({"itemIds": list(each.ids)} if each.ids else {})}
-            for each in status.suggestions
-        ],
-    }
-
-
-def _status(status: Status) -> Json:
-    return {
-        "store": status.store,
-        "scope": dict(status.scope.items()),
-        **{str(tier): _count(count) for tier, count in status.tiers.items()},
-        "retention": {str(retention): count for retention, count in status.retention.items()},
-        "embedder": status.embedder,
-        "degraded": list(status.degraded),
-    }
+    return {**recall_json(recall), "sessionId": session, "limit": limit, "autoPromote": wanted}

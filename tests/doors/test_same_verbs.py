@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 import thermocline
 from tests.stores import located
-from thermocline import Thermocline, tools
+from thermocline import Thermocline, shapes, tools
 from thermocline.cli.app import run
 from thermocline.cli.exits import CONFLICT
 from thermocline.errors import LimitReached
@@ -70,47 +70,47 @@ class PythonDoor(Door):
         self.session = mem.session(SESSION)
 
     def store(self, content: str, tier: str) -> Any:
-        return tools.memory_json(self.mem.remember(content, tier=tier))
+        return shapes.memory_json(self.mem.remember(content, tier=tier))
 
     def get(self, memory_id: str) -> Any:
-        return tools.memory_json(self.mem.get(memory_id))
+        return shapes.memory_json(self.mem.get(memory_id))
 
     def move(self, memory_id: str, tier: str) -> Any:
-        return tools.memory_json(self.mem.move(memory_id, tier))
+        return shapes.memory_json(self.mem.move(memory_id, tier))
 
     def pin(self, memory_id: str) -> Any:
         try:
-            return tools.memory_json(self.mem.pin(memory_id))
+            return shapes.memory_json(self.mem.pin(memory_id))
         except LimitReached:
             return None
 
     def unpin(self, memory_id: str) -> Any:
-        return tools.memory_json(self.mem.unpin(memory_id))
+        return shapes.memory_json(self.mem.unpin(memory_id))
 
     def add(self, content: str) -> Any:
-        return tools.memory_json(self.session.add(content, "message"))
+        return shapes.memory_json(self.session.add(content, "message"))
 
     def spill(self, memory_id: str) -> Any:
         spill = self.session.spill(ids=[memory_id])
         return {"spilledIds": list(spill.spilled_ids), "targetTier": spill.target_tier}
 
     def session_recall(self, query: str) -> Any:
-        return [tools.hit_json(hit) for hit in self.session.recall(query, auto_promote=False)]
+        return [shapes.hit_json(hit) for hit in self.session.recall(query, auto_promote=False)]
 
     def promote(self, memory_id: str) -> Any:
         return self.session.promote(memory_id)
 
     def recall(self, query: str, tiers: tuple[str, ...]) -> Any:
-        return [tools.hit_json(hit) for hit in self.mem.recall(query, tiers=tiers)]
+        return [shapes.hit_json(hit) for hit in self.mem.recall(query, tiers=tiers)]
 
     def context(self, query: str, budget: int) -> Any:
         return self.mem.context(query, budget).text
 
     def forget(self, memory_id: str) -> Any:
-        return tools.memory_json(self.mem.forget(memory_id))
+        return shapes.memory_json(self.mem.forget(memory_id))
 
     def undo(self, event: int) -> Any:
-        return tools.memory_json(self.mem.undo(event))
+        return shapes.memory_json(self.mem.undo(event))
 
     def status(self) -> Any:
         return tools.memory_status(self.mem)

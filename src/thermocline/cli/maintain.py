@@ -7,7 +7,7 @@ import json
 import click
 
 from thermocline.cli.opened import Place, dry_run_option, json_option, opened, store_option
-from thermocline.tools import move_json
+from thermocline.shapes import move_json
 
 __all__ = ["command"]
 

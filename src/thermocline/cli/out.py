@@ -28,7 +28,7 @@ def print_notes(notes: Iterable[str]) -> None:
 
 def print_changed(memory: Memory, *, as_json: bool, dry_run: bool = False) -> None:
     """Print what became of a memory."""
-    from thermocline.tools import memory_json
+    from thermocline.shapes import memory_json
 
     if as_json:
         print_json({**memory_json(memory), **({"dry_run": True} if dry_run else {})})

@@ -10,7 +10,8 @@ from thermocline.cli.opened import Place, json_option, opened, store_option
 from thermocline.cli.out import print_json, print_notes
 from thermocline.cli.show import TIER_STYLES, console, event_line, tier_bar
 from thermocline.model import Memory, Priority, Retention, Tier
-from thermocline.tools import call, event_json, memory_json
+from thermocline.shapes import event_json, memory_json
+from thermocline.tools import call
 
 __all__ = ["events", "get", "history", "list_", "status"]
 

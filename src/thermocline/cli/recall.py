@@ -11,7 +11,7 @@ from thermocline.cli.opened import Place, json_option, opened, store_option
 from thermocline.cli.out import content_of, print_json, print_notes
 from thermocline.cli.show import console, hit_line
 from thermocline.model import Recall, Tier
-from thermocline.tools import hit_json
+from thermocline.shapes import hit_json
 
 __all__ = ["command"]
 

@@ -9,7 +9,7 @@ import click
 from thermocline.cli.opened import Place, json_option, opened, store_option
 from thermocline.cli.show import console, hit_line
 from thermocline.model import Tier
-from thermocline.tools import hit_json
+from thermocline.shapes import hit_json
 
 __all__ = ["command"]
 

@@ -7,8 +7,9 @@ import click
 from thermocline.cli.opened import Place, json_option, opened, store_option
 from thermocline.cli.out import content_of, print_changed, print_json, print_notes
 from thermocline.cli.show import console, hit_line, memory_line
+from thermocline.shapes import hit_json, memory_json, move_json
 from thermocline.text.counted import counted
-from thermocline.tools import call, hit_json, memory_json, move_json
+from thermocline.tools import call
 
 __all__ = ["command"]
 

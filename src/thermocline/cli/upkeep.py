@@ -16,8 +16,8 @@ from thermocline.cli.out import print_json, problem_json
 from thermocline.cli.progress import counting
 from thermocline.errors import InvalidInput
 from thermocline.model import Retention
+from thermocline.shapes import memory_json
 from thermocline.text.counted import counted
-from thermocline.tools import memory_json
 
 __all__ = ["check", "checkpoint", "export", "reembed", "restore_checkpoint"]
 

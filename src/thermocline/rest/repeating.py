@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from thermocline import Thermocline, tools
+from thermocline import Thermocline, shapes
 from thermocline.drawers import Drawer
 from thermocline.errors import NotFound
 from thermocline.rest.gate import App, Message, Receive, Scope, Send, header, refuse
@@ -119,7 +119,7 @@ def _told(mem: Thermocline, value: Any) -> Any:  # noqa: ANN401 - any part of an
     """Return an answer with each memory as it is now, seen from its own scope."""
     if isinstance(value, dict):
         if value.keys() == {"memory", "scope"}:
-            return tools.memory_json(mem.scoped(**value["scope"]).get(value["memory"]))
+            return shapes.memory_json(mem.scoped(**value["scope"]).get(value["memory"]))
         return {key: _told(mem, each) for key, each in value.items()}
     return [_told(mem, each) for each in value] if isinstance(value, list) else value
 

@@ -15,7 +15,7 @@ def require_text(value: object, name: str, longest: int) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
     if not value.strip():
-        raise InvalidInput(f"{name} is empty: there is nothing to remember")
+        raise InvalidInput(f"{name} is empty: pass some text")
     if len(value) > longest:
         raise ContentTooLarge(
             f"{name} has {len(value):,} characters and the limit is {longest:,}: "
