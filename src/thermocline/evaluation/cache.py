@@ -62,10 +62,11 @@ class CachedEmbedder:
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
         if missing:
             made = np.asarray(make(list(missing.values())), "<f4")
-            with self._file.open("ab") as file:
-                for key, row in zip(missing, made, strict=True):
-                    self._known[key] = row.tobytes()
-                    file.write(key + self._known[key])
+            fresh = {key: row.tobytes() for key, row in zip(missing, made, strict=True)}
+            self._known |= fresh
+            # In one write, so that the records of two runs at once stand behind each other.
+            with self._file.open("ab", buffering=0) as file:
+                file.write(b"".join(key + row for key, row in fresh.items()))
         rows = b"".join(self._known[key] for key in keys)
         return np.frombuffer(rows, "<f4").reshape(len(keys), -1)
 
