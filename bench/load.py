@@ -27,7 +27,7 @@ from typing import Any
 
 from tests.doors.served import environment, served
 
-import thermocline
+import memotherm
 from bench import report
 from bench.report import Row
 
@@ -105,12 +105,12 @@ class Client:
 def maintenance(path: Path, codes: list[int]) -> Iterator[None]:
     """Let another process run maintenance and the tier rules again and again; note the exit codes."""
     enough = threading.Event()
-    known = environment(path.parent / "home", THERMOCLINE_EMBEDDER="local")
+    known = environment(path.parent / "home", MEMOTHERM_EMBEDDER="local")
 
     def work() -> None:
         while not enough.is_set():
             for verb in ("maintain", "compact"):
-                command = [sys.executable, "-m", "thermocline", verb, "--store", str(path)]
+                command = [sys.executable, "-m", "memotherm", verb, "--store", str(path)]
                 codes.append(subprocess.run(command, env=known, capture_output=True, check=False).returncode)
 
     thread = threading.Thread(target=work)
@@ -125,10 +125,10 @@ def maintenance(path: Path, codes: list[int]) -> Iterator[None]:
 def phase(folder: Path, clients: int, seconds: float, embedder: str, *, busy: bool) -> list[Row]:
     """Run one phase on a store of its own, and look for what it lost."""
     path = folder / ("maintained.db" if busy else "alone.db")
-    with thermocline.open(path, embedder=embedder) as mem:
+    with memotherm.open(path, embedder=embedder) as mem:
         source = random.Random(-1)
         mem.remember_many([{"content": sentence(source)} for _ in range(2000)])
-    with served(path, THERMOCLINE_EMBEDDER=embedder, THERMOCLINE_SERVER_RATE_PER_MINUTE="0") as server:
+    with served(path, MEMOTHERM_EMBEDDER=embedder, MEMOTHERM_SERVER_RATE_PER_MINUTE="0") as server:
         address = server.url.removeprefix("http://")
         crowd = [Client(number, address) for number in range(clients)]
         used = _cpu_seconds(server.process.pid)
@@ -165,7 +165,7 @@ def _cpu_seconds(pid: int) -> float:
 
 def _lost(path: Path, written: dict[str, str]) -> list[str]:
     """Return the acknowledged writes that are not there, and what `check` finds."""
-    with thermocline.open(path, embedder="none") as mem:
+    with memotherm.open(path, embedder="none") as mem:
         problems = [str(problem) for problem in mem.check()]
         there: dict[str, str] = {}
         cursor: str | None = None
@@ -212,7 +212,7 @@ def main() -> int:
     parser.add_argument("--embedder", default="local")
     options = parser.parse_args()
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="thermocline-load-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memotherm-load-") as folder:
         for busy in (False, True):
             rows += phase(Path(folder), options.clients, options.seconds, options.embedder, busy=busy)
     found = report.record("load", rows, **vars(options))

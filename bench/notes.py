@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import thermocline
+import memotherm
 from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, texts
-from thermocline.notes import Notes
+from memotherm.notes import Notes
 
 __all__ = ["measure"]
 
@@ -32,12 +32,12 @@ _NOTE_MS = 20.0
 def measure(lab: Lab, options: Options) -> list[Row]:
     """Return the rows of this suite."""
     count = 500 if options.quick else 10_000
-    with tempfile.TemporaryDirectory(prefix="thermocline-notes-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="memotherm-notes-") as scratch:
         folder = Path(scratch)
         many = _written(folder / "many", count)
         single = _written(folder / "single", 1)
-        mem = thermocline.open(folder / "many.db", embedder=SyntheticEmbedder())
-        alone = thermocline.open(folder / "single.db", embedder=SyntheticEmbedder())
+        mem = memotherm.open(folder / "many.db", embedder=SyntheticEmbedder())
+        alone = memotherm.open(folder / "single.db", embedder=SyntheticEmbedder())
         with mem, alone:
             return _rows(lab, mem.notes(many), alone.notes(single), count)
 

@@ -26,12 +26,12 @@ from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, queries, texts
-from thermocline import Settings, Thermocline
-from thermocline.clock import to_micros
-from thermocline.storage.open import open_store
-from thermocline.storage.postgres.text import lexemes
-from thermocline.storage.writing import indexed_words
-from thermocline.text.clean import digest
+from memotherm import Memotherm, Settings
+from memotherm.clock import to_micros
+from memotherm.storage.open import open_store
+from memotherm.storage.postgres.text import lexemes
+from memotherm.storage.writing import indexed_words
+from memotherm.text.clean import digest
 
 __all__ = ["measure"]
 
@@ -76,7 +76,7 @@ def measure(lab: Lab, options: Options) -> list[Row]:
         task = lab.progress.add_task("copying memories in", total=size.tenants * size.each + size.cold)
         _fill(admin, url, size, embedder, lambda count: lab.progress.advance(task, count))
         lab.progress.remove_task(task)
-        with Thermocline(open_store(url, settings), embedder, settings=settings) as mem:
+        with Memotherm(open_store(url, settings), embedder, settings=settings) as mem:
             return [
                 _recall(mem, size),
                 _flatness(mem, size),
@@ -89,7 +89,7 @@ def measure(lab: Lab, options: Options) -> list[Row]:
 # The rows
 
 
-def _recall(mem: Thermocline, size: Size) -> Row:
+def _recall(mem: Memotherm, size: Size) -> Row:
     chosen = random.Random(1)
     views = [mem.scoped(tenant=_tenant(chosen.randrange(size.tenants))) for _ in size.questions]
     (times,) = _in_turn([lambda place: views[place].recall(size.questions[place])], len(size.questions))
@@ -103,7 +103,7 @@ def _recall(mem: Thermocline, size: Size) -> Row:
     )
 
 
-def _flatness(mem: Thermocline, size: Size) -> Row:
+def _flatness(mem: Memotherm, size: Size) -> Row:
     plain, archive = mem.scoped(tenant=_tenant(0)), mem.scoped(tenant=_ARCHIVE)
     without, with_cold = _in_turn(
         [lambda place: plain.recall(size.questions[place]), lambda place: archive.recall(size.questions[place])],
@@ -119,7 +119,7 @@ def _flatness(mem: Thermocline, size: Size) -> Row:
     )
 
 
-def _plans(admin: str, mem: Thermocline, size: Size) -> Row:
+def _plans(admin: str, mem: Memotherm, size: Size) -> Row:
     """Count what the server has read in sequence of its large tables while it answered."""
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute("SELECT pg_stat_reset()")
@@ -140,7 +140,7 @@ def _plans(admin: str, mem: Thermocline, size: Size) -> Row:
     )
 
 
-def _ingest(mem: Thermocline, size: Size) -> Row:
+def _ingest(mem: Memotherm, size: Size) -> Row:
     count = 250 if size.tenants < 1000 else 1000
     batches = [[{"content": text} for text in texts(count, 500 + number)] for number in range(4)]
 
@@ -173,7 +173,7 @@ class _Seen:
     errors: list[str] = field(default_factory=list)
 
 
-def _crowd(mem: Thermocline, size: Size) -> Row:
+def _crowd(mem: Memotherm, size: Size) -> Row:
     """Let many clients write and recall at once; then look whether all that was acknowledged is there."""
     until = time.monotonic() + size.seconds
     seen = [_Seen() for _ in range(_CLIENTS)]
@@ -252,7 +252,7 @@ def _database() -> Iterator[tuple[str, str]]:
 def _fill(admin: str, url: str, size: Size, embedder: SyntheticEmbedder, told: Callable[[int], None]) -> None:
     """Copy the memories in, and let the library make the rest."""
     open_store(url, Settings()).close()
-    with psycopg.connect(admin, autocommit=True, options="-c search_path=thermocline,public") as connection:
+    with psycopg.connect(admin, autocommit=True, options="-c search_path=memotherm,public") as connection:
         register_vector(connection)
         names = [*(_tenant(number) for number in range(size.tenants)), _ARCHIVE]
         with connection.cursor() as cursor:

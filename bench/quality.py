@@ -9,19 +9,19 @@ from pathlib import Path
 from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
-from thermocline.evaluation.datasets import EvaluationSet, load
-from thermocline.evaluation.quality import OURS, Result, run
+from memotherm.evaluation.datasets import EvaluationSet, load
+from memotherm.evaluation.quality import OURS, Result, run
 
 __all__ = ["measure"]
 
 
 def measure(lab: Lab, options: Options) -> list[Row]:
     """Return a row for every set: our nDCG@10 against that of the best control."""
-    folder = os.environ.get("THERMOCLINE_DATA")
+    folder = os.environ.get("MEMOTHERM_DATA")
     if not folder:
-        lab.progress.console.print("quality: no evaluation data; pass --data DIR or set THERMOCLINE_DATA")
+        lab.progress.console.print("quality: no evaluation data; pass --data DIR or set MEMOTHERM_DATA")
         return []
-    cache = os.environ.get("THERMOCLINE_VECTORS")
+    cache = os.environ.get("MEMOTHERM_VECTORS")
     sets = load(Path(folder))
     return [_row(_run(each, lab, Path(cache) if cache else None)) for each in (sets[:1] if options.quick else sets)]
 

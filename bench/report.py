@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from thermocline import __version__
+from memotherm import __version__
 
 __all__ = ["RESULTS", "Row", "print_rows", "record", "write"]
 
@@ -89,7 +89,7 @@ def _machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "sqlite": sqlite3.sqlite_version,
-        "thermocline": __version__,
+        "memotherm": __version__,
         "packages": {name: _version(name) for name in _PACKAGES},
         "control_ms": _control(),
     }

@@ -20,14 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-import thermocline
+import memotherm
 from bench.report import Row
 from bench.stores import Lab, Opened
 from bench.synthetic import queries, texts
 from bench.timing import Times, cpu_ms, side_by_side
-from thermocline import Settings, Tier
-from thermocline.embed.local import LocalEmbedder
-from thermocline.storage.values import Filter
+from memotherm import Settings, Tier
+from memotherm.embed.local import LocalEmbedder
+from memotherm.storage.values import Filter
 
 __all__ = ["ROWS", "Options", "measure"]
 
@@ -130,7 +130,7 @@ def bulk(lab: Lab, options: Options) -> Row:  # noqa: ARG001
     bare = stored = bare_wall = stored_wall = 0.0
     with (
         tempfile.TemporaryDirectory() as folder,
-        thermocline.open(Path(folder) / "bulk.db", embedder=model, settings=Settings()) as mem,
+        memotherm.open(Path(folder) / "bulk.db", embedder=model, settings=Settings()) as mem,
     ):
         mem.remember("warm up")
         for batch in batches:
@@ -160,7 +160,7 @@ def durable(lab: Lab, options: Options) -> Row:
     contents = list(texts(count, 200))
     with (
         tempfile.TemporaryDirectory(dir=lab.folder) as folder,
-        thermocline.open(Path(folder) / "durable.db", embedder="none", settings=Settings()) as mem,
+        memotherm.open(Path(folder) / "durable.db", embedder="none", settings=Settings()) as mem,
     ):
         mem.remember("warm up")
         cpu, wall = _spent(lambda: [mem.remember(content) for content in contents])
@@ -180,16 +180,16 @@ def durable(lab: Lab, options: Options) -> Row:
 
 
 def importing(lab: Lab, options: Options) -> Row:  # noqa: ARG001
-    """`import thermocline` in a new process."""
+    """`import memotherm` in a new process."""
     code = (
-        "import sys, time; known = set(sys.modules); started = time.process_time(); import thermocline;"
+        "import sys, time; known = set(sys.modules); started = time.process_time(); import memotherm;"
         "print(time.process_time() - started, len(set(sys.modules) - known),"
         "      bool({'numpy', 'onnxruntime', 'sqlite3'} & set(sys.modules)))"
     )
     runs = [_python(code).split() for _ in range(5 if options.quick else 15)]
     return Row(
         key="import",
-        what="import thermocline",
+        what="import memotherm",
         value=round(min(float(run[0]) for run in runs) * 1000, 2),
         unit="ms CPU",
         target=80,
@@ -256,9 +256,9 @@ ROWS: dict[str, Callable[[Lab, Options], Row | None]] = {
 _RESIDENT = """
 import json, resource, sys
 import numpy as np
-from thermocline import Settings, Thermocline
-from thermocline.embed.local import LocalEmbedder
-from thermocline.storage.open import open_store
+from memotherm import Settings, Memotherm
+from memotherm.embed.local import LocalEmbedder
+from memotherm.storage.open import open_store
 
 class Stub:
     name, dimensions = "synthetic:384", 384
@@ -273,7 +273,7 @@ def megabytes():
 
 settings = Settings()
 bare = megabytes()
-mem = Thermocline(open_store(sys.argv[1], settings), Stub(), settings=settings)
+mem = Memotherm(open_store(sys.argv[1], settings), Stub(), settings=settings)
 for query in ("what is frozen until friday", "bavoda fakudi", "which units does the user prefer"):
     mem.recall(query)
 searched = megabytes()

@@ -10,9 +10,9 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bench.synthetic import SyntheticEmbedder, drafts
-from thermocline import Settings, Thermocline
-from thermocline.storage.open import open_store
-from thermocline.storage.store import Store
+from memotherm import Memotherm, Settings
+from memotherm.storage.open import open_store
+from memotherm.storage.store import Store
 
 __all__ = ["Lab", "Opened"]
 
@@ -25,7 +25,7 @@ _COLD_SEED = 3
 class Opened:
     """A memory, and the store behind it for measurements of one leg."""
 
-    mem: Thermocline
+    mem: Memotherm
     store: Store
     path: Path
 
@@ -61,9 +61,9 @@ class Lab:
     def _opened(self, path: Path) -> Opened:
         settings = Settings()
         store = open_store(str(path), settings)
-        return Opened(Thermocline(store, self.embedder, settings=settings), store, path)
+        return Opened(Memotherm(store, self.embedder, settings=settings), store, path)
 
-    def _fill(self, mem: Thermocline, name: str, live: int, cold: int) -> None:
+    def _fill(self, mem: Memotherm, name: str, live: int, cold: int) -> None:
         task = self.progress.add_task(f"building {name}", total=live + cold)
         started = time.process_time()
         stream = itertools.chain(drafts(live, _LIVE_SEED, "warm"), drafts(cold, _COLD_SEED, "cold"))

@@ -16,7 +16,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from thermocline.embed.calibration import Calibration
+from memotherm.embed.calibration import Calibration
 
 __all__ = ["DIMENSIONS", "Draft", "SyntheticEmbedder", "drafts", "queries", "texts"]
 

@@ -23,15 +23,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import thermocline
+import memotherm
 from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, queries, texts
-from thermocline import Hit, Memory, Settings, Thermocline, Tier, Why
-from thermocline.policy.cooling import cooling
-from thermocline.policy.promotion import promotion
-from thermocline.testing import FakeClock, HashEmbedder
+from memotherm import Hit, Memory, Memotherm, Settings, Tier, Why
+from memotherm.policy.cooling import cooling
+from memotherm.policy.promotion import promotion
+from memotherm.testing import FakeClock, HashEmbedder
 
 __all__ = ["measure", "year"]
 
@@ -77,7 +77,7 @@ def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
     random_ = random.Random(7)
     clock = FakeClock()
     found = Year()
-    with thermocline.open(":memory:", embedder=HashEmbedder(), settings=settings, clock=clock) as mem:
+    with memotherm.open(":memory:", embedder=HashEmbedder(), settings=settings, clock=clock) as mem:
         known: list[Memory] = []
         projects: list[list[int]] = [[]]
         for day in range(days):
@@ -99,7 +99,7 @@ def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
     return found
 
 
-def _lived(mem: Thermocline, random_: random.Random, number: int, project: int) -> Memory:
+def _lived(mem: Memotherm, random_: random.Random, number: int, project: int) -> Memory:
     """Store one of the day's memories; a code makes it tell-tale, a project makes it alike to others."""
     words = " ".join(random_.sample(_WORDS, 4))
     kind = random_.choices(["fact", "message", "decision", "preference", "entity"], [50, 25, 10, 5, 10])[0]
@@ -121,7 +121,7 @@ def _wanted(random_: random.Random, known: Sequence[Memory], projects: Sequence[
     return random_.randrange(len(known))
 
 
-def _asked(mem: Thermocline, known: Sequence[Memory], wanted: int, found: Year) -> None:
+def _asked(mem: Memotherm, known: Sequence[Memory], wanted: int, found: Year) -> None:
     memory = known[wanted]
     words = memory.content.split()
     query = " ".join(words[1:3] + words[5:6])
@@ -248,10 +248,10 @@ def _newest(keys: Sequence[int], size: int) -> float:
 
 
 def _trace_rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
-    folder = os.environ.get("THERMOCLINE_DATA")
+    folder = os.environ.get("MEMOTHERM_DATA")
     traces = sorted(Path(folder, "traces").glob("*.txt.gz")) if folder else []
     if not traces:
-        lab.progress.console.print("tiers: no traces; pass --data DIR or set THERMOCLINE_DATA")
+        lab.progress.console.print("tiers: no traces; pass --data DIR or set MEMOTHERM_DATA")
     for path in traces:
         with gzip.open(path, "rt") as lines:
             keys = [int(line) for line in lines][: 20_000 if quick else None]
@@ -320,7 +320,7 @@ def _built(lab: Lab, path: Path, count: int) -> datetime:
     task = lab.progress.add_task(f"building {path.stem}", total=count)
     kinds = ["fact"] * 6 + ["decision", "preference", "message", "entity"]
     batch_size = 2500
-    with thermocline.open(path, embedder=SyntheticEmbedder(), settings=Settings(), clock=clock) as mem:
+    with memotherm.open(path, embedder=SyntheticEmbedder(), settings=Settings(), clock=clock) as mem:
         batch: list[dict[str, Any]] = []
         for number, text in enumerate(texts(count, 1)):
             tier = "hot" if number % 50 == 0 else "cold" if number % 3 == 0 else "warm"
@@ -360,12 +360,12 @@ def _command(mode: str, path: Path, now: datetime, verb: str) -> list[str]:
 
 def _as_worker(mode: str, path: str, now: str, verb: str) -> None:
     clock = FakeClock(datetime.fromisoformat(now))
-    with thermocline.open(path, embedder=SyntheticEmbedder(), settings=Settings(), clock=clock) as mem:
+    with memotherm.open(path, embedder=SyntheticEmbedder(), settings=Settings(), clock=clock) as mem:
         told = _work(mem, verb) if mode == "work" else _recall_until_told(mem)
     print(json.dumps(told))
 
 
-def _work(mem: Thermocline, verb: str) -> dict[str, Any]:
+def _work(mem: Memotherm, verb: str) -> dict[str, Any]:
     before = _peak_mb()
     wall, cpu = time.perf_counter(), time.process_time()
     if verb.startswith("compute"):
@@ -398,7 +398,7 @@ def _peak_mb() -> float | None:
     return round(int(line.split()[1]) / 1024, 1)
 
 
-def _recall_until_told(mem: Thermocline) -> dict[str, float]:
+def _recall_until_told(mem: Memotherm) -> dict[str, float]:
     told = threading.Event()
 
     def listen() -> None:

@@ -7,7 +7,7 @@ psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" \
     --set password="$(cat "$APP_PASSWORD_FILE")" <<'SQL'
 CREATE EXTENSION IF NOT EXISTS vector;
 ALTER FUNCTION ts_match_vq(tsvector, tsquery) LEAKPROOF;
-CREATE ROLE thermocline LOGIN NOSUPERUSER NOBYPASSRLS PASSWORD :'password';
-ALTER DATABASE thermocline OWNER TO thermocline;
-GRANT ALL ON SCHEMA public TO thermocline;
+CREATE ROLE memotherm LOGIN NOSUPERUSER NOBYPASSRLS PASSWORD :'password';
+ALTER DATABASE memotherm OWNER TO memotherm;
+GRANT ALL ON SCHEMA public TO memotherm;
 SQL

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from thermocline import errors
-from thermocline.facade import Thermocline
-from thermocline.notes import Notes
-from thermocline.session import Session
-from thermocline.settings import Settings
+from memotherm import errors
+from memotherm.facade import Memotherm
+from memotherm.notes import Notes
+from memotherm.session import Session
+from memotherm.settings import Settings
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
@@ -30,16 +30,16 @@ _SETS = {
     "precisionmembench": ("PrecisionMemBench beliefs", "PrecisionMemBench"),
     "scifact": ("SciFact abstracts", "SciFact"),
 }
-_OURS = "thermocline"
+_OURS = "memotherm"
 _MEASURES = ("any@1", "any@5", "all@5", "any@10", "nDCG@10", "MRR")
 
 _SETTINGS_HEAD = """\
 # Settings
 
 Every setting with its default.
-Values come from arguments (`thermocline.open(..., settings={...})`),
-then the environment (`THERMOCLINE_` and the name in capitals),
-then `thermocline.toml` or `[tool.thermocline]` in `pyproject.toml` in the working directory or above it,
+Values come from arguments (`memotherm.open(..., settings={...})`),
+then the environment (`MEMOTHERM_` and the name in capitals),
+then `memotherm.toml` or `[tool.memotherm]` in `pyproject.toml` in the working directory or above it,
 then your own `config.toml`, then these defaults.
 0 means 0, never "the default".
 An unknown name is an error.
@@ -50,15 +50,15 @@ An unknown name is an error.
 _ERRORS_HEAD = """\
 # Errors
 
-Every error that Thermocline raises on purpose descends from `ThermoclineError` and carries a stable `code`.
+Every error that Memotherm raises on purpose descends from `MemothermError` and carries a stable `code`.
 Messages say what to do; doors translate codes, never messages.
 
 """
 _PYTHON_HEAD = """\
 # Python
 
-`thermocline.open(url)` returns a `Thermocline`;
-`async with thermocline.aopen(url) as mem` the same verbs to await (`AsyncThermocline`).
+`memotherm.open(url)` returns a `Memotherm`;
+`async with memotherm.aopen(url) as mem` the same verbs to await (`AsyncMemotherm`).
 Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status`, `Why`, `Problem`, `Context`,
 `Receipt`, ...)
 are frozen; change one with `dataclasses.replace`.
@@ -113,7 +113,7 @@ def errors_page() -> str:
 def python_page() -> str:
     """Return every public verb with its signature and its first sentence."""
     sections = []
-    for title, owner in (("The memory", Thermocline), ("A session", Session), ("Notes", Notes)):
+    for title, owner in (("The memory", Memotherm), ("A session", Session), ("Notes", Notes)):
         entries = [_entry(name, method) for name, method in _verbs(owner)]
         about = (inspect.getdoc(owner) or "").splitlines()[0]
         sections.append(f"## {title}\n\n{about}\n\n" + "\n".join(entries))

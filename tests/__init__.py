@@ -1,1 +1,1 @@
-"""What Thermocline promises, tested through its public doors."""
+"""What Memotherm promises, tested through its public doors."""

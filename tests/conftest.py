@@ -13,19 +13,19 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 # Before anything imports it, so that a failing contract tells what was compared.
-pytest.register_assert_rewrite("thermocline.testing")
+pytest.register_assert_rewrite("memotherm.testing")
 
-import thermocline  # noqa: E402
+import memotherm  # noqa: E402
+from memotherm import Memory, Memotherm, Settings  # noqa: E402
+from memotherm.testing import FakeClock, HashEmbedder  # noqa: E402
 from tests import stores  # noqa: E402
 from tests.postgres import server  # noqa: E402
-from thermocline import Memory, Settings, Thermocline  # noqa: E402
-from thermocline.testing import FakeClock, HashEmbedder  # noqa: E402
 
 # The same examples in every run, so that a change is judged by what it does; `make explore` looks for new ones.
 _PROFILE = hypothesis_settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-hypothesis_settings.register_profile("thermocline", parent=_PROFILE, derandomize=True)
+hypothesis_settings.register_profile("memotherm", parent=_PROFILE, derandomize=True)
 hypothesis_settings.register_profile("explore", parent=_PROFILE, print_blob=True)
-hypothesis_settings.load_profile("thermocline")
+hypothesis_settings.load_profile("memotherm")
 
 
 @pytest.fixture(scope="session")
@@ -70,15 +70,15 @@ def embedder() -> HashEmbedder:
 
 
 @pytest.fixture
-def open_mem(clock: FakeClock, embedder: HashEmbedder, store_kind: str) -> Iterator[Callable[..., Thermocline]]:
+def open_mem(clock: FakeClock, embedder: HashEmbedder, store_kind: str) -> Iterator[Callable[..., Memotherm]]:
     """Open memories at a path with any settings; at the end each one is checked and closed."""
     with ExitStack() as stack:
 
-        def opened(path: Path | str = ":memory:", **arguments: Any) -> Thermocline:
+        def opened(path: Path | str = ":memory:", **arguments: Any) -> Memotherm:
             settings = arguments.pop("settings", {})
             found = settings if isinstance(settings, Settings) else Settings(**settings)
             place = stores.located(path)
-            mem = thermocline.open(place, **{"clock": clock, "embedder": embedder, "settings": found, **arguments})
+            mem = memotherm.open(place, **{"clock": clock, "embedder": embedder, "settings": found, **arguments})
             stack.callback(_closed_in_order, mem)
             return mem
 
@@ -86,7 +86,7 @@ def open_mem(clock: FakeClock, embedder: HashEmbedder, store_kind: str) -> Itera
 
 
 @pytest.fixture
-def mem(open_mem: Callable[..., Thermocline], tmp_path: Path) -> Thermocline:
+def mem(open_mem: Callable[..., Memotherm], tmp_path: Path) -> Memotherm:
     """A memory in a file of its own."""
     return open_mem(tmp_path / "memory.db")
 
@@ -103,7 +103,7 @@ def a_memory() -> Callable[..., Memory]:
     return made
 
 
-def _closed_in_order(mem: Thermocline) -> None:
+def _closed_in_order(mem: Memotherm) -> None:
     try:
         assert mem.check() == []
     finally:

@@ -14,9 +14,9 @@ import sys
 import traceback
 from typing import Any
 
-import thermocline
+import memotherm
+from memotherm import Memory, Memotherm
 from tests.helpers import Words
-from thermocline import Memory, Thermocline
 
 OPTIONS = {"max_pinned": 1_000_000, "max_critical": 1_000_000}
 WORDS = ["river", "stone", "lantern", "harbour", "signal", "copper", "meadow", "orbit", "velvet", "thunder", "maple"]
@@ -42,7 +42,7 @@ def say(kind: str, value: object = "") -> None:
 class Writer:
     """Performs random verbs and says what it does."""
 
-    def __init__(self, mem: Thermocline, chance: random.Random) -> None:
+    def __init__(self, mem: Memotherm, chance: random.Random) -> None:
         self.mem = mem
         self.chance = chance
         self.active = [memory.id for memory in mem.find(limit=300)]
@@ -108,7 +108,7 @@ class Writer:
 
 def write(path: str, seed: int) -> None:
     """Write until killed."""
-    with thermocline.open(path, embedder=Words(), settings=OPTIONS) as mem:
+    with memotherm.open(path, embedder=Words(), settings=OPTIONS) as mem:
         writer = Writer(mem, random.Random(seed))
         while True:
             writer.step()
@@ -118,14 +118,14 @@ def reembed(path: str, seed: int) -> None:
     """Change the embedder back and forth until killed."""
     while True:
         seed += 1
-        with thermocline.open(path, embedder=Words(f"words-{seed % 3}"), settings=OPTIONS) as mem:
+        with memotherm.open(path, embedder=Words(f"words-{seed % 3}"), settings=OPTIONS) as mem:
             mem.reembed()
             say("A", mem.status().embedder)
 
 
 def serve() -> None:
     modes = {"write": write, "reembed": reembed}
-    with thermocline.open(":memory:", embedder=Words()) as mem:  # everything is imported before the first fork
+    with memotherm.open(":memory:", embedder=Words()) as mem:  # everything is imported before the first fork
         mem.remember("warm up")
         mem.recall("warm up")
     for line in sys.stdin:

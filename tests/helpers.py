@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import thermocline
+import memotherm
+from memotherm import Memotherm
+from memotherm.errors import EmbedderUnavailable
 from tests.stores import located
-from thermocline import Thermocline
-from thermocline.errors import EmbedderUnavailable
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = Path(thermocline.__file__).resolve().parent.parent
+SOURCE = Path(memotherm.__file__).resolve().parent.parent
 
 _WORD = re.compile(r"\w+")
 
@@ -82,10 +82,10 @@ class Hand:
         self.now += timedelta(**duration)
 
 
-def opened(path: Path | str = ":memory:", **arguments: Any) -> Thermocline:
+def opened(path: Path | str = ":memory:", **arguments: Any) -> Memotherm:
     """Open a memory with the cheap embedder, unless the arguments name another one."""
     settings = arguments.pop("settings", {})
-    return thermocline.open(located(path), **{"embedder": Words(), "settings": settings, **arguments})
+    return memotherm.open(located(path), **{"embedder": Words(), "settings": settings, **arguments})
 
 
 def contents(memories: Any) -> list[str]:
@@ -109,7 +109,7 @@ def python(
 
 
 def _environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("THERMOCLINE_")}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("MEMOTHERM_")}
     # One thread each: the processes of a test share few cores, and some of them fork.
     return {**kept, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{SOURCE}:{ROOT}"}
 

@@ -7,21 +7,21 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, MemothermError, Scope
 from tests.helpers import Words
-from thermocline import Scope, Thermocline, ThermoclineError
 
 
 class Obedient:
     """Does what it is told."""
 
-    mem: Thermocline
+    mem: Memotherm
 
     def __init__(self) -> None:
         self.held = ExitStack()
 
     def open(self, path: str, options: str = "{}") -> str:
-        self.mem = thermocline.open(path, embedder=Words(), settings=json.loads(options))
+        self.mem = memotherm.open(path, embedder=Words(), settings=json.loads(options))
         return "opened"
 
     def remember(self, text: str) -> str:
@@ -89,7 +89,7 @@ def serve() -> None:
         answer: Any
         try:
             answer = getattr(obedient, verb)(*arguments)
-        except ThermoclineError as exc:
+        except MemothermError as exc:
             answer = {"error": type(exc).__name__, "says": str(exc)}
         print(json.dumps(answer), flush=True)  # noqa: T201
 

@@ -2,7 +2,7 @@
 
 `Cluster` starts, kills, restarts, copies and promotes servers. `database` gives a test an empty database,
 copied from a template whose schema is there already, on one server that all tests of a run share.
-`THERMOCLINE_TEST_POSTGRES` names another server to use instead: the URL of a superuser.
+`MEMOTHERM_TEST_POSTGRES` names another server to use instead: the URL of a superuser.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from thermocline.settings import Settings
-from thermocline.storage.open import open_store
+from memotherm.settings import Settings
+from memotherm.storage.open import open_store
 
 #: The role that tests connect as: row-level security holds for it.
-ROLE = "thermocline_tests"
-_TEMPLATE = "thermocline_template"
+ROLE = "memotherm_tests"
+_TEMPLATE = "memotherm_template"
 #: What a server of the tests may forget when the machine fails, it may.
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
@@ -69,7 +69,7 @@ class Cluster:
     @contextmanager
     def started(cls, *, fast: bool = True, options: Mapping[str, str] | None = None) -> Iterator[Cluster]:
         """Make a new server, with options of its configuration, and throw it away at the end."""
-        with tempfile.TemporaryDirectory(prefix="thermocline-pg-", ignore_cleanup_errors=True) as home:
+        with tempfile.TemporaryDirectory(prefix="memotherm-pg-", ignore_cleanup_errors=True) as home:
             cluster = cls(Path(home) / "data", fast=fast, options=options)
             cluster.create()
             cluster.start()
@@ -170,10 +170,10 @@ def _joined(home: Path) -> str:
     note = home / "postgres.url"
     if note.exists():
         return note.read_text().splitlines()[0]
-    admin, place = os.environ.get("THERMOCLINE_TEST_POSTGRES"), ""
+    admin, place = os.environ.get("MEMOTHERM_TEST_POSTGRES"), ""
     if admin is None:
         # Not in pytest's folder, which only its user may enter.
-        cluster = Cluster(Path(tempfile.mkdtemp(prefix="thermocline-pg-")) / "data")
+        cluster = Cluster(Path(tempfile.mkdtemp(prefix="memotherm-pg-")) / "data")
         cluster.create()
         cluster.start()
         admin, place = cluster.url("postgres", "postgres"), str(cluster.folder)
@@ -228,18 +228,18 @@ _EMPTY = """
     DECLARE named TEXT;
     BEGIN
         FOR named IN SELECT relname FROM pg_class
-            WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'r' LOOP
-            IF named <> 'meta' THEN EXECUTE format('DELETE FROM thermocline.%I', named); END IF;
+            WHERE relnamespace = 'memotherm'::regnamespace AND relkind = 'r' LOOP
+            IF named <> 'meta' THEN EXECUTE format('DELETE FROM memotherm.%I', named); END IF;
         END LOOP;
-        DELETE FROM thermocline.meta WHERE key = 'embedder';
+        DELETE FROM memotherm.meta WHERE key = 'embedder';
         -- Embedders get new numbers: an index that is made looks at rows that were just deleted, too.
         FOR named IN SELECT relname FROM pg_class
-            WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'S' AND relname LIKE '%_numbers' LOOP
-            EXECUTE format('ALTER SEQUENCE thermocline.%I RESTART', named);
+            WHERE relnamespace = 'memotherm'::regnamespace AND relkind = 'S' AND relname LIKE '%_numbers' LOOP
+            EXECUTE format('ALTER SEQUENCE memotherm.%I RESTART', named);
         END LOOP;
         FOR named IN SELECT relname FROM pg_class
-            WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'i' AND relname LIKE 'vectors_live_%' LOOP
-            EXECUTE format('DROP INDEX thermocline.%I', named);
+            WHERE relnamespace = 'memotherm'::regnamespace AND relkind = 'i' AND relname LIKE 'vectors_live_%' LOOP
+            EXECUTE format('DROP INDEX memotherm.%I', named);
         END LOOP;
     END $$;
 """
@@ -260,7 +260,7 @@ def database(admin: str) -> Iterator[str]:
 @contextmanager
 def empty_database(admin: str, *, drop: bool = True) -> Iterator[str]:
     """Return the URL of a database without a schema, for the role of the tests; pgvector is there."""
-    name = f"thermocline_{uuid.uuid4().hex[:12]}"
+    name = f"memotherm_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(admin, autocommit=True) as connection:
         _ensure_role(connection)
         connection.execute(f"CREATE DATABASE {name} OWNER {ROLE}")
@@ -277,7 +277,7 @@ def admin_of(url: str, admin: str) -> str:
 
 
 def _new_database(admin: str) -> str:
-    name = f"thermocline_{uuid.uuid4().hex[:12]}"
+    name = f"memotherm_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} OWNER {ROLE}")
     return name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "src" / "thermocline"
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "memotherm"
 
 #: From the ground up. A module belongs to the step of its first part below the package.
 STEPS = {
@@ -72,10 +72,10 @@ def imports_of(path: Path, *, annotations: bool = True) -> Iterator[tuple[int, s
         if node in left_out:
             continue
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names if alias.name.split(".")[0] == "thermocline")
+            yield from ((node.lineno, alias.name) for alias in node.names if alias.name.split(".")[0] == "memotherm")
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}:{node.lineno}: relative import"
-            if (node.module or "").split(".")[0] == "thermocline":
+            if (node.module or "").split(".")[0] == "memotherm":
                 for alias in node.names:
                     whole = f"{node.module}.{alias.name}"
                     yield node.lineno, whole if whole in NAMES else str(node.module)
@@ -122,13 +122,13 @@ def same_step(mine: str, other: str) -> bool:
 
 
 def test_the_package_itself_imports_nothing() -> None:
-    """`import thermocline` loads no module of ours: names are looked up when they are used."""
+    """`import memotherm` loads no module of ours: names are looked up when they are used."""
     tree = tree_of(PACKAGE / "__init__.py")
     hidden = annotation_only(tree)
     ours = [
         node.module
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node not in hidden and (node.module or "").startswith("thermocline")
+        if isinstance(node, ast.ImportFrom) and node not in hidden and (node.module or "").startswith("memotherm")
     ]
 
     assert ours == []
@@ -137,7 +137,7 @@ def test_the_package_itself_imports_nothing() -> None:
 def test_there_are_no_cycles_of_imports() -> None:
     """The modules can be put in an order in which each imports only earlier ones."""
     edges = {name: {other for _, other in imports_of(path, annotations=False)} - {name} for name, path in NAMES.items()}
-    edges["thermocline"] = set()
+    edges["memotherm"] = set()
     left = dict(edges)
     while left:
         ready = [name for name, others in left.items() if not others & left.keys()]
@@ -201,7 +201,7 @@ def test_the_statements_of_the_store_are_in_sql_files() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "thermocline.settings"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "memotherm.settings"])
 def test_the_environment_is_read_by_the_settings_only(name: str) -> None:
     """No other module looks at environment variables."""
     wrong = [

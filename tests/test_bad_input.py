@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-import thermocline
-from tests.helpers import Hand, Words, contents, opened, python
-from thermocline import Memory, Scope, Thermocline, ThermoclineError
-from thermocline.errors import (
+import memotherm
+from memotherm import Memory, Memotherm, MemothermError, Scope
+from memotherm.errors import (
     ContentTooLarge,
     InvalidInput,
     NotAStore,
@@ -32,24 +31,25 @@ from thermocline.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from tests.helpers import Hand, Words, contents, opened, python
 
-Call = Callable[[Thermocline, str], object]
+Call = Callable[[Memotherm, str], object]
 SURROGATE = "half a character: \ud83d"
 
 
 @pytest.fixture(name="mem")
-def _mem(tmp_path: Path) -> Iterator[Thermocline]:
+def _mem(tmp_path: Path) -> Iterator[Memotherm]:
     with opened(tmp_path / "agent.db", clock=Hand()) as mem:
         yield mem
         assert mem.check() == []
 
 
-def whole(mem: Thermocline) -> object:
+def whole(mem: Memotherm) -> object:
     """Return everything a failed call must leave as it was."""
     return mem.find(limit=1000), mem.find(retention="deleted"), mem.status().seq, mem.status().tiers
 
 
-def refused(mem: Thermocline, call: Call, error: type[ThermoclineError], says: str) -> None:
+def refused(mem: Memotherm, call: Call, error: type[MemothermError], says: str) -> None:
     """Make a call on a memory that exists, and require an error and an untouched store."""
     known = mem.remember("The harbour opens at dawn", tags=["harbour"], metadata={"since": 1999})
     before = whole(mem)
@@ -76,7 +76,7 @@ CONTENT = [
 
 @pytest.mark.parametrize(("content", "error", "says"), CONTENT)
 def test_content_that_is_no_text_is_refused(
-    mem: Thermocline, content: Any, error: type[ThermoclineError], says: str
+    mem: Memotherm, content: Any, error: type[MemothermError], says: str
 ) -> None:
     """Every way to store a content refuses what cannot be stored."""
     refused(mem, lambda mem, _: mem.remember(content), error, says)
@@ -87,13 +87,13 @@ def test_content_that_is_no_text_is_refused(
 
 @pytest.mark.parametrize(("content", "error", "says"), CONTENT[:2] + CONTENT[3:])
 def test_a_query_that_is_no_text_is_refused(
-    mem: Thermocline, content: Any, error: type[ThermoclineError], says: str
+    mem: Memotherm, content: Any, error: type[MemothermError], says: str
 ) -> None:
     """Recall refuses the same texts that cannot be stored."""
     refused(mem, lambda mem, _: mem.recall(content), error, says)
 
 
-def test_a_query_may_be_long_but_not_endless(mem: Thermocline) -> None:
+def test_a_query_may_be_long_but_not_endless(mem: Memotherm) -> None:
     """A query of megabytes is a mistake."""
     refused(mem, lambda mem, _: mem.recall("x " * 1_000_000), ContentTooLarge, "limit is")
 
@@ -118,7 +118,7 @@ def test_a_large_content_is_kept_whole_where_the_setting_allows_it(tmp_path: Pat
         assert mem.check() == []
 
 
-BAD_ARGUMENTS: dict[str, tuple[Call, type[ThermoclineError], str]] = {
+BAD_ARGUMENTS: dict[str, tuple[Call, type[MemothermError], str]] = {
     "tier": (lambda mem, _: mem.remember("x", tier="lukewarm"), InvalidInput, "use one of hot, warm, cold"),
     "tier-type": (lambda mem, _: mem.remember("x", tier=1.5), InvalidInput, "use one of hot"),  # type: ignore[arg-type]
     "tier-fourth": (lambda mem, _: mem.remember("x", tier="archive"), InvalidInput, "use one of hot"),
@@ -222,7 +222,7 @@ def nested(depth: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", BAD_ARGUMENTS)
-def test_a_wrong_argument_is_refused(mem: Thermocline, name: str) -> None:
+def test_a_wrong_argument_is_refused(mem: Memotherm, name: str) -> None:
     """The error is ours, says what to do, and leaves the store as it was."""
     call, error, says = BAD_ARGUMENTS[name]
 
@@ -244,21 +244,21 @@ def test_a_closed_set_of_kinds_is_kept(tmp_path: Path) -> None:
         assert len(mem.find()) == 1
 
 
-def test_one_bad_memory_in_a_batch_stores_none(mem: Thermocline) -> None:
+def test_one_bad_memory_in_a_batch_stores_none(mem: Memotherm) -> None:
     """A batch is stored whole or not at all, whatever is wrong with its last one."""
     fine = [{"content": f"fine {number}"} for number in range(5)]
     for bad in ({"content": ""}, {"content": "x", "tier": "?"}, {"content": "x", "supersedes": "mem_none"}):
         refused(mem, lambda mem, _, bad=bad: mem.remember_many([*fine, bad]), *_expected(bad))  # type: ignore[misc]
 
 
-def _expected(bad: dict[str, str]) -> tuple[type[ThermoclineError], str]:
+def _expected(bad: dict[str, str]) -> tuple[type[MemothermError], str]:
     return (NotFound, "mem_none") if "supersedes" in bad else (InvalidInput, "empty|use one of")
 
 
 @pytest.mark.parametrize(
     "verb", ["get", "history", "pin", "unpin", "archive", "forget", "restore", "purge", "move", "prioritize", "update"]
 )
-def test_an_id_of_another_scope_does_not_exist(mem: Thermocline, verb: str) -> None:
+def test_an_id_of_another_scope_does_not_exist(mem: Memotherm, verb: str) -> None:
     """No verb reads or changes what belongs to somebody else, and none tells that it exists."""
     theirs = mem.scoped(user="ann").remember("Ann's diary", tags=["private"])
     extra: dict[str, tuple[Any, ...]] = {"move": ("cold",), "prioritize": ("low",)}
@@ -273,7 +273,7 @@ def test_an_id_of_another_scope_does_not_exist(mem: Thermocline, verb: str) -> N
     assert mem.scoped(user="ann").get(theirs.id) == theirs
 
 
-def test_an_event_of_another_scope_cannot_be_undone(mem: Thermocline) -> None:
+def test_an_event_of_another_scope_cannot_be_undone(mem: Memotherm) -> None:
     """The ledger's numbers are shared, its lines are not."""
     ann = mem.scoped(user="ann")
     moved = ann.move(ann.remember("Ann's diary").id, "cold")
@@ -284,7 +284,7 @@ def test_an_event_of_another_scope_cannot_be_undone(mem: Thermocline) -> None:
     assert ann.get(moved.id).tier == "cold"
 
 
-def test_a_memory_of_another_scope_cannot_be_superseded(mem: Thermocline) -> None:
+def test_a_memory_of_another_scope_cannot_be_superseded(mem: Memotherm) -> None:
     """Superseding archives the older memory, so it needs the right to see it."""
     theirs = mem.scoped(user="ann").remember("Ann's diary")
 
@@ -295,7 +295,7 @@ def test_a_memory_of_another_scope_cannot_be_superseded(mem: Thermocline) -> Non
     assert mem.scoped(user="ann").get(theirs.id).retention == "active"
 
 
-def test_a_purged_memory_is_gone_for_every_verb(mem: Thermocline) -> None:
+def test_a_purged_memory_is_gone_for_every_verb(mem: Memotherm) -> None:
     """After a purge only the history remains."""
     memory = mem.remember("A password: hunter2")
     mem.purge(memory.id)
@@ -315,7 +315,7 @@ def test_a_purged_memory_is_gone_for_every_verb(mem: Thermocline) -> None:
 
 
 @pytest.mark.parametrize("verb", ["archive", "forget"])
-def test_what_is_hidden_is_read_only(mem: Thermocline, verb: str) -> None:
+def test_what_is_hidden_is_read_only(mem: Memotherm, verb: str) -> None:
     """A hidden memory changes only by being restored, and the error says so."""
     memory: Memory = getattr(mem, verb)(mem.remember("an old plan").id)
     calls: list[Callable[[], object]] = [
@@ -331,7 +331,7 @@ def test_what_is_hidden_is_read_only(mem: Thermocline, verb: str) -> None:
     assert mem.get(memory.id) == memory
 
 
-def test_an_event_with_later_ones_on_top_cannot_be_undone(mem: Thermocline) -> None:
+def test_an_event_with_later_ones_on_top_cannot_be_undone(mem: Memotherm) -> None:
     """Undoing is refused when it would silently take back more than was asked."""
     memory = mem.remember("The plan")
     first = mem.move(memory.id, "hot")
@@ -343,7 +343,7 @@ def test_an_event_with_later_ones_on_top_cannot_be_undone(mem: Thermocline) -> N
     assert mem.get(memory.id) == second
 
 
-def test_an_event_of_a_purged_memory_cannot_be_undone(mem: Thermocline) -> None:
+def test_an_event_of_a_purged_memory_cannot_be_undone(mem: Memotherm) -> None:
     """What was purged does not come back, and the error says why."""
     memory = mem.remember("The plan")
     moved = mem.move(memory.id, "hot")
@@ -355,7 +355,7 @@ def test_an_event_of_a_purged_memory_cannot_be_undone(mem: Thermocline) -> None:
     assert moved.id == memory.id
 
 
-CLOSED: list[Callable[[Thermocline], object]] = [
+CLOSED: list[Callable[[Memotherm], object]] = [
     lambda mem: mem.remember("x"),
     lambda mem: mem.remember_many([{"content": "x"}]),
     lambda mem: mem.recall("x"),
@@ -391,13 +391,13 @@ def test_a_closed_memory_says_so(tmp_path: Path, place: str) -> None:
 # Files that are not ours
 
 
-def left_alone(path: Path, error: type[ThermoclineError], says: str) -> None:
+def left_alone(path: Path, error: type[MemothermError], says: str) -> None:
     """Opening, restoring from and checking a file fails, and its folder is byte for byte as before."""
     before = {file.name: file.read_bytes() for file in sorted(path.parent.iterdir())}
     with pytest.raises(error, match=says):
         opened(path)
     with pytest.raises(error, match=says):
-        thermocline.restore(path, path.with_name("restored.db"))
+        memotherm.restore(path, path.with_name("restored.db"))
 
     assert {file.name: file.read_bytes() for file in sorted(path.parent.iterdir())} == before
 
@@ -436,7 +436,7 @@ def test_a_newer_schema_is_left_as_it_is(tmp_path: Path) -> None:
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()
 
-    left_alone(path, SchemaTooNew, "pip install --upgrade thermocline")
+    left_alone(path, SchemaTooNew, "pip install --upgrade memotherm")
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_an_empty_file_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
 
     with pytest.raises(NotAStore, match="choose another"):
-        thermocline.restore(tmp_path / "empty.db", tmp_path / "agent.db")
+        memotherm.restore(tmp_path / "empty.db", tmp_path / "agent.db")
 
     assert sorted(file.name for file in tmp_path.iterdir()) == ["empty.db"]
 
@@ -489,7 +489,7 @@ def test_places_that_cannot_hold_a_store_are_refused(tmp_path: Path) -> None:
         (b"agent.db", InvalidInput, "path"),
     ],
 )
-def test_a_url_that_names_no_store_is_refused(url: Any, error: type[ThermoclineError], says: str) -> None:
+def test_a_url_that_names_no_store_is_refused(url: Any, error: type[MemothermError], says: str) -> None:
     """What `open` cannot understand is said, without repeating a password."""
     with pytest.raises(error, match=says) as caught:
         opened(url)
@@ -500,7 +500,7 @@ def test_a_url_that_names_no_store_is_refused(url: Any, error: type[ThermoclineE
 def test_an_unknown_embedder_is_refused_before_a_file_is_made(tmp_path: Path) -> None:
     """A wrong name for the embedder leaves no empty store behind."""
     with pytest.raises(PluginNotFound, match="Known: gemini, local, none, openai"):
-        thermocline.open(tmp_path / "agent.db", embedder="telepathy")
+        memotherm.open(tmp_path / "agent.db", embedder="telepathy")
 
     assert list(tmp_path.iterdir()) == []
 
@@ -519,7 +519,7 @@ def test_a_default_place_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
 
     with pytest.raises(StoreUnavailable, match="file"):
-        thermocline.open(embedder="none", settings={"store": str(tmp_path / "file" / "folder" / "agent.db")})
+        memotherm.open(embedder="none", settings={"store": str(tmp_path / "file" / "folder" / "agent.db")})
 
 
 @pytest.fixture(name="small_disk")
@@ -561,7 +561,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(small_disk: Path) -> No
         assert mem.remember("there is room again").content == "there is room again"
 
 
-def write_until_refused(mem: Thermocline, stored: list[str]) -> None:
+def write_until_refused(mem: Memotherm, stored: list[str]) -> None:
     for number in range(10_000):
         stored.append(mem.remember(f"entry {number}: " + f"{number:x} " * 500).id)  # noqa: PERF401 - kept on failure
 
@@ -597,12 +597,12 @@ def test_a_read_only_disk_is_said_to_be_one(small_disk: Path) -> None:
 
 LIMITED = """
 import resource, signal, sys
-import thermocline
+import memotherm
 from tests.helpers import Words
-from thermocline.errors import StoreFull, StoreUnavailable
+from memotherm.errors import StoreFull, StoreUnavailable
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-with thermocline.open(sys.argv[1], embedder=Words()) as mem:
+with memotherm.open(sys.argv[1], embedder=Words()) as mem:
     mem.remember("before the limit")
     resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, resource.RLIM_INFINITY))
     stored = []
@@ -657,7 +657,7 @@ def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
                 mem.recall(f"entry {number}")
             except StoreDamaged as exc:
                 assert "restore" in str(exc)  # noqa: PT017 - a read may also miss the damage
-    assert thermocline.restore(tmp_path / "copy.db", tmp_path / "new.db").exists()
+    assert memotherm.restore(tmp_path / "copy.db", tmp_path / "new.db").exists()
     with opened(tmp_path / "new.db") as mem:
         assert mem.check() == []
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import thermocline
-import thermocline.errors
+import memotherm
+import memotherm.errors
+from memotherm import Memory, Memotherm, Retention, Scope, Tier
+from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from tests.helpers import Hand, Words, contents, opened
-from thermocline import Memory, Retention, Scope, Thermocline, Tier
-from thermocline.errors import InvalidInput, NotFound, StaleWrite
 
 
 @pytest.fixture(name="clock")
@@ -22,17 +22,17 @@ def _clock() -> Hand:
 
 
 @pytest.fixture(name="mem")
-def _mem(clock: Hand, tmp_path: Path) -> Iterator[Thermocline]:
+def _mem(clock: Hand, tmp_path: Path) -> Iterator[Memotherm]:
     with opened(tmp_path / "agent.db", clock=clock) as mem:
         yield mem
         assert mem.check() == []
 
 
-def found(mem: Thermocline, query: str, **arguments: object) -> list[str]:
+def found(mem: Memotherm, query: str, **arguments: object) -> list[str]:
     return [hit.memory.id for hit in mem.recall(query, **{"track": False, **arguments})]  # type: ignore[arg-type]
 
 
-def test_an_update_changes_what_is_found(mem: Thermocline, clock: Hand) -> None:
+def test_an_update_changes_what_is_found(mem: Memotherm, clock: Hand) -> None:
     """New content is findable by word and by meaning at once, the old no more; the id stays."""
     memory = mem.remember("The meeting is on Monday", tags=["calendar"])
     mem.recall("meeting Monday")
@@ -50,7 +50,7 @@ def test_an_update_changes_what_is_found(mem: Thermocline, clock: Hand) -> None:
     assert found(mem, "food", tags=["calendar"]) == []
 
 
-def test_an_update_leaves_out_what_is_left_out(mem: Thermocline, clock: Hand) -> None:
+def test_an_update_leaves_out_what_is_left_out(mem: Memotherm, clock: Hand) -> None:
     """Fields that are not named stay, and an update that changes nothing leaves no event."""
     memory = mem.remember("The meeting", kind="task", tags=["a"], metadata={"x": 1}, tier="hot", priority="important")
 
@@ -63,7 +63,7 @@ def test_an_update_leaves_out_what_is_left_out(mem: Thermocline, clock: Hand) ->
 
 @pytest.mark.parametrize("target", ["hot", "warm", "cold"])
 @pytest.mark.parametrize("start", ["hot", "warm", "cold"])
-def test_a_move_changes_where_a_memory_is_found(mem: Thermocline, clock: Hand, start: str, target: str) -> None:
+def test_a_move_changes_where_a_memory_is_found(mem: Memotherm, clock: Hand, start: str, target: str) -> None:
     """Both indexes follow the tier, whatever it was and becomes."""
     memory = mem.remember("the red boat", tier=start)
     found(mem, "boat", tiers=tuple(Tier))
@@ -78,7 +78,7 @@ def test_a_move_changes_where_a_memory_is_found(mem: Thermocline, clock: Hand, s
         assert all(hit.why.vector and hit.why.text for hit in hits)
 
 
-def test_unpinning_gives_normal_priority_to_pinned_memories_only(mem: Thermocline) -> None:
+def test_unpinning_gives_normal_priority_to_pinned_memories_only(mem: Memotherm) -> None:
     """`unpin` is not a way to lower a critical memory (E06)."""
     pinned, critical = mem.remember("a", priority="pinned"), mem.remember("b", priority="critical")
 
@@ -87,7 +87,7 @@ def test_unpinning_gives_normal_priority_to_pinned_memories_only(mem: Thermoclin
     assert len(mem.history(critical.id)) == 1
 
 
-def test_hidden_memories_come_back_as_they_were(mem: Thermocline) -> None:
+def test_hidden_memories_come_back_as_they_were(mem: Memotherm) -> None:
     """Archiving or forgetting and restoring keeps tier, priority, tags, and both indexes."""
     for hide in (mem.archive, mem.forget):
         memory = mem.remember(f"the red boat {hide.__name__}", tier="cold", priority="important", tags=["x"])
@@ -102,7 +102,7 @@ def test_hidden_memories_come_back_as_they_were(mem: Thermocline) -> None:
         mem.purge(memory.id)
 
 
-def test_a_restored_memory_that_had_expired_does_not_expire_again(mem: Thermocline, clock: Hand) -> None:
+def test_a_restored_memory_that_had_expired_does_not_expire_again(mem: Memotherm, clock: Hand) -> None:
     """Restoring something makes it visible, whatever its time to live said."""
     memory = mem.forget(mem.remember("the code", ttl="1h").id)
     clock.forward(hours=2)
@@ -114,7 +114,7 @@ def test_a_restored_memory_that_had_expired_does_not_expire_again(mem: Thermocli
 # The ledger
 
 
-def test_every_change_has_an_event(mem: Thermocline, clock: Hand) -> None:
+def test_every_change_has_an_event(mem: Memotherm, clock: Hand) -> None:
     """Who, when, which rule, from what, to what: for each change one line, in order."""
     agent = mem.scoped(agent="planner")
     memory = agent.remember("The plan")
@@ -139,7 +139,7 @@ def test_every_change_has_an_event(mem: Thermocline, clock: Hand) -> None:
     assert agent.get(memory.id).version == history[-1].seq == agent.status().seq
 
 
-Change = Callable[[Thermocline, str], Memory]
+Change = Callable[[Memotherm, str], Memory]
 UNDOABLE: dict[str, Change] = {
     "move": lambda mem, known: mem.move(known, "cold"),
     "prioritize": lambda mem, known: mem.prioritize(known, "critical"),
@@ -154,7 +154,7 @@ UNDOABLE: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("name", UNDOABLE)
-def test_undo_puts_everything_back(mem: Thermocline, name: str) -> None:
+def test_undo_puts_everything_back(mem: Memotherm, name: str) -> None:
     """After an undo the memory, its words and its vectors are what they were before the event."""
     memory = mem.remember("the red boat sails", tags=["sea"], metadata={"a": 1})
     before = mem.recall("the red boat sails", track=False)
@@ -171,7 +171,7 @@ def test_undo_puts_everything_back(mem: Thermocline, name: str) -> None:
     assert mem.check() == []
 
 
-def test_an_undo_can_be_undone(mem: Thermocline) -> None:
+def test_an_undo_can_be_undone(mem: Memotherm) -> None:
     """Taking back the taking back is a change like any other; doing the same one twice is refused."""
     memory = mem.remember("the red boat")
     moved = mem.move(memory.id, "cold")
@@ -182,7 +182,7 @@ def test_an_undo_can_be_undone(mem: Thermocline) -> None:
     assert mem.undo(undone.version).tier == "cold"
 
 
-def test_undoing_the_first_event_forgets_the_memory(mem: Thermocline) -> None:
+def test_undoing_the_first_event_forgets_the_memory(mem: Memotherm) -> None:
     """What remembered a memory is taken back by forgetting it, and that can be restored."""
     memory = mem.remember("the red boat")
 
@@ -237,7 +237,7 @@ def test_a_purged_content_is_embedded_anew(tmp_path: Path) -> None:
         assert mem.check() == []
 
 
-def test_purging_a_hidden_memory_works(mem: Thermocline) -> None:
+def test_purging_a_hidden_memory_works(mem: Memotherm) -> None:
     """Archived and forgotten memories can be erased too."""
     for hide in (mem.archive, mem.forget):
         memory = hide(mem.remember(f"to be erased after {hide.__name__}").id)
@@ -248,7 +248,7 @@ def test_purging_a_hidden_memory_works(mem: Thermocline) -> None:
 # Listing and status
 
 
-def test_pages_cover_everything_once(mem: Thermocline) -> None:
+def test_pages_cover_everything_once(mem: Memotherm) -> None:
     """Pages go from the newest to the oldest, without gaps or repetition, while others write."""
     first = [memory.id for memory in mem.remember_many([{"content": f"entry {number}"} for number in range(25)])]
     seen: list[str] = []
@@ -264,7 +264,7 @@ def test_pages_cover_everything_once(mem: Thermocline) -> None:
     assert seen == first[::-1]
 
 
-def test_find_filters(mem: Thermocline) -> None:
+def test_find_filters(mem: Memotherm) -> None:
     """Each filter narrows, and all together narrow more."""
     mem.remember("a", tier="hot", kind="task", tags=["x", "y"])
     mem.remember("b", tier="hot", priority="critical", tags=["y"])
@@ -278,7 +278,7 @@ def test_find_filters(mem: Thermocline) -> None:
     assert contents(mem.find(tier="cold")) == []
 
 
-def test_status_counts_what_the_scope_sees(mem: Thermocline) -> None:
+def test_status_counts_what_the_scope_sees(mem: Memotherm) -> None:
     """Tiers and retention are counted, hidden memories apart from active ones."""
     mem.remember_many([{"content": f"warm {number}"} for number in range(3)])
     hot = mem.remember("hot", tier="hot")
@@ -298,14 +298,14 @@ def test_status_counts_what_the_scope_sees(mem: Thermocline) -> None:
 
 
 @pytest.mark.sqlite
-def test_tiers_and_priorities_survive_a_checkpoint(mem: Thermocline, tmp_path: Path) -> None:
+def test_tiers_and_priorities_survive_a_checkpoint(mem: Memotherm, tmp_path: Path) -> None:
     """A restored store has every memory as it was, its history, and finds the same (E37, W22)."""
     for tier in Tier:
         for priority in ("pinned", "critical", "important", "normal", "low"):
             mem.remember(f"{tier} {priority} boat", tier=tier, priority=priority, tags=[priority])
     mem.forget(mem.remember("a forgotten boat").id)
     copy = mem.checkpoint(tmp_path / "copy.db")
-    assert thermocline.restore(copy, tmp_path / "new.db") == tmp_path / "new.db"
+    assert memotherm.restore(copy, tmp_path / "new.db") == tmp_path / "new.db"
 
     with opened(tmp_path / "new.db", clock=Hand()) as restored:
         assert restored.find(limit=100).memories == mem.find(limit=100).memories
@@ -318,7 +318,7 @@ def test_tiers_and_priorities_survive_a_checkpoint(mem: Thermocline, tmp_path: P
 
 
 @pytest.mark.sqlite
-def test_a_checkpoint_is_a_store_of_its_own(mem: Thermocline, tmp_path: Path) -> None:
+def test_a_checkpoint_is_a_store_of_its_own(mem: Memotherm, tmp_path: Path) -> None:
     """Writing to the copy changes nothing in the original, and the other way round."""
     mem.remember("before")
     copy = mem.checkpoint(tmp_path / "copy.db")
@@ -331,7 +331,7 @@ def test_a_checkpoint_is_a_store_of_its_own(mem: Thermocline, tmp_path: Path) ->
 
 
 @pytest.mark.sqlite
-def test_a_checkpoint_never_overwrites(mem: Thermocline, tmp_path: Path) -> None:
+def test_a_checkpoint_never_overwrites(mem: Memotherm, tmp_path: Path) -> None:
     """An existing target is refused by both, and neither a target nor a temporary file is left behind."""
     mem.remember("before")
     copy = mem.checkpoint(tmp_path / "copy.db")
@@ -341,10 +341,10 @@ def test_a_checkpoint_never_overwrites(mem: Thermocline, tmp_path: Path) -> None
     with pytest.raises(InvalidInput, match="choose a new file"):
         mem.checkpoint(tmp_path / "taken.db")
     with pytest.raises(InvalidInput, match="choose a new file"):
-        thermocline.restore(copy, tmp_path / "taken.db")
+        memotherm.restore(copy, tmp_path / "taken.db")
     with pytest.raises(NotFound, match="no checkpoint"):
-        thermocline.restore(tmp_path / "missing.db", tmp_path / "new.db")
-    with pytest.raises(thermocline.errors.StoreUnavailable, match="create it first"):
+        memotherm.restore(tmp_path / "missing.db", tmp_path / "new.db")
+    with pytest.raises(memotherm.errors.StoreUnavailable, match="create it first"):
         mem.checkpoint(tmp_path / "missing" / "copy.db")
 
     assert (tmp_path / "taken.db").read_text() == "mine"
@@ -362,7 +362,7 @@ def test_a_store_in_memory_can_be_checkpointed(tmp_path: Path) -> None:
         assert contents(mem.find()) == ["kept"]
 
 
-def test_a_view_sees_and_writes_its_own_scope(mem: Thermocline) -> None:
+def test_a_view_sees_and_writes_its_own_scope(mem: Memotherm) -> None:
     """A narrower view writes into its scope and sees the wider ones; closing it closes nothing."""
     mem.remember("for everyone")
     with mem.scoped(user="ann", session="s1") as view:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm
 from tests.crash_writer import OPTIONS, state
 from tests.helpers import Peer, Words, peers
-from thermocline import Thermocline
 
-KILLS = int(os.environ.get("THERMOCLINE_TORTURE_KILLS", "100"))
+KILLS = int(os.environ.get("MEMOTHERM_TORTURE_KILLS", "100"))
 
 
 @pytest.fixture(name="forge")
@@ -66,10 +66,10 @@ def killed(forge: Peer, task: str, fate: Fate) -> tuple[list[Any], dict[str, Any
     return acknowledged, intent
 
 
-def everything(mem: Thermocline) -> dict[str, dict[str, Any]]:
+def everything(mem: Memotherm) -> dict[str, dict[str, Any]]:
     """Return the state of every memory, hidden and purged ones too."""
     found = {}
-    for retention in thermocline.Retention:
+    for retention in memotherm.Retention:
         cursor = None
         while True:
             page = mem.find(retention=retention, limit=1000, cursor=cursor)
@@ -115,7 +115,7 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(forge: Peer, tmp_path: Pa
         acknowledgements += len(acknowledged)
         interruptions += intent is not None
         merged(known, acknowledged)
-        with thermocline.open(path, embedder=Words(), settings=OPTIONS) as mem:
+        with memotherm.open(path, embedder=Words(), settings=OPTIONS) as mem:
             found = everything(mem)
 
             verify(known, found, intent)
@@ -131,7 +131,7 @@ def test_a_kill_while_a_store_is_created_leaves_one_that_opens(forge: Peer, tmp_
     for attempt, fate in zip(range(25), fates(7, 1), strict=False):
         path = tmp_path / f"{attempt}.db"
         acknowledged, intent = killed(forge, f"write {attempt} {path}", fate)
-        with thermocline.open(path, embedder=Words(), settings=OPTIONS) as mem:
+        with memotherm.open(path, embedder=Words(), settings=OPTIONS) as mem:
             known: dict[str, Any] = {}
             merged(known, acknowledged)
 
@@ -142,16 +142,16 @@ def test_a_kill_while_a_store_is_created_leaves_one_that_opens(forge: Peer, tmp_
 def test_a_kill_during_reembed_leaves_vectors_that_serve(forge: Peer, tmp_path: Path) -> None:
     """Whenever a change of embedder is interrupted, nothing is mixed, and another run completes it."""
     path = tmp_path / "agent.db"
-    with thermocline.open(path, embedder=Words("words-0")) as mem:
+    with memotherm.open(path, embedder=Words("words-0")) as mem:
         mem.remember_many([{"content": f"fact number {number} of the archive"} for number in range(300)])
 
     for attempt, fate in zip(range(25), fates(11, 2), strict=False):
         killed(forge, f"reembed {attempt} {path}", fate)
-        with thermocline.open(path, embedder=Words("words-0")) as mem:
+        with memotherm.open(path, embedder=Words("words-0")) as mem:
             assert mem.check() == []
             assert len(mem.find(limit=1000)) == 300
 
-    with thermocline.open(path, embedder=Words("words-0")) as mem:
+    with memotherm.open(path, embedder=Words("words-0")) as mem:
         mem.reembed()
         assert mem.check() == []
         assert mem.status().pending_vectors == 0

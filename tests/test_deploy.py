@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 import yaml
 
+from memotherm import Settings
+from memotherm.cli.app import COMMANDS
+from memotherm.cli.serve import command as serve
 from tests.helpers import ROOT
-from thermocline import Settings
-from thermocline.cli.app import COMMANDS
-from thermocline.cli.serve import command as serve
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
-UNIT = ROOT / "deploy" / "thermocline.service"
+UNIT = ROOT / "deploy" / "memotherm.service"
 PAGE = (ROOT / "docs" / "how-to" / "deploy.md").read_text("utf-8")
-_RESERVED = {"THERMOCLINE_HOME"}
+_RESERVED = {"MEMOTHERM_HOME"}
 
 
 def named_settings(text: str) -> set[str]:
-    return set(re.findall(r"\bTHERMOCLINE_[A-Z_]+\b", text)) - _RESERVED
+    return set(re.findall(r"\bMEMOTHERM_[A-Z_]+\b", text)) - _RESERVED
 
 
 @pytest.mark.parametrize("text", [str(COMPOSE), DOCKERFILE, UNIT.read_text("utf-8"), PAGE])
 def test_every_variable_is_a_setting(text: str) -> None:
     """A variable that nothing reads would be a promise that nobody keeps."""
-    known = {f"THERMOCLINE_{name.upper()}" for name in Settings.__dataclass_fields__}
+    known = {f"MEMOTHERM_{name.upper()}" for name in Settings.__dataclass_fields__}
 
     assert named_settings(text) <= known
 
@@ -42,7 +42,7 @@ def test_what_containers_start_exists() -> None:
     for verb, *rest in started:
         assert verb in COMMANDS
         assert {word for word in rest if word.startswith("--")} <= options
-    for verb in re.findall(r"(?:run --rm (?:\S+ \S+ )?(?:server|thermocline)|`thermocline) (\w+)", PAGE):
+    for verb in re.findall(r"(?:run --rm (?:\S+ \S+ )?(?:server|memotherm)|`memotherm) (\w+)", PAGE):
         assert verb in COMMANDS
 
 
@@ -89,6 +89,6 @@ def test_the_script_for_the_database_is_shell() -> None:
 def test_systemd_takes_the_unit() -> None:
     """Every line is known to it; only the program is not installed here."""
     told = subprocess.run(["systemd-analyze", "verify", UNIT], capture_output=True, text=True, check=False)
-    complaints = [line for line in told.stderr.splitlines() if "thermocline.service" in line]
+    complaints = [line for line in told.stderr.splitlines() if "memotherm.service" in line]
 
     assert [line for line in complaints if "is not executable" not in line] == []

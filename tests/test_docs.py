@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Settings, errors
+from memotherm.cli.app import COMMANDS
 from tests.helpers import ROOT
 from tests.postgres import database
-from thermocline import Settings, Thermocline, errors
-from thermocline.cli.app import COMMANDS
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 MORE_PAGES = sorted({*PAGES, *ROOT.glob("*.md")})
@@ -59,7 +59,7 @@ def prose() -> str:
 
 
 #: The database that pages speak of; a real one stands for it.
-_DATABASE = "postgresql://thermocline@localhost/memory"
+_DATABASE = "postgresql://memotherm@localhost/memory"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=title)
@@ -74,7 +74,7 @@ def test_python_blocks_run(
 
 
 def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: str) -> None:
-    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
     namespace: dict[str, object] = {"__name__": "__docs__"}
     with contextlib.redirect_stdout(io.StringIO()):
         for block in blocks(page):
@@ -99,10 +99,10 @@ def makefile_targets() -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=title)
 def test_shell_commands_work(page: Path, tmp_path: Path) -> None:
-    """Every `$ thermocline ...` succeeds in one empty folder per page; every `$ make ...` names a target."""
+    """Every `$ memotherm ...` succeeds in one empty folder per page; every `$ make ...` names a target."""
     home = {
         "HOME": str(tmp_path),
-        "THERMOCLINE_HOME": str(tmp_path / "home"),
+        "MEMOTHERM_HOME": str(tmp_path / "home"),
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
     }
     for line, command in commands(page):
@@ -110,7 +110,7 @@ def test_shell_commands_work(page: Path, tmp_path: Path) -> None:
         if words[:1] == ["make"]:
             targets = [word for word in words[1:] if "=" not in word and not word.startswith("-")]
             assert set(targets) <= makefile_targets(), f"{title(page)}:{line}: {command}"
-        elif words[:1] == ["thermocline"]:
+        elif words[:1] == ["memotherm"]:
             done = subprocess.run(
                 ["bash", "-c", command],
                 cwd=tmp_path,
@@ -170,15 +170,15 @@ def test_every_setting_is_documented() -> None:
 
 def test_every_verb_is_documented() -> None:
     """Each verb of the facade is shown somewhere in the docs, as a call."""
-    names = [name for name, _ in inspect.getmembers(Thermocline, inspect.isfunction) if not name.startswith("_")]
+    names = [name for name, _ in inspect.getmembers(Memotherm, inspect.isfunction) if not name.startswith("_")]
     missing = [name for name in names if not re.search(rf"(?<!\w){name}(\(|`)", prose())]
 
     assert missing == []
 
 
 def test_every_public_name_is_documented() -> None:
-    """Each name of `thermocline.__all__` is mentioned somewhere in the docs."""
-    assert [name for name in thermocline.__all__ if not mentioned(name)] == []
+    """Each name of `memotherm.__all__` is mentioned somewhere in the docs."""
+    assert [name for name in memotherm.__all__ if not mentioned(name)] == []
 
 
 def test_every_error_is_documented() -> None:
@@ -203,7 +203,7 @@ def test_the_changelog_begins_with_this_version() -> None:
     """The newest version of the changelog is the package's."""
     versions = re.findall(r"^## \[?v?(\d+\.\d+\.\d+[\w.]*)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 
-    assert versions[:1] == [thermocline.__version__]
+    assert versions[:1] == [memotherm.__version__]
 
 
 def test_the_package_metadata_points_to_what_exists() -> None:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline import Memory, Priority, Scope, Settings, Tier
-from thermocline.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, first_tier, memory_of
-from thermocline.errors import ContentTooLarge, InvalidInput
-from thermocline.testing import FakeClock
-from thermocline.text.clean import digest
+from memotherm import Memory, Priority, Scope, Settings, Tier
+from memotherm.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, first_tier, memory_of
+from memotherm.errors import ContentTooLarge, InvalidInput
+from memotherm.testing import FakeClock
+from memotherm.text.clean import digest
 
 
 def made(content: str = "a fact", **values: Any) -> Memory:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from memotherm import Memotherm
+from memotherm.errors import EmbedderError, EmbedderUnavailable
 from tests.helpers import Flaky, Words, contents, opened
-from thermocline import Thermocline
-from thermocline.errors import EmbedderError, EmbedderUnavailable
 
 FACTS = [f"fact {number} about {word}" for number, word in enumerate(["boats", "bread", "birds", "books"] * 50)]
 
 
-def vectors_answer(mem: Thermocline, query: str) -> bool:
+def vectors_answer(mem: Memotherm, query: str) -> bool:
     """Tell whether the vector leg found something."""
     return any(hit.why.vector is not None for hit in mem.recall(query, track=False))
 
@@ -234,7 +234,7 @@ class Interrupted(Words):
         return super().embed(texts)
 
 
-def vectors_belong_to(mem: Thermocline) -> None:
+def vectors_belong_to(mem: Memotherm) -> None:
     """Every memory that is found by its own content is found with certainty, or waits for its vector."""
     for memory in mem.find(limit=1000):
         hits = [hit for hit in mem.recall(memory.content, tiers=(memory.tier,), track=False) if hit.memory == memory]

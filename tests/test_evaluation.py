@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
 
-from thermocline.cli.app import app
-from thermocline.errors import InvalidInput
-from thermocline.evaluation.cache import cached
-from thermocline.evaluation.datasets import load
-from thermocline.evaluation.measures import difference, measured
-from thermocline.evaluation.quality import ABLATIONS, OURS, ablate, diagnose, run
-from thermocline.testing import HashEmbedder
+from memotherm.cli.app import app
+from memotherm.errors import InvalidInput
+from memotherm.evaluation.cache import cached
+from memotherm.evaluation.datasets import load
+from memotherm.evaluation.measures import difference, measured
+from memotherm.evaluation.quality import ABLATIONS, OURS, ablate, diagnose, run
+from memotherm.testing import HashEmbedder
 
 _TURNS = [
     {"tid": "t1", "sid": "s", "scope": "a", "ts": "2026-01-01", "speaker": "Ann", "text": "the otter swims at night"},
@@ -193,7 +193,7 @@ def test_kept_vectors_are_the_same_and_made_once(tmp_path: Path) -> None:
 def test_the_command_prints_tables_and_json(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`bench quality` on a folder, with and without ablations, and its JSON in a file."""
     out = tmp_path / "found.json"
-    monkeypatch.setenv("THERMOCLINE_VECTORS", str(tmp_path / "vectors"))
+    monkeypatch.setenv("MEMOTHERM_VECTORS", str(tmp_path / "vectors"))
     printed = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--out", str(out)])
     left_out = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--ablate", "--json"])
 

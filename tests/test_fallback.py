@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Settings
+from memotherm.errors import SettingsError
+from memotherm.services import vectors
+from memotherm.storage.open import open_store
 from tests.helpers import Flaky, Words
-from thermocline import Settings, Thermocline
-from thermocline.errors import SettingsError
-from thermocline.services import vectors
-from thermocline.storage.open import open_store
 
-Pair = tuple[Thermocline, Flaky, Flaky]
+Pair = tuple[Memotherm, Flaky, Flaky]
 
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
     """A memory whose two embedders can fail, and nothing is left alone for longer than one call."""
     first, spare = Flaky("first"), Flaky("spare")
-    with Thermocline(open_store(str(tmp_path / "a.db"), Settings()), first, fallback=spare) as mem:
+    with Memotherm(open_store(str(tmp_path / "a.db"), Settings()), first, fallback=spare) as mem:
         yield mem, first, spare
 
 
@@ -110,9 +110,9 @@ def test_a_changed_content_is_made_anew_by_both(pair: Pair, impatient: None) -> 
 def test_a_change_of_embedder_may_lean_on_the_former_one(tmp_path: Path) -> None:
     """With the former embedder as the fallback, every question is answered by meaning until reembed has run."""
     path = str(tmp_path / "a.db")
-    with thermocline.open(path, embedder=Words("old")) as mem:
+    with memotherm.open(path, embedder=Words("old")) as mem:
         mem.remember("the otter swims")
-    with Thermocline(open_store(path, Settings()), Words("new"), fallback=Words("old")) as mem:
+    with Memotherm(open_store(path, Settings()), Words("new"), fallback=Words("old")) as mem:
         before = mem.recall("otter swims")
         mem.remember("the heron flies")
         pending = mem.status().pending_vectors
@@ -124,16 +124,16 @@ def test_a_change_of_embedder_may_lean_on_the_former_one(tmp_path: Path) -> None
         assert pending == 0
         assert after.degraded == ()
         assert mem.check() == []
-    with thermocline.open(path, embedder=Words("new")) as mem:
+    with memotherm.open(path, embedder=Words("new")) as mem:
         assert mem.recall("heron flies").degraded == ()
 
 
 def test_the_setting_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the same names as the embedder's own; a project's file may only name one that stays on the machine."""
     monkeypatch.chdir(tmp_path)
-    with thermocline.open(tmp_path / "a.db", embedder=Flaky(), settings={"fallback_embedder": "local"}) as mem:
+    with memotherm.open(tmp_path / "a.db", embedder=Flaky(), settings={"fallback_embedder": "local"}) as mem:
         mem.remember("the otter swims")
         assert mem.maintain().embedded == 1
-    (tmp_path / "thermocline.toml").write_text('fallback_embedder = "openai"\n', "utf-8")
+    (tmp_path / "memotherm.toml").write_text('fallback_embedder = "openai"\n', "utf-8")
     with pytest.raises(SettingsError, match="trust"):
-        thermocline.open(tmp_path / "a.db")
+        memotherm.open(tmp_path / "a.db")

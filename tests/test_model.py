@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline import Hit, Memory, Page, Priority, Recall, Retention, Scope, Tier, Why
-from thermocline.clock import as_duration, from_micros, reading, to_micros
-from thermocline.errors import InvalidInput
-from thermocline.ids import new_id
-from thermocline.testing import FakeClock
+from memotherm import Hit, Memory, Page, Priority, Recall, Retention, Scope, Tier, Why
+from memotherm.clock import as_duration, from_micros, reading, to_micros
+from memotherm.errors import InvalidInput
+from memotherm.ids import new_id
+from memotherm.testing import FakeClock
 
 
 @pytest.mark.parametrize("axis", [Tier, Priority, Retention])

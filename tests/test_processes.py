@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-import thermocline
-import thermocline.errors
+import memotherm
+import memotherm.errors
+from memotherm import AsyncMemotherm, Memotherm, Scope
 from tests.helpers import Peer, Words, contents, opened, peers, together
-from thermocline import AsyncThermocline, Scope, Thermocline
 
 
 def answer(peer: Peer) -> Any:
@@ -124,7 +124,7 @@ def test_a_long_transaction_elsewhere_does_not_hold_up_a_recall(tmp_path: Path) 
         assert contents(mem.recall("when does the ferry leave")) == ["The ferry leaves at noon"]
         assert mem.get(memory.id).content == "The ferry leaves at noon"
         assert len(mem.find()) == 1
-        assert mem.status().tiers[thermocline.Tier.WARM].memories == 1
+        assert mem.status().tiers[memotherm.Tier.WARM].memories == 1
 
         ask(writer, "release")
         mem.recall("ferry")
@@ -148,7 +148,7 @@ def test_a_writer_that_waited_too_long_is_told_so_in_our_words(tmp_path: Path) -
     with company(1, path) as (writer,), opened(path, settings={"busy_timeout_ms": 50}) as mem:
         ask(writer, "hold")
 
-        with pytest.raises(thermocline.errors.StoreBusy, match="busy_timeout_ms"):
+        with pytest.raises(memotherm.errors.StoreBusy, match="busy_timeout_ms"):
             mem.remember("too early")
 
         ask(writer, "release")
@@ -233,13 +233,13 @@ def test_every_use_is_counted_whoever_recalls(tmp_path: Path) -> None:
 def test_the_async_face_serves_many_tasks_at_once(tmp_path: Path) -> None:
     """Tasks of one event loop write and recall concurrently, and all see all."""
 
-    async def work(mem: AsyncThermocline, name: str) -> str:
+    async def work(mem: AsyncMemotherm, name: str) -> str:
         memory = await mem.remember(f"{name} saw a heron")
         assert memory.content in contents(await mem.recall(f"what did {name} see", limit=50))
         return memory.id
 
     async def main() -> None:
-        async with thermocline.aopen(tmp_path / "agent.db", embedder=Words()) as mem:
+        async with memotherm.aopen(tmp_path / "agent.db", embedder=Words()) as mem:
             ids = await asyncio.gather(*(work(mem, f"person {number}") for number in range(30)))
 
             assert {memory.id for memory in await mem.find(limit=100)} == set(ids)
@@ -253,7 +253,7 @@ def test_several_async_memories_share_one_file(tmp_path: Path) -> None:
 
     async def main() -> None:
         path = tmp_path / "agent.db"
-        first, second = await asyncio.gather(*(thermocline.aopen(path, embedder=Words()) for _ in range(2)))
+        first, second = await asyncio.gather(*(memotherm.aopen(path, embedder=Words()) for _ in range(2)))
         for number in range(10):
             memory = await first.remember(f"note {number} of the first")
             assert (await second.get(memory.id)).content == memory.content
@@ -267,7 +267,7 @@ def test_closing_an_async_view_closes_nothing() -> None:
     """A narrower view of an async memory may be closed; the memory goes on."""
 
     async def main() -> None:
-        async with thermocline.aopen(":memory:", embedder=Words()) as mem:
+        async with memotherm.aopen(":memory:", embedder=Words()) as mem:
             async with mem.scoped(user="u1") as view:
                 await view.remember("u1 likes tea")
             assert contents(await mem.scoped(user="u1").find()) == ["u1 likes tea"]
@@ -279,10 +279,10 @@ def test_an_async_memory_is_closed_like_any_other() -> None:
     """Closing twice is harmless, and a verb after it says that the store is closed."""
 
     async def main() -> None:
-        mem = await thermocline.aopen(":memory:", embedder=Words())
+        mem = await memotherm.aopen(":memory:", embedder=Words())
         await mem.close()
         await mem.close()
-        with pytest.raises(thermocline.errors.StoreClosed, match="open it again"):
+        with pytest.raises(memotherm.errors.StoreClosed, match="open it again"):
             await mem.remember("too late")
 
     asyncio.run(main())
@@ -293,7 +293,7 @@ def test_a_checkpoint_is_consistent_while_a_writer_works(tmp_path: Path) -> None
     with opened(tmp_path / "agent.db") as mem:
         done = threading.Event()
 
-        def write(mem: Thermocline) -> None:
+        def write(mem: Memotherm) -> None:
             for number in range(60):
                 mem.remember_many([{"content": f"half {half} of pair {number}"} for half in (1, 2)])
             done.set()

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import AsyncMemotherm, Memotherm, errors
 from tests.helpers import python
-from thermocline import AsyncThermocline, Thermocline, errors
 
-PACKAGE = Path(thermocline.__file__).parent
+PACKAGE = Path(memotherm.__file__).parent
 MODULES = sorted(
-    ".".join(("thermocline", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    ".".join(("memotherm", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
     if path.name != "__main__.py"
 )
@@ -33,7 +33,7 @@ def used_elsewhere() -> dict[str, set[str]]:
     used: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("thermocline"):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("memotherm"):
                 used.setdefault(str(node.module), set()).update(alias.name for alias in node.names)
     return used
 
@@ -70,22 +70,22 @@ def test_the_list_of_public_names_is_sorted_and_complete(name: str) -> None:
 
 
 def test_every_public_name_can_be_imported() -> None:
-    """`from thermocline import X` works for all of them, and dir() shows them."""
-    for name in thermocline.__all__:
-        assert getattr(thermocline, name) is not None
-        assert name in dir(thermocline)
+    """`from memotherm import X` works for all of them, and dir() shows them."""
+    for name in memotherm.__all__:
+        assert getattr(memotherm, name) is not None
+        assert name in dir(memotherm)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        thermocline.__getattr__("nothing")
+        memotherm.__getattr__("nothing")
 
 
 def test_type_checkers_see_the_same_names_as_programs() -> None:
     """The imports for type checkers, the lazy table and `__all__` agree."""
-    tree = ast.parse(Path(thermocline.__file__).read_text("utf-8"))
+    tree = ast.parse(Path(memotherm.__file__).read_text("utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     typed = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
-    assert sorted(typed) == thermocline.__all__
-    assert typed == {name: f"thermocline.{home}" for name, home in thermocline._HOMES.items()}
+    assert sorted(typed) == memotherm.__all__
+    assert typed == {name: f"memotherm.{home}" for name, home in memotherm._HOMES.items()}
 
 
 IMPORTING = """
@@ -100,7 +100,7 @@ class Watched(dict):
 before = set(sys.modules)
 sys.addaudithook(audit)
 os.environ = Watched(os.environ)
-import thermocline
+import memotherm
 print(json.dumps({"modules": sorted(set(sys.modules) - before), "touched": touched}))
 """
 
@@ -113,14 +113,14 @@ def test_importing_the_package_does_nothing(tmp_path: Path) -> None:
 
     heavy = {"numpy", "onnxruntime", "sqlite3", "urllib3", "click", "rich", "turbovec", "splintr", "asyncio"}
     assert {name.split(".")[0] for name in report["modules"]} & heavy == set()
-    assert [name for name in report["modules"] if name.startswith("thermocline")] == ["thermocline"]
+    assert [name for name in report["modules"] if name.startswith("memotherm")] == ["memotherm"]
     assert report["touched"] == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_importing_the_values_loads_nothing_heavy() -> None:
     """Model, errors and settings can be used without what makes and stores vectors."""
-    code = "import sys; from thermocline import Memory, Scope, Settings, ThermoclineError; print(*sys.modules)"
+    code = "import sys; from memotherm import Memory, Scope, Settings, MemothermError; print(*sys.modules)"
     done = python(code)
 
     assert done.returncode == 0, done.stderr
@@ -130,7 +130,7 @@ def test_importing_the_values_loads_nothing_heavy() -> None:
 # Errors
 
 
-def error_classes() -> list[type[errors.ThermoclineError]]:
+def error_classes() -> list[type[errors.MemothermError]]:
     found = [getattr(errors, name) for name in errors.__all__]
     return [each for each in found if isinstance(each, type)]
 
@@ -145,7 +145,7 @@ def test_every_error_has_a_code_of_its_own() -> None:
 
 def test_every_error_is_drawn_in_the_tree() -> None:
     """The picture at the top of errors.py has each class once, below its base."""
-    lines = [line for line in (errors.__doc__ or "").splitlines() if "──" in line or line.strip() == "ThermoclineError"]
+    lines = [line for line in (errors.__doc__ or "").splitlines() if "──" in line or line.strip() == "MemothermError"]
     drawn: dict[str, str | None] = {}
     path: list[tuple[int, str]] = []
     for line in lines:
@@ -155,7 +155,7 @@ def test_every_error_is_drawn_in_the_tree() -> None:
         drawn[name] = path[-2][1] if len(path) > 1 else None
 
     expected = {each.__name__: next(b.__name__ for b in each.__bases__) for each in error_classes()}
-    expected["ThermoclineError"] = None  # type: ignore[assignment]
+    expected["MemothermError"] = None  # type: ignore[assignment]
     assert drawn == expected
 
 
@@ -163,7 +163,7 @@ def test_every_error_says_when_it_is_raised() -> None:
     """Each class has a docstring of its own, and all belong to one tree."""
     for each in error_classes():
         assert each.__dict__.get("__doc__")
-        assert issubclass(each, errors.ThermoclineError)
+        assert issubclass(each, errors.MemothermError)
 
 
 def test_no_error_is_defined_elsewhere_without_a_base_in_the_tree() -> None:
@@ -176,7 +176,7 @@ def test_no_error_is_defined_elsewhere_without_a_base_in_the_tree() -> None:
         and not each.startswith("_")
         and issubclass(value, Exception)
         and value.__module__ == name
-        and not issubclass(value, errors.ThermoclineError)
+        and not issubclass(value, errors.MemothermError)
     ]
 
     assert strays == []
@@ -195,24 +195,24 @@ def verbs(cls: type) -> dict[str, Any]:
 
 def test_the_async_face_has_every_verb_with_the_same_signature() -> None:
     """What the facade can do, the async one can; parameters, defaults and docs are the same."""
-    for name, verb in verbs(Thermocline).items():
-        twin = getattr(AsyncThermocline, name.replace("__enter__", "__aenter__").replace("__exit__", "__aexit__"), None)
+    for name, verb in verbs(Memotherm).items():
+        twin = getattr(AsyncMemotherm, name.replace("__enter__", "__aenter__").replace("__exit__", "__aexit__"), None)
 
-        assert twin is not None, f"AsyncThermocline lacks {name}"
+        assert twin is not None, f"AsyncMemotherm lacks {name}"
         mine, theirs = inspect.signature(verb), inspect.signature(twin)
         assert list(mine.parameters.values())[1:] == list(theirs.parameters.values())[1:], name
 
 
 def test_the_async_face_adds_nothing_of_its_own() -> None:
     """There is no verb that only one of the two knows."""
-    assert {name for name in verbs(AsyncThermocline) if not name.startswith("__")} <= set(verbs(Thermocline))
+    assert {name for name in verbs(AsyncMemotherm) if not name.startswith("__")} <= set(verbs(Memotherm))
 
 
 def test_async_verbs_are_awaited() -> None:
     """Every verb that reaches the store is a coroutine; views and sessions are made at once."""
     at_once = {
         name
-        for name, verb in verbs(AsyncThermocline).items()
+        for name, verb in verbs(AsyncMemotherm).items()
         if not name.startswith("__") and not inspect.iscoroutinefunction(verb)
     }
 
@@ -221,7 +221,7 @@ def test_async_verbs_are_awaited() -> None:
 
 def test_every_public_verb_is_documented() -> None:
     """Each verb has a docstring that begins with a sentence."""
-    for cls in (Thermocline, AsyncThermocline):
+    for cls in (Memotherm, AsyncMemotherm):
         for name, verb in verbs(cls).items():
             if not name.startswith("__"):
                 assert (inspect.getdoc(verb) or "").split("\n")[0].endswith("."), f"{cls.__name__}.{name}"
@@ -229,4 +229,4 @@ def test_every_public_verb_is_documented() -> None:
 
 def test_open_and_aopen_take_the_same_arguments() -> None:
     """The two doors differ in what they return only."""
-    assert inspect.signature(thermocline.open).parameters == inspect.signature(thermocline.aopen).parameters
+    assert inspect.signature(memotherm.open).parameters == inspect.signature(memotherm.aopen).parameters

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline import Priority, Settings, Tier
-from thermocline.model import Why
-from thermocline.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, coverage, newer_first, rank
+from memotherm import Priority, Settings, Tier
+from memotherm.model import Why
+from memotherm.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, coverage, newer_first, rank
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from memotherm import Memotherm, Tier
 from tests.helpers import Hand, contents, opened
-from thermocline import Thermocline, Tier
 
 
 @pytest.fixture(name="clock")
@@ -20,7 +20,7 @@ def _clock() -> Hand:
 
 
 @pytest.fixture(name="mem")
-def _mem(clock: Hand) -> Iterator[Thermocline]:
+def _mem(clock: Hand) -> Iterator[Memotherm]:
     with opened(clock=clock) as mem:
         yield mem
         assert mem.check() == []
@@ -30,7 +30,7 @@ def ids(recall: Any) -> list[str]:
     return [hit.memory.id for hit in recall]
 
 
-def test_the_nearest_memory_comes_first(mem: Thermocline) -> None:
+def test_the_nearest_memory_comes_first(mem: Memotherm) -> None:
     """What shares the query's words ranks above what does not."""
     mem.remember_many([{"content": text} for text in ("bread and butter", "the red boat sails", "a boat of paper")])
 
@@ -42,7 +42,7 @@ def test_the_nearest_memory_comes_first(mem: Thermocline) -> None:
     assert recall.degraded == ()
 
 
-def test_the_tiers_asked_for_are_the_tiers_searched(mem: Thermocline) -> None:
+def test_the_tiers_asked_for_are_the_tiers_searched(mem: Memotherm) -> None:
     """Hot and warm by default, cold only when asked; a single word is accepted too."""
     for tier in Tier:
         mem.remember(f"the {tier} lantern", tier=tier)
@@ -54,7 +54,7 @@ def test_the_tiers_asked_for_are_the_tiers_searched(mem: Thermocline) -> None:
     assert mem.recall("lantern", tiers="cold").tiers == (Tier.COLD,)
 
 
-def test_cold_memories_take_no_place_of_others(mem: Thermocline) -> None:
+def test_cold_memories_take_no_place_of_others(mem: Memotherm) -> None:
     """However many cold memories match, the live ones fill the answer (W10)."""
     mem.remember_many([{"content": f"lantern number {number} in the archive", "tier": "cold"} for number in range(300)])
     live = mem.remember("a lantern by the door")
@@ -62,7 +62,7 @@ def test_cold_memories_take_no_place_of_others(mem: Thermocline) -> None:
     assert ids(mem.recall("lantern", limit=1)) == [live.id]
 
 
-def test_kinds_and_tags_filter_inside_the_search(mem: Thermocline) -> None:
+def test_kinds_and_tags_filter_inside_the_search(mem: Memotherm) -> None:
     """A filter is applied before the cut, so rare kinds and tags are found among many others."""
     mem.remember_many([{"content": f"lantern number {number}"} for number in range(300)])
     task = mem.remember("buy oil for the lantern", kind="task", tags=["shop"])
@@ -76,7 +76,7 @@ def test_kinds_and_tags_filter_inside_the_search(mem: Thermocline) -> None:
     assert ids(mem.recall("lantern number 5", kinds=[])) == []
 
 
-def test_one_kind_may_be_given_as_a_word(mem: Thermocline) -> None:
+def test_one_kind_may_be_given_as_a_word(mem: Memotherm) -> None:
     """`kinds="task"` means that kind, as `tiers="cold"` means that tier; it is never read letter by letter."""
     task = mem.remember("buy oil for the lantern", kind="task")
     mem.remember("the lantern flickers", kind="note")
@@ -84,7 +84,7 @@ def test_one_kind_may_be_given_as_a_word(mem: Thermocline) -> None:
     assert ids(mem.recall("lantern", kinds="task")) == [task.id]
 
 
-def test_tags_are_found_by_their_words(mem: Thermocline) -> None:
+def test_tags_are_found_by_their_words(mem: Memotherm) -> None:
     """A tag counts as a word of the memory."""
     memory = mem.remember("Deploys are frozen until Friday", tags=["blocker"])
     mem.remember("Lunch is at noon")
@@ -92,7 +92,7 @@ def test_tags_are_found_by_their_words(mem: Thermocline) -> None:
     assert mem.recall("blocker")[0].memory.id == memory.id
 
 
-def test_an_expired_memory_is_invisible_at_once(mem: Thermocline, clock: Hand) -> None:
+def test_an_expired_memory_is_invisible_at_once(mem: Memotherm, clock: Hand) -> None:
     """Past its time a memory is in no answer and no listing, without any maintenance (D20)."""
     memory = mem.remember("the code is 4711", ttl="1h", tier="hot")
     clock.forward(minutes=59, seconds=59)
@@ -105,7 +105,7 @@ def test_an_expired_memory_is_invisible_at_once(mem: Thermocline, clock: Hand) -
     assert mem.get(memory.id).content == "the code is 4711"
 
 
-def test_expired_memories_take_no_place_of_others(mem: Thermocline, clock: Hand) -> None:
+def test_expired_memories_take_no_place_of_others(mem: Memotherm, clock: Hand) -> None:
     """However many expired memories match, the others fill the answer."""
     mem.remember_many([{"content": f"lantern number {number}", "ttl": "1h", "tier": "warm"} for number in range(300)])
     live = mem.remember("a lantern by the door")
@@ -116,7 +116,7 @@ def test_expired_memories_take_no_place_of_others(mem: Thermocline, clock: Hand)
 
 @pytest.mark.parametrize("verb", ["archive", "forget", "purge"])
 @pytest.mark.parametrize("priority", ["normal", "pinned"])
-def test_what_is_hidden_is_never_found(mem: Thermocline, verb: str, priority: str) -> None:
+def test_what_is_hidden_is_never_found(mem: Memotherm, verb: str, priority: str) -> None:
     """Archived, forgotten and purged memories are in no answer, pinned ones included (D19)."""
     memory = mem.remember("the lantern by the door", priority=priority)
     mem.recall("lantern")
@@ -125,7 +125,7 @@ def test_what_is_hidden_is_never_found(mem: Thermocline, verb: str, priority: st
     assert ids(mem.recall("lantern", tiers=tuple(Tier))) == []
 
 
-def test_pinned_memories_come_first_and_beside_the_limit(mem: Thermocline) -> None:
+def test_pinned_memories_come_first_and_beside_the_limit(mem: Memotherm) -> None:
     """Pinned memories are in every answer, from any tier, once, and leave `limit` results (D14, D15, E46)."""
     pinned = [mem.remember("never deploy on Friday", tier="cold", priority="pinned"), mem.remember("the boat is red")]
     mem.pin(pinned[1].id)
@@ -142,7 +142,7 @@ def test_pinned_memories_come_first_and_beside_the_limit(mem: Thermocline) -> No
     assert pinned[0].id not in ids(mem.recall("boat", limit=3))
 
 
-def test_pinned_memories_obey_the_filters_and_the_scope(mem: Thermocline) -> None:
+def test_pinned_memories_obey_the_filters_and_the_scope(mem: Memotherm) -> None:
     """A pinned memory of another kind, tag or scope is not forced into an answer."""
     mem.remember("always be kind", priority="pinned", kind="preference")
     mem.scoped(user="ann").remember("Ann's secret", priority="pinned")
@@ -177,7 +177,7 @@ def test_boosts_are_read_from_the_settings() -> None:
         assert mem.recall("the boat sails at dawn")[0].memory.id == low.id
 
 
-def test_a_threshold_looks_at_relevance_before_boosts(mem: Thermocline) -> None:
+def test_a_threshold_looks_at_relevance_before_boosts(mem: Memotherm) -> None:
     """A boost never admits what the threshold keeps out (D24)."""
     mem.remember("nothing to do with it", priority="critical")
     near = mem.remember("the boat sails at dawn")
@@ -196,7 +196,7 @@ def test_a_threshold_keeps_keyword_hits() -> None:
         assert ids(mem.recall("QX-4711", min_score=0.35)) == [memory.id]
 
 
-def test_the_answer_for_k_begins_the_answer_for_k_plus_one(mem: Thermocline) -> None:
+def test_the_answer_for_k_begins_the_answer_for_k_plus_one(mem: Memotherm) -> None:
     """The pool does not depend on the limit, so a longer answer only adds at the end (D25)."""
     mem.remember_many([{"content": f"boat number {number} of {number % 7}"} for number in range(60)])
     whole = ids(mem.recall("boat number 3 of 5", limit=60, track=False))
@@ -230,7 +230,7 @@ def test_a_query_of_signs_finds_nothing_by_words() -> None:
         assert contents(mem.recall('plain" OR "')) == ["plain text"]
 
 
-def test_every_hit_explains_itself(mem: Thermocline) -> None:
+def test_every_hit_explains_itself(mem: Memotherm) -> None:
     """The line names the legs and the boost that made the score."""
     mem.remember("the boat sails at dawn", priority="important")
 
@@ -242,7 +242,7 @@ def test_every_hit_explains_itself(mem: Thermocline) -> None:
     assert "priority +0.15" in hit.explain()
 
 
-def test_nobody_sees_what_is_not_theirs(mem: Thermocline) -> None:
+def test_nobody_sees_what_is_not_theirs(mem: Memotherm) -> None:
     """A memory is found from its own scope and from narrower ones only."""
     for scope in ({}, {"project": "p"}, {"project": "p", "agent": "a"}, {"project": "q"}):
         mem.scoped(**scope).remember(f"the boat of {scope}")
@@ -260,7 +260,7 @@ def test_nobody_sees_what_is_not_theirs(mem: Thermocline) -> None:
 # Use and the log
 
 
-def test_a_recall_counts_as_a_use(mem: Thermocline, clock: Hand) -> None:
+def test_a_recall_counts_as_a_use(mem: Memotherm, clock: Hand) -> None:
     """Every memory that is returned is counted, unless the caller asks for no trace (D22)."""
     memory = mem.remember("the boat sails")
     mem.recall("boat")
@@ -315,7 +315,7 @@ def test_the_log_keeps_a_hash_or_nothing_where_the_setting_says_so(tmp_path: Pat
         assert b"secret boat question" not in path.read_bytes()
 
 
-def test_promotion_needs_relevance_or_use(mem: Thermocline) -> None:
+def test_promotion_needs_relevance_or_use(mem: Memotherm) -> None:
     """A near hit moves to hot at once, another one at its third use, each with an event (D11)."""
     near = mem.remember("the boat sails at dawn")
     far = mem.remember("the boat", tier="warm")
@@ -328,7 +328,7 @@ def test_promotion_needs_relevance_or_use(mem: Thermocline) -> None:
     assert mem.history(near.id)[-1].rule == "promote.relevance"
 
 
-def test_nothing_stored_is_an_empty_answer(mem: Thermocline) -> None:
+def test_nothing_stored_is_an_empty_answer(mem: Memotherm) -> None:
     """A question to an empty memory has no hits and nothing to complain about."""
     recall = mem.recall("anything")
 

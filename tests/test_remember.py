@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from memotherm import Memory, Memotherm
+from memotherm.errors import LimitReached, NotFound
 from tests.helpers import Hand, Words, contents, opened
-from thermocline import Memory, Thermocline
-from thermocline.errors import LimitReached, NotFound
 
 
 @pytest.fixture(name="clock")
@@ -20,17 +20,17 @@ def _clock() -> Hand:
 
 
 @pytest.fixture(name="mem")
-def _mem(clock: Hand) -> Iterator[Thermocline]:
+def _mem(clock: Hand) -> Iterator[Memotherm]:
     with opened(clock=clock) as mem:
         yield mem
         assert mem.check() == []
 
 
-def fill(mem: Thermocline, priority: str, count: int) -> list[Memory]:
+def fill(mem: Memotherm, priority: str, count: int) -> list[Memory]:
     return [mem.remember(f"{priority} number {number}", priority=priority) for number in range(count)]
 
 
-def test_a_memory_comes_back_as_it_was_given(mem: Thermocline, clock: Hand) -> None:
+def test_a_memory_comes_back_as_it_was_given(mem: Memotherm, clock: Hand) -> None:
     """Every field that a caller sets is stored, and the rest has its default."""
     memory = mem.remember(
         "  Metric units, please \n",
@@ -57,7 +57,7 @@ def test_a_memory_comes_back_as_it_was_given(mem: Thermocline, clock: Hand) -> N
     assert memory.id.startswith("mem_")
 
 
-def test_the_defaults_are_a_warm_normal_fact(mem: Thermocline) -> None:
+def test_the_defaults_are_a_warm_normal_fact(mem: Memotherm) -> None:
     """What is said with nothing else is a warm fact of normal priority that does not expire."""
     memory = mem.remember("Water boils at 100 degrees")
 
@@ -80,7 +80,7 @@ def test_the_defaults_are_a_warm_normal_fact(mem: Thermocline) -> None:
         (None, "warm"),
     ],
 )
-def test_a_lifetime_decides_the_first_tier(mem: Thermocline, clock: Hand, ttl: Any, tier: str) -> None:
+def test_a_lifetime_decides_the_first_tier(mem: Memotherm, clock: Hand, ttl: Any, tier: str) -> None:
     """Seven days or more start hot, a day or more warm, anything shorter cold (D20)."""
     memory = mem.remember("a passing thought", ttl=ttl)
 
@@ -89,7 +89,7 @@ def test_a_lifetime_decides_the_first_tier(mem: Thermocline, clock: Hand, ttl: A
     assert (memory.expires_at is None) == (ttl is None)
 
 
-def test_an_explicit_tier_wins_over_the_lifetime(mem: Thermocline, clock: Hand) -> None:
+def test_an_explicit_tier_wins_over_the_lifetime(mem: Memotherm, clock: Hand) -> None:
     """Whoever names a tier gets it, whatever the time to live says."""
     memory = mem.remember("until tomorrow, but important now", ttl="1h", tier="hot")
 
@@ -108,7 +108,7 @@ def test_the_bounds_of_lifetimes_are_settings() -> None:
 # The same thing twice
 
 
-def test_the_same_content_is_one_memory(mem: Thermocline, clock: Hand) -> None:
+def test_the_same_content_is_one_memory(mem: Memotherm, clock: Hand) -> None:
     """Saying something again counts as a use of it, and makes no second row."""
     first = mem.remember("The build needs Python 3.11")
     clock.forward(hours=1)
@@ -121,7 +121,7 @@ def test_the_same_content_is_one_memory(mem: Thermocline, clock: Hand) -> None:
     assert len(mem.find()) == 1
 
 
-def test_the_same_content_twice_in_a_batch_is_one_memory(mem: Thermocline) -> None:
+def test_the_same_content_twice_in_a_batch_is_one_memory(mem: Memotherm) -> None:
     """A batch is deduplicated against itself; each entry still gets its answer."""
     first, other, again = mem.remember_many([{"content": "A"}, {"content": "B"}, {"content": "A", "tags": ["x"]}])
 
@@ -130,7 +130,7 @@ def test_the_same_content_twice_in_a_batch_is_one_memory(mem: Thermocline) -> No
     assert len(mem.find()) == 2
 
 
-def test_saying_it_again_adds_what_is_new(mem: Thermocline) -> None:
+def test_saying_it_again_adds_what_is_new(mem: Memotherm) -> None:
     """New tags, metadata and an explicit priority or tier go to the memory that is there, with an event."""
     first = mem.remember("The build needs Python 3.11", tags=["build"], metadata={"a": 1})
     again = mem.remember(
@@ -145,7 +145,7 @@ def test_saying_it_again_adds_what_is_new(mem: Thermocline) -> None:
     assert [hit.memory.id for hit in mem.recall("python", tags=["python"])] == [first.id]
 
 
-def test_saying_it_again_takes_nothing_away(mem: Thermocline) -> None:
+def test_saying_it_again_takes_nothing_away(mem: Memotherm) -> None:
     """A repetition without a priority or tier leaves those as they are."""
     first = mem.remember("The build needs Python 3.11", priority="critical", tier="hot")
     again = mem.remember("The build needs Python 3.11")
@@ -153,7 +153,7 @@ def test_saying_it_again_takes_nothing_away(mem: Thermocline) -> None:
     assert (again.priority, again.tier) == (first.priority, first.tier)
 
 
-def test_the_longer_of_two_lives_wins(mem: Thermocline, clock: Hand) -> None:
+def test_the_longer_of_two_lives_wins(mem: Memotherm, clock: Hand) -> None:
     """Nobody who asked to keep something loses it because somebody else asked for less."""
     first = mem.remember("The build needs Python 3.11", ttl="30d")
 
@@ -163,7 +163,7 @@ def test_the_longer_of_two_lives_wins(mem: Thermocline, clock: Hand) -> None:
     assert mem.get(first.id).tier == "hot"
 
 
-def test_the_same_content_in_another_scope_is_another_memory(mem: Thermocline) -> None:
+def test_the_same_content_in_another_scope_is_another_memory(mem: Memotherm) -> None:
     """Scopes do not share memories, not even equal ones."""
     everyone = mem.remember("Lunch is at noon")
     ann = mem.scoped(user="ann").remember("Lunch is at noon")
@@ -172,7 +172,7 @@ def test_the_same_content_in_another_scope_is_another_memory(mem: Thermocline) -
     assert len({everyone.id, ann.id, bob.id}) == 3
 
 
-def test_what_is_gone_is_not_a_duplicate(mem: Thermocline, clock: Hand) -> None:
+def test_what_is_gone_is_not_a_duplicate(mem: Memotherm, clock: Hand) -> None:
     """A forgotten, archived or expired memory does not swallow a new one."""
     forgotten = mem.forget(mem.remember("alpha").id)
     archived = mem.archive(mem.remember("beta").id)
@@ -206,7 +206,7 @@ def test_the_same_content_is_embedded_once(tmp_path: Path) -> None:
 # Superseding
 
 
-def test_a_superseded_memory_is_archived(mem: Thermocline) -> None:
+def test_a_superseded_memory_is_archived(mem: Memotherm) -> None:
     """The new memory names the old one, which no search returns any more."""
     old = mem.remember("The office is in Hamburg")
     new = mem.remember("The office is in Bremen", supersedes=old.id)
@@ -218,7 +218,7 @@ def test_a_superseded_memory_is_archived(mem: Thermocline) -> None:
     assert mem.history(old.id)[-1].rule == "superseded"
 
 
-def test_a_known_content_supersedes_too(mem: Thermocline) -> None:
+def test_a_known_content_supersedes_too(mem: Memotherm) -> None:
     """A replacement that is there already retires the old memory all the same."""
     new = mem.remember("The office is in Bremen")
     old = mem.remember("The office is in Hamburg")
@@ -229,7 +229,7 @@ def test_a_known_content_supersedes_too(mem: Thermocline) -> None:
     assert mem.get(old.id).retention == "archived"
 
 
-def test_a_known_content_does_not_excuse_an_unknown_id(mem: Thermocline) -> None:
+def test_a_known_content_does_not_excuse_an_unknown_id(mem: Memotherm) -> None:
     """An id that does not exist is an error, whether or not the content is new."""
     mem.remember("The office is in Bremen")
 
@@ -249,7 +249,7 @@ def test_a_replacement_takes_the_place_of_what_it_replaces() -> None:
 
 # Limits
 
-Way = Callable[[Thermocline, str], object]
+Way = Callable[[Memotherm, str], object]
 
 
 WAYS: dict[str, Way] = {
@@ -262,7 +262,7 @@ WAYS: dict[str, Way] = {
 
 @pytest.mark.parametrize(("priority", "limit"), [("pinned", 5), ("critical", 10)])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_full_priority_takes_no_more(mem: Thermocline, way: str, priority: str, limit: int) -> None:
+def test_a_full_priority_takes_no_more(mem: Memotherm, way: str, priority: str, limit: int) -> None:
     """Five pinned and ten critical memories are the most, on every way in (E20, E22, E44)."""
     held = fill(mem, priority, limit)
 
@@ -298,7 +298,7 @@ def test_a_limit_of_zero_means_zero(way: str, policy: str) -> None:
         assert len(mem.find(priority="pinned")) == 0
 
 
-def test_a_memory_that_comes_back_needs_its_place(mem: Thermocline) -> None:
+def test_a_memory_that_comes_back_needs_its_place(mem: Memotherm) -> None:
     """Restoring a pinned memory, or undoing its demotion, keeps the limit as well."""
     first, *rest = fill(mem, "pinned", 5)
     mem.forget(first.id)
@@ -314,7 +314,7 @@ def test_a_memory_that_comes_back_needs_its_place(mem: Thermocline) -> None:
     assert mem.get(first.id).retention == "deleted"
 
 
-def test_changing_a_pinned_memory_takes_no_new_place(mem: Thermocline) -> None:
+def test_changing_a_pinned_memory_takes_no_new_place(mem: Memotherm) -> None:
     """What holds its place may be moved, updated, pinned again and repeated when all places are taken."""
     pinned = fill(mem, "pinned", 5)[2]
 
@@ -324,20 +324,20 @@ def test_changing_a_pinned_memory_takes_no_new_place(mem: Thermocline) -> None:
     assert mem.remember("pinned number two", priority="pinned").id == pinned.id
 
 
-def test_limits_count_per_scope(mem: Thermocline) -> None:
+def test_limits_count_per_scope(mem: Memotherm) -> None:
     """One user's pinned memories leave the places of another free."""
     fill(mem.scoped(user="ann"), "pinned", 5)
 
     assert len(fill(mem.scoped(user="bob"), "pinned", 5)) == 5
 
 
-def test_other_priorities_have_no_limit(mem: Thermocline) -> None:
+def test_other_priorities_have_no_limit(mem: Memotherm) -> None:
     """Important, normal and low memories are not counted (E23)."""
     for priority in ("important", "normal", "low"):
         assert len(fill(mem, priority, 15)) == 15
 
 
-def test_a_batch_over_the_limit_stores_nothing(mem: Thermocline) -> None:
+def test_a_batch_over_the_limit_stores_nothing(mem: Memotherm) -> None:
     """Six pinned memories in one batch are refused together."""
     with pytest.raises(LimitReached):
         mem.remember_many([{"content": f"entry {number}", "priority": "pinned"} for number in range(6)])

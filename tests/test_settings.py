@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.errors import SettingsError
-from thermocline.settings import Settings, default_store, load, origins
+from memotherm.errors import SettingsError
+from memotherm.settings import Settings, default_store, load, origins
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     """An environment whose user has a configuration folder of their own."""
     folder = tmp_path / "home"
     folder.mkdir()
-    return {"THERMOCLINE_HOME": str(folder)}
+    return {"MEMOTHERM_HOME": str(folder)}
 
 
 @pytest.fixture
@@ -38,11 +38,11 @@ def test_without_anything_the_defaults_hold(home: dict[str, str], project: Path)
 
 def test_the_stronger_layer_wins_setting_by_setting(home: dict[str, str], project: Path) -> None:
     """Arguments over environment over project over user over defaults."""
-    user_file = Path(home["THERMOCLINE_HOME"]) / "config.toml"
+    user_file = Path(home["MEMOTHERM_HOME"]) / "config.toml"
     user_file.write_text("max_pinned = 1\nmax_critical = 1\npool_size = 1\nmin_score = 0.1\n")
-    project_file = project / "thermocline.toml"
+    project_file = project / "memotherm.toml"
     project_file.write_text("max_pinned = 2\nmax_critical = 2\npool_size = 2\n")
-    environ = {**home, "THERMOCLINE_MAX_PINNED": "3", "THERMOCLINE_MAX_CRITICAL": "3"}
+    environ = {**home, "MEMOTHERM_MAX_PINNED": "3", "MEMOTHERM_MAX_CRITICAL": "3"}
     found = load({"max_pinned": 4}, environ=environ, folder=project)
     where = origins({"max_pinned": 4}, environ=environ, folder=project)
 
@@ -57,7 +57,7 @@ def test_the_stronger_layer_wins_setting_by_setting(home: dict[str, str], projec
 
 def test_the_project_file_is_found_from_a_folder_below(home: dict[str, str], project: Path) -> None:
     """`pyproject.toml` counts when it has a section for us; the nearest file wins."""
-    (project / "pyproject.toml").write_text("[tool.thermocline]\nmax_pinned = 9\n[tool.other]\nx = 1\n")
+    (project / "pyproject.toml").write_text("[tool.memotherm]\nmax_pinned = 9\n[tool.other]\nx = 1\n")
     below = project / "src" / "deep"
     below.mkdir(parents=True)
     assert load(environ=home, folder=below).max_pinned == 9
@@ -65,13 +65,13 @@ def test_the_project_file_is_found_from_a_folder_below(home: dict[str, str], pro
     (project / "src" / "pyproject.toml").write_text("[project]\nname = 'other'\n")
     assert load(environ=home, folder=below).max_pinned == 9
 
-    (project / "src" / "thermocline.toml").write_text("max_pinned = 8\n")
+    (project / "src" / "memotherm.toml").write_text("max_pinned = 8\n")
     assert load(environ=home, folder=below).max_pinned == 8
 
 
 def test_an_instance_is_taken_as_it_is(home: dict[str, str], project: Path) -> None:
     """Who passes settings wants exactly these."""
-    (project / "thermocline.toml").write_text("max_pinned = 2\n")
+    (project / "memotherm.toml").write_text("max_pinned = 2\n")
     mine = Settings(max_pinned=7)
 
     assert load(mine, environ=home, folder=project) is mine
@@ -107,13 +107,13 @@ def test_a_wrong_setting_is_refused_with_what_is_right(
 def test_an_unknown_environment_variable_is_an_error(home: dict[str, str], project: Path) -> None:
     """The message says where it was found."""
     with pytest.raises(SettingsError, match="the environment: did you mean 'max_pinned'"):
-        load(environ={**home, "THERMOCLINE_MAX_PINED": "3"}, folder=project)
+        load(environ={**home, "MEMOTHERM_MAX_PINED": "3"}, folder=project)
 
 
 def test_a_broken_file_is_named(home: dict[str, str], project: Path) -> None:
     """The error says which file cannot be read."""
-    (project / "thermocline.toml").write_text("max_pinned = = 2")
-    with pytest.raises(SettingsError, match=r"thermocline\.toml"):
+    (project / "memotherm.toml").write_text("max_pinned = = 2")
+    with pytest.raises(SettingsError, match=r"memotherm\.toml"):
         load(environ=home, folder=project)
 
 
@@ -128,9 +128,9 @@ def test_words_become_values(home: dict[str, str], project: Path) -> None:
     """The environment has only text."""
     environ = {
         **home,
-        "THERMOCLINE_DEDUPLICATE": "off",
-        "THERMOCLINE_KINDS": "fact, task,",
-        "THERMOCLINE_MIN_SCORE": "0.25",
+        "MEMOTHERM_DEDUPLICATE": "off",
+        "MEMOTHERM_KINDS": "fact, task,",
+        "MEMOTHERM_MIN_SCORE": "0.25",
     }
     found = load(environ=environ, folder=project)
 
@@ -141,16 +141,16 @@ def test_keys_are_read_from_their_own_variables_and_never_shown(home: dict[str, 
     """A secret is not part of what is printed; ours wins over the service's."""
     environ = {**home, "OPENAI_API_KEY": "sk-secret", "GOOGLE_API_KEY": "g-secret"}
     found = load(environ=environ, folder=project)
-    ours = load(environ={**environ, "THERMOCLINE_OPENAI_API_KEY": "sk-ours"}, folder=project)
+    ours = load(environ={**environ, "MEMOTHERM_OPENAI_API_KEY": "sk-ours"}, folder=project)
 
     assert (found.openai_api_key, found.gemini_api_key, ours.openai_api_key) == ("sk-secret", "g-secret", "sk-ours")
     assert "secret" not in repr(found)
 
 
 def test_the_default_store_is_where_the_user_keeps_things(home: dict[str, str]) -> None:
-    """A setting wins; then the home folder of Thermocline."""
+    """A setting wins; then the home folder of Memotherm."""
     assert default_store(Settings(store="here.db"), home) == "here.db"
-    assert default_store(Settings(), home) == str(Path(home["THERMOCLINE_HOME"]) / "memory.db")
+    assert default_store(Settings(), home) == str(Path(home["MEMOTHERM_HOME"]) / "memory.db")
     assert default_store(Settings(), {}).endswith("memory.db")
 
 
@@ -175,11 +175,11 @@ def test_settings_survive_the_environment(values: dict[str, Any]) -> None:
     """Written as text and read back, every setting is the same."""
     nowhere = Path("/nonexistent")
     environ = {
-        f"THERMOCLINE_{name.upper()}": ",".join(value) if isinstance(value, tuple) else str(value)
+        f"MEMOTHERM_{name.upper()}": ",".join(value) if isinstance(value, tuple) else str(value)
         for name, value in values.items()
     }
 
-    assert load(environ={**environ, "THERMOCLINE_HOME": str(nowhere)}, folder=nowhere) == Settings(**values)
+    assert load(environ={**environ, "MEMOTHERM_HOME": str(nowhere)}, folder=nowhere) == Settings(**values)
 
 
 @pytest.mark.parametrize(
@@ -194,10 +194,10 @@ def test_settings_survive_the_environment(values: dict[str, Any]) -> None:
 )
 def test_a_project_cannot_send_memories_elsewhere_by_itself(tmp_path: Path, line: str) -> None:
     """A file that may come with a cloned repository names no other machine, unless the person trusts it."""
-    (tmp_path / "thermocline.toml").write_text(line)
-    home = {"THERMOCLINE_HOME": str(tmp_path / "home")}
+    (tmp_path / "memotherm.toml").write_text(line)
+    home = {"MEMOTHERM_HOME": str(tmp_path / "home")}
 
-    with pytest.raises(SettingsError, match="THERMOCLINE_TRUST_PROJECT"):
+    with pytest.raises(SettingsError, match="MEMOTHERM_TRUST_PROJECT"):
         load(environ=home, folder=tmp_path)
 
-    load(environ={**home, "THERMOCLINE_TRUST_PROJECT": "1"}, folder=tmp_path)
+    load(environ={**home, "MEMOTHERM_TRUST_PROJECT": "1"}, folder=tmp_path)

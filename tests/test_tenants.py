@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from thermocline import Thermocline
-from thermocline.errors import InvalidInput
+from memotherm import Memotherm
+from memotherm.errors import InvalidInput
 
 
-def test_a_tenant_reads_and_does_not_change_what_belongs_to_everybody(mem: Thermocline) -> None:
+def test_a_tenant_reads_and_does_not_change_what_belongs_to_everybody(mem: Memotherm) -> None:
     """A memory without a tenant is found from inside one, and can be neither moved, pinned, forgotten nor undone."""
     shared = mem.remember("The status page is at status.example", tags=["blocker"])
     tenant = mem.scoped(tenant="acme")
@@ -29,7 +29,7 @@ def test_a_tenant_reads_and_does_not_change_what_belongs_to_everybody(mem: Therm
     assert mem.get(shared.id) == shared or mem.get(shared.id).content == shared.content
 
 
-def test_who_has_no_tenant_goes_on_as_before(mem: Thermocline) -> None:
+def test_who_has_no_tenant_goes_on_as_before(mem: Memotherm) -> None:
     """Within one tenant, and where there are none, whoever sees a memory may change it."""
     project = mem.scoped(tenant="acme", project="web")
     memory = mem.scoped(tenant="acme").remember("The build is broken", tags=["blocker"])

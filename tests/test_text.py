@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.errors import ContentTooLarge, InvalidInput
-from thermocline.text.clean import digest, require_text
-from thermocline.text.counted import counted
-from thermocline.text.words import is_fragment, query_words, words
+from memotherm.errors import ContentTooLarge, InvalidInput
+from memotherm.text.clean import digest, require_text
+from memotherm.text.counted import counted
+from memotherm.text.words import is_fragment, query_words, words
 
 _ANY_TEXT = st.text(st.characters(), max_size=200)
 _SEPARATORS = set(string.punctuation + string.whitespace)

@@ -10,10 +10,10 @@ import splintr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memotherm import Memotherm, Settings
+from memotherm.errors import SettingsError
+from memotherm.text.tokens import Counter, count_tokens, counter
 from tests.helpers import python
-from thermocline import Settings, Thermocline
-from thermocline.errors import SettingsError
-from thermocline.text.tokens import Counter, count_tokens, counter
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_without_the_wheel_bytes_are_counted() -> None:
     """On a platform without the compiled tokenizer everything works, with the bound."""
     done = python(
         "import sys; sys.modules['splintr'] = None\n"
-        "from thermocline.text.tokens import counter, count_tokens\n"
+        "from memotherm.text.tokens import counter, count_tokens\n"
         "print(counter().exact, count_tokens('four'))"
     )
 
@@ -105,7 +105,7 @@ def test_without_the_wheel_bytes_are_counted() -> None:
 
 def test_importing_loads_no_vocabulary() -> None:
     """The first count loads it."""
-    done = python("import sys, thermocline.text.tokens; print('splintr' in sys.modules)")
+    done = python("import sys, memotherm.text.tokens; print('splintr' in sys.modules)")
 
     assert done.stdout.strip() == "False", done.stderr
 
@@ -113,7 +113,7 @@ def test_importing_loads_no_vocabulary() -> None:
 def test_the_setting_decides_what_counts_everywhere(open_mem, tmp_path: Path) -> None:
     """Stored counts, changed contents and contexts all use the same counter."""
     settings = Settings(tokenizer="claude-sonnet-4-5")
-    mem: Thermocline = open_mem(tmp_path / "m.db", settings=settings)
+    mem: Memotherm = open_mem(tmp_path / "m.db", settings=settings)
 
     memory = mem.remember("four words of text", tier="hot")
     changed = mem.update(memory.id, content="four words of text, more")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from thermocline.storage.values import Saying
-from thermocline.tuples import made
+from memotherm.storage.values import Saying
+from memotherm.tuples import made
 
 
 def test_what_is_made_together_is_what_is_made_one_by_one() -> None:

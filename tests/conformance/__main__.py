@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import thermocline
+import memotherm
+from memotherm.rest.keys import Keys
 from tests.doors.served import environment, served
-from thermocline.rest.keys import Keys
 
 HERE = Path(__file__).parent
 ERAS = ("legacy", "modern")
@@ -96,7 +96,7 @@ def store(folder: Path, name: str, tenant: str | None = None) -> Iterator[tuple[
     """Make a store with one fact in it, and a key if it has a tenant."""
     path = folder / name / "memory.db"
     path.parent.mkdir()
-    with thermocline.open(path, embedder="none") as mem:
+    with memotherm.open(path, embedder="none") as mem:
         mem.scoped(tenant=tenant).remember(FACT, tier="hot")
         key = Keys(mem).create("inspector", tenant) if tenant else None
     yield path, key
@@ -104,7 +104,7 @@ def store(folder: Path, name: str, tenant: str | None = None) -> Iterator[tuple[
 
 def checks(folder: Path) -> Checks:
     with store(folder, "stdio") as (path, _):
-        words = [sys.executable, "-m", "thermocline", "mcp", "--store", str(path)]
+        words = [sys.executable, "-m", "memotherm", "mcp", "--store", str(path)]
         yield from Target("stdio", words, path.parent).checks()
     with store(folder, "keyed", "acme") as (path, key), served(path, key=key) as server:
         words = ["--header", f"Authorization: Bearer {key}", "--server-url", f"{server.url}/mcp", "--transport", "http"]
@@ -120,7 +120,7 @@ def main() -> int:
         sys.stdout.write(f"FAIL not on the PATH: {', '.join(missing)}\n")
         return 1
     failures = 0
-    with tempfile.TemporaryDirectory(prefix="thermocline-conformance-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="memotherm-conformance-", ignore_cleanup_errors=True) as folder:
         for name, well in checks(Path(folder)):
             sys.stdout.write(f"{'ok  ' if well else 'FAIL'} {name}\n")
             sys.stdout.flush()

@@ -53,12 +53,12 @@ class Served:
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Return the variables for a process that must not touch what is the user's."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("THERMOCLINE_")}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("MEMOTHERM_")}
     return {
         **kept,
         "PYTHONPATH": f"{SOURCE}:{ROOT}",
-        "THERMOCLINE_EMBEDDER": "none",
-        "THERMOCLINE_HOME": str(home),
+        "MEMOTHERM_EMBEDDER": "none",
+        "MEMOTHERM_HOME": str(home),
         **more,
     }
 
@@ -71,10 +71,10 @@ def free_port() -> int:
 
 @contextmanager
 def served(path: Path, *, key: str | None = None, options: Sequence[str] = (), **settings: str) -> Iterator[Served]:
-    """Start `thermocline serve` on a store and wait until it answers."""
+    """Start `memotherm serve` on a store and wait until it answers."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "thermocline", "serve", "--store", str(path), "--port", str(port), *options],
+        [sys.executable, "-m", "memotherm", "serve", "--store", str(path), "--port", str(port), *options],
         stderr=subprocess.PIPE,
         env=environment(path.parent / "home", **settings),
         cwd=path.parent,

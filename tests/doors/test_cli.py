@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-import thermocline
-from thermocline import errors
-from thermocline.cli import app, exits
-from thermocline.cli.story import STEPS
+import memotherm
+from memotherm import errors
+from memotherm.cli import app, exits
+from memotherm.cli.story import STEPS
 
 
-def thermocline_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def memotherm_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "thermocline", *arguments],
+        [sys.executable, "-m", "memotherm", *arguments],
         capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "100", **environment},
     )  # fmt: skip
 
@@ -26,7 +26,7 @@ def thermocline_cli(*arguments: str, **environment: str) -> subprocess.Completed
 @pytest.fixture(scope="module")
 def told() -> subprocess.CompletedProcess[str]:
     """The demo, told once for all tests that read it."""
-    return thermocline_cli("demo")
+    return memotherm_cli("demo")
 
 
 def test_the_demo_tells_the_week_from_monday_to_friday(told: subprocess.CompletedProcess[str]):
@@ -47,8 +47,8 @@ def test_the_demo_shows_no_colours_where_nobody_sees_them(told: subprocess.Compl
 
 def test_colours_can_be_refused_where_they_would_be_shown():
     """NO_COLOR wins over a terminal."""
-    coloured = thermocline_cli("demo", FORCE_COLOR="1", NO_COLOR="", TERM="xterm-256color")
-    plain = thermocline_cli("demo", FORCE_COLOR="1", NO_COLOR="1", TERM="xterm-256color")
+    coloured = memotherm_cli("demo", FORCE_COLOR="1", NO_COLOR="", TERM="xterm-256color")
+    plain = memotherm_cli("demo", FORCE_COLOR="1", NO_COLOR="1", TERM="xterm-256color")
 
     assert "\x1b[38;5;" in coloured.stdout
     assert "\x1b[38;5;" not in plain.stdout
@@ -56,7 +56,7 @@ def test_colours_can_be_refused_where_they_would_be_shown():
 
 def test_the_demo_as_json_lines_says_the_same():
     """Each step is one JSON object with what it shows."""
-    done = thermocline_cli("demo", "--json")
+    done = memotherm_cli("demo", "--json")
     steps = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert done.returncode == 0, done.stderr
@@ -67,7 +67,7 @@ def test_the_demo_as_json_lines_says_the_same():
 
 def test_the_story_is_the_one_it_claims_to_tell():
     """The sentences of the story hold for what the store really did."""
-    steps = {step["title"]: step for step in map(json.loads, thermocline_cli("demo", "--json").stdout.splitlines())}
+    steps = {step["title"]: step for step in map(json.loads, memotherm_cli("demo", "--json").stdout.splitlines())}
 
     cold = steps["What is over goes cold"]
     pinned = steps["One preference must never be missing"]["shown"][0]["hit"]["memory"]
@@ -85,7 +85,7 @@ def test_the_story_is_the_one_it_claims_to_tell():
 
 def test_the_demo_ignores_the_settings_of_the_user(tmp_path: Path):
     """The story is the same for everybody, and nothing is written to the user's folders."""
-    done = thermocline_cli("demo", "--json", THERMOCLINE_HOME=str(tmp_path), THERMOCLINE_DEFAULT_TIER="cold")
+    done = memotherm_cli("demo", "--json", MEMOTHERM_HOME=str(tmp_path), MEMOTHERM_DEFAULT_TIER="cold")
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[0])["shown"][1]["memory"]["tier"] == "warm"
@@ -95,7 +95,7 @@ def test_the_demo_ignores_the_settings_of_the_user(tmp_path: Path):
 def test_help_lists_every_command_and_imports_nothing_heavy():
     """The list of commands is quick to get."""
     code = (
-        "import sys; from thermocline.cli.app import run; run(['--help'])\n"
+        "import sys; from memotherm.cli.app import run; run(['--help'])\n"
         "heavy = {'numpy', 'onnxruntime', 'rich', 'sqlite3', 'urllib3'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
@@ -110,21 +110,21 @@ def test_help_lists_every_command_and_imports_nothing_heavy():
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_every_command_is_where_the_table_says(name: str):
     """A command that is listed can be called, and explains itself."""
-    done = thermocline_cli(name, "--help")
+    done = memotherm_cli(name, "--help")
 
     assert done.returncode == 0, done.stderr
-    assert f"Usage: thermocline {name}" in done.stdout
+    assert f"Usage: memotherm {name}" in done.stdout
 
 
 def test_version():
     """The version is the package's."""
-    assert thermocline_cli("--version").stdout == f"thermocline {thermocline.__version__}\n"
+    assert memotherm_cli("--version").stdout == f"memotherm {memotherm.__version__}\n"
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["demo", "--nonsense"], ["demo", "surplus"]], ids=" ".join)
 def test_a_wrong_call_is_a_usage_error_with_a_hint(arguments: list[str]):
     """One line says what is wrong, one what to do; the exit code is 2."""
-    done = thermocline_cli(*arguments)
+    done = memotherm_cli(*arguments)
 
     assert done.returncode == exits.USAGE
     assert done.stdout == ""
@@ -137,7 +137,7 @@ def test_an_unexpected_error_is_one_line_unless_debug_is_asked_for(tmp_path: Pat
     """A person gets a sentence; a developer gets the traceback."""
     nowhere = {"TMPDIR": str(tmp_path / "missing"), "TEMP": "", "TMP": ""}
     code = (
-        "import sys, tempfile; from thermocline.cli.app import run\n"
+        "import sys, tempfile; from memotherm.cli.app import run\n"
         "def fail(*args, **kwargs): raise OSError('no folder for temporary files')\n"
         "tempfile.TemporaryDirectory = fail\n"
         "sys.exit(run(sys.argv[1:]))"
@@ -158,8 +158,8 @@ def test_an_unexpected_error_is_one_line_unless_debug_is_asked_for(tmp_path: Pat
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes close differently on Windows")
 def test_a_reader_that_leaves_early_is_no_error():
-    """`thermocline demo | head -1` ends quietly."""
-    code = f"{sys.executable} -m thermocline demo --json | head -c 10; exit ${{PIPESTATUS[0]}}"
+    """`memotherm demo | head -1` ends quietly."""
+    code = f"{sys.executable} -m memotherm demo --json | head -c 10; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=120)
 
     assert done.returncode == exits.OK, done.stderr

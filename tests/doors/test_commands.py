@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from thermocline.cli import app, exits
+from memotherm.cli import app, exits
 
 SCOPES = ("tenant", "project", "environment", "user", "agent", "session")
 
@@ -35,8 +35,8 @@ Cli = Callable[..., Ran]
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Run a command in a folder of its own; `told` is what stands on standard input."""
-    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
@@ -194,7 +194,7 @@ def test_context_keeps_its_budget_and_has_a_receipt(cli: Cli):
 
     assert 0 < whole["tokens"] <= 150
     assert whole["receipt"]["left_out"]
-    assert told.out.startswith("<thermocline-memory>")
+    assert told.out.startswith("<memotherm-memory>")
     assert "receipt" in told.err
     assert cli("context", "--budget", "0").out == ""
 
@@ -282,7 +282,7 @@ def test_reembed_says_how_many(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     """Memories without vectors get theirs when there is an embedder."""
     remembered(cli, "a fact without a vector")
     assert "error: " in cli("reembed", "--json").err
-    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "local")
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "local")
 
     assert cli("reembed", "--json").data == {"embedded": 1}
     assert cli("reembed").out == "vectors made for 0 memories\n"
@@ -316,12 +316,12 @@ def test_working_memory_of_a_session(cli: Cli):
 
 def test_config_tells_where_a_value_comes_from(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Environment, project file and default; keys are not shown."""
-    (tmp_path / "thermocline.toml").write_text("max_pinned = 3\n", "utf-8")
-    monkeypatch.setenv("THERMOCLINE_OPENAI_API_KEY", "sk-not-to-be-seen")
+    (tmp_path / "memotherm.toml").write_text("max_pinned = 3\n", "utf-8")
+    monkeypatch.setenv("MEMOTHERM_OPENAI_API_KEY", "sk-not-to-be-seen")
     shown = cli("config", "show", "--origin", "--json")
 
     assert shown.data["embedder"] == {"value": "none", "origin": "environment"}
-    assert shown.data["max_pinned"] == {"value": 3, "origin": str(tmp_path / "thermocline.toml")}
+    assert shown.data["max_pinned"] == {"value": 3, "origin": str(tmp_path / "memotherm.toml")}
     assert shown.data["max_critical"]["origin"] == "default"
     assert "sk-not" not in shown.out + cli("config", "show", "--origin").out
     assert cli("config", "show", "--changed").out.count("\n") == 3
@@ -346,7 +346,7 @@ def test_the_doctor_names_the_remedy(cli: Cli, trouble: str, tmp_path: Path, mon
     """A setting that cannot be, or a file that is no store, is a failure with what to do."""
     (tmp_path / "letter.db").write_text("Dear doctor, " * 1000, "utf-8")
     if trouble == "setting":
-        monkeypatch.setenv("THERMOCLINE_MAX_PINED", "3")
+        monkeypatch.setenv("MEMOTHERM_MAX_PINED", "3")
     done = cli("doctor", "--json", "--store", "letter.db")
 
     failed = [each for each in done.data["findings"] if each["state"] == "failure"]
@@ -374,21 +374,21 @@ def test_tables_for_people_say_the_same(cli: Cli):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_for_every_shell(cli: Cli, shell: str):
     """The script names our program and our variable."""
-    assert "_THERMOCLINE_COMPLETE" in cli("completion", shell).out
+    assert "_MEMOTHERM_COMPLETE" in cli("completion", shell).out
 
 
 def test_a_shell_gets_completions():
     """What the script asks is answered with commands and values."""
-    asked = {"COMP_WORDS": "thermocline prior", "COMP_CWORD": "1", "_THERMOCLINE_COMPLETE": "bash_complete"}
+    asked = {"COMP_WORDS": "memotherm prior", "COMP_CWORD": "1", "_MEMOTHERM_COMPLETE": "bash_complete"}
     done = subprocess.run(
-        [sys.executable, "-m", "thermocline"], capture_output=True, text=True, timeout=60, env={**os.environ, **asked}
+        [sys.executable, "-m", "memotherm"], capture_output=True, text=True, timeout=60, env={**os.environ, **asked}
     )
 
     assert done.stdout.split() == ["plain,prioritize"]
 
 
 def options_of(name: str) -> set[str]:
-    command = app.app.get_command(app.app.make_context("thermocline", [name]), name)
+    command = app.app.get_command(app.app.make_context("memotherm", [name]), name)
     assert command is not None
     children = getattr(command, "commands", {}).values()
     return {option for each in (command, *children) for parameter in each.params for option in parameter.opts}

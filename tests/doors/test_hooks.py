@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Scope, Settings
+from memotherm.hooks.capture import Done, work_off
+from memotherm.hooks.events import answer, fitted, read_event
+from memotherm.hooks.options import Options
+from memotherm.hooks.server import announced, running
+from memotherm.hooks.spool import Spool
+from memotherm.hooks.work import project_name
 from tests.helpers import ROOT
-from thermocline import Scope, Settings
-from thermocline.hooks.capture import Done, work_off
-from thermocline.hooks.events import answer, fitted, read_event
-from thermocline.hooks.options import Options
-from thermocline.hooks.server import announced, running
-from thermocline.hooks.spool import Spool
-from thermocline.hooks.work import project_name
 
 FACT = "The staging database is called heron"
 
@@ -71,9 +71,9 @@ SESSIONS: dict[str, list[dict[str, Any]]] = {
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data home with one hot fact; words only, which needs no model."""
-    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path))
-    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
-    with thermocline.open() as mem:
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
+    with memotherm.open() as mem:
         mem.remember(FACT, tags=["blocker"], tier="hot")
     return tmp_path
 
@@ -82,7 +82,7 @@ def hook(told: bytes | dict[str, Any], *arguments: str, deadline: float = 100) -
     """Run the hook as a host does; it must leave with 0 and say nothing but one JSON object."""
     data = told if isinstance(told, bytes) else json.dumps({"session_id": "s1", **told}).encode()
     done = subprocess.run(
-        [sys.executable, "-m", "thermocline", "hook", "--deadline", str(deadline), "--no-worker", *arguments],
+        [sys.executable, "-m", "memotherm", "hook", "--deadline", str(deadline), "--no-worker", *arguments],
         input=data, capture_output=True, timeout=120,
     )  # fmt: skip
     out = done.stdout.decode()
@@ -128,7 +128,7 @@ def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path)
 
     assert (done.captured, done.ended, done.failed) == (2, 1, ())
     assert spool.waiting() == []
-    with thermocline.open() as mem:
+    with memotherm.open() as mem:
         said = list(mem.find(kind="message"))[::-1]
     assert [memory.metadata["role"] for memory in said] == ["user", "assistant"]
     assert "heron" in said[1].content
@@ -182,11 +182,11 @@ def test_an_event_by_its_name_on_the_command_line(home: Path):
 
 def test_without_a_store_it_begins_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The first session of all finds nothing, and leaves an empty store that is in order."""
-    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path / "new" / "home"))
-    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "new" / "home"))
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
 
     assert hook({"hook_event_name": "SessionStart"})[0] == ""
-    with thermocline.open() as mem:
+    with memotherm.open() as mem:
         assert mem.check() == []
 
 
@@ -204,7 +204,7 @@ def test_a_file_that_is_no_store_is_left_alone(home: Path, tmp_path: Path):
 
 def test_settings_that_cannot_be_read_are_no_reason_to_block(home: Path, monkeypatch: pytest.MonkeyPatch):
     """A misspelt setting is one line on standard error."""
-    monkeypatch.setenv("THERMOCLINE_MAX_PINED", "3")
+    monkeypatch.setenv("MEMOTHERM_MAX_PINED", "3")
     out, err = hook({"hook_event_name": "SessionStart"})
 
     assert out == ""
@@ -233,38 +233,38 @@ def test_a_huge_prompt_is_answered(home: Path):
 
 def test_the_limits_hold_whatever_is_stored(home: Path):
     """Many long memories: 9,000 characters and 2,400 tokens at most, with the marker closed."""
-    with thermocline.open() as mem:
+    with memotherm.open() as mem:
         for number in range(60):
             mem.remember(f"blocker {number}: " + f"internationalization{number} " * 40, tags=["blocker"], tier="hot")
     out, _ = hook({"hook_event_name": "SessionStart"}, "--budget", "99999")
     text = json.loads(out)["hookSpecificOutput"]["additionalContext"]
 
     assert 1000 < len(text) <= 9000
-    assert text.startswith("<thermocline-memory>")
-    assert text.endswith("</thermocline-memory>")
+    assert text.startswith("<memotherm-memory>")
+    assert text.endswith("</memotherm-memory>")
 
 
 @pytest.mark.parametrize("length", [0, 30, 8999, 9000, 9001, 20_000])
 def test_a_block_is_cut_at_a_line(length: int):
     """A text that is too long loses whole lines, never its end."""
-    text = "<thermocline-memory>\n" + "- a memory\n" * (length // 11) + "</thermocline-memory>"
+    text = "<memotherm-memory>\n" + "- a memory\n" * (length // 11) + "</memotherm-memory>"
     cut = fitted(text)
 
     assert len(cut) <= 9000
-    assert cut.endswith("</thermocline-memory>")
-    assert set(cut.split("\n")) <= {"<thermocline-memory>", "- a memory", "</thermocline-memory>"}
+    assert cut.endswith("</memotherm-memory>")
+    assert set(cut.split("\n")) <= {"<memotherm-memory>", "- a memory", "</memotherm-memory>"}
     assert len(text) > 9000 or cut == text
 
 
 def test_recalled_text_is_never_kept(home: Path):
     """What stands between our marks was recalled; around it, what was said counts."""
-    block = f"<thermocline-memory>\n- {FACT}, secretly\n</thermocline-memory>"
+    block = f"<memotherm-memory>\n- {FACT}, secretly\n</memotherm-memory>"
     hook({"hook_event_name": "UserPromptSubmit", "prompt": block})
     hook({"hook_event_name": "UserPromptSubmit", "prompt": f"We renamed the server to egret.\n{block}"})
     hook({"hook_event_name": "SessionEnd"})
     work_off(Spool(home / "spool"))
 
-    with thermocline.open() as mem:
+    with memotherm.open() as mem:
         assert [memory.content for memory in mem.find(kind="message")] == ["We renamed the server to egret."]
 
 
@@ -315,14 +315,14 @@ def test_the_end_of_a_session_compacts_after_capture_if_it_is_set_to(
     runs: bool, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """H15, H16, W14: compaction follows what the session captured, and only with the setting."""
-    monkeypatch.setenv("THERMOCLINE_COMPACTION_ON_SESSION_END", str(runs).lower())
-    with thermocline.open() as mem:
+    monkeypatch.setenv("MEMOTHERM_COMPACTION_ON_SESSION_END", str(runs).lower())
+    with memotherm.open() as mem:
         blocker = mem.remember("The build is broken", tags=["blocker"])
     hook({"hook_event_name": "UserPromptSubmit", "prompt": "Remember that the cake is a lie"})
     hook({"hook_event_name": "SessionEnd"})
     work_off(Spool(home / "spool"))
 
-    with thermocline.open() as mem:
+    with memotherm.open() as mem:
         moves = [event for event in mem.history(blocker.id) if event.action == "move"]
         captured = mem.find(kind="message")[0]
     assert len(moves) == (1 if runs else 0)
@@ -350,7 +350,7 @@ def test_the_hook_starts_with_the_standard_library_alone(home: Path):
         "import atexit, os, sys\n"
         "leave = os._exit\n"
         "def told(code):\n"
-        "    own = {'thermocline', *sys.stdlib_module_names}\n"
+        "    own = {'memotherm', *sys.stdlib_module_names}\n"
         "    names = {name.split('.')[0] for name, module in sys.modules.items()"
         " if 'site-packages' in str(getattr(module, '__file__', ''))}\n"
         "    print(sorted((names - own - before) | ({'sqlite3', 'ctypes'} & set(sys.modules))), file=sys.stderr)\n"
@@ -358,8 +358,8 @@ def test_the_hook_starts_with_the_standard_library_alone(home: Path):
         "    leave(code)\n"
         "os._exit = told\n"
         "before = {name.split('.')[0] for name in sys.modules}\n"
-        "sys.argv = ['thermocline', 'hook', '--no-worker']\n"
-        "from thermocline.__main__ import main\n"
+        "sys.argv = ['memotherm', 'hook', '--no-worker']\n"
+        "from memotherm.__main__ import main\n"
         "main()\n"
     )
     for event in ({"hook_event_name": "Stop", "last_assistant_message": "All is done."}, {"hook_event_name": "Other"}):
@@ -396,7 +396,7 @@ def test_a_job_of_another_version_is_put_aside(home: Path):
 
 def test_jobs_wait_for_a_store_that_cannot_be_written(home: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing is lost while another process holds the store."""
-    monkeypatch.setenv("THERMOCLINE_BUSY_TIMEOUT_MS", "10")
+    monkeypatch.setenv("MEMOTHERM_BUSY_TIMEOUT_MS", "10")
     spool = Spool(home / "spool")
     spool.add({"do": "capture", "role": "user", "text": "Kept for later on", "session": "s1", "client": "claude"})
     with closing(sqlite3.connect(home / "memory.db", isolation_level=None)) as other:
@@ -419,10 +419,10 @@ def test_one_worker_at_a_time(home: Path):
 
 
 def test_the_worker_command(home: Path):
-    """`thermocline worker --once --json` tells what it did."""
+    """`memotherm worker --once --json` tells what it did."""
     Spool(home / "spool").add({"do": "end", "session": "s1"})
     done = subprocess.run(
-        [sys.executable, "-m", "thermocline", "worker", "--once", "--json"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "memotherm", "worker", "--once", "--json"], capture_output=True, text=True, timeout=60
     )
 
     assert json.loads(done.stdout)["ended"] == 1
@@ -465,7 +465,7 @@ class _Server(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        body = json.dumps({"text": "<thermocline-memory>\nfrom the server\n</thermocline-memory>"}).encode()
+        body = json.dumps({"text": "<memotherm-memory>\nfrom the server\n</memotherm-memory>"}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -530,7 +530,7 @@ def test_only_this_machine_is_asked(home: Path):
 
 def test_the_plugins_are_well_formed():
     """Names, versions and commands agree with the package."""
-    plugins = ROOT / "src" / "thermocline" / "plugins"
+    plugins = ROOT / "src" / "memotherm" / "plugins"
     for file in plugins.rglob("*.json"):
         assert isinstance(json.loads(file.read_text("utf-8")), dict)
     market = json.loads((plugins / ".claude-plugin" / "marketplace.json").read_text("utf-8"))
@@ -539,7 +539,7 @@ def test_the_plugins_are_well_formed():
     about = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text("utf-8"))
     hooks = json.loads((plugin / "hooks" / "hooks.json").read_text("utf-8"))["hooks"]
 
-    assert (about["name"], about["version"]) == (entry["name"], thermocline.__version__)
+    assert (about["name"], about["version"]) == (entry["name"], memotherm.__version__)
     assert all(read_event({"hook_event_name": name}) is not None for name in hooks)
     assert len((plugin / "README.md").read_text("utf-8").split()) >= 40
     for name in ("package.json", "openclaw.plugin.json"):
@@ -554,4 +554,4 @@ def test_scopes_and_settings_of_a_hook_are_those_of_the_library(home: Path):
 
     assert Scope(**options.scope).items()
     assert Settings().silent_token == "NO_REPLY"
-    assert os.environ["THERMOCLINE_HOME"] == str(home)
+    assert os.environ["MEMOTHERM_HOME"] == str(home)

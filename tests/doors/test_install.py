@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from thermocline.cli import app, exits
+from memotherm.cli import app, exits
 
 CLIENTS = ("claude-code", "codex", "gemini", "openclaw")
 FILES = {
@@ -25,7 +25,7 @@ FILES = {
 FOREIGN: dict[str, Any] = {
     "theme": "dark",
     "hooks": {
-        "SessionStart": [{"matcher": "startup", "hooks": [{"type": "command", "command": "echo thermocline hooks"}]}],
+        "SessionStart": [{"matcher": "startup", "hooks": [{"type": "command", "command": "echo memotherm hooks"}]}],
         "PreToolUse": [{"hooks": [{"type": "command", "command": "lint"}]}],
         "Odd": "not a list",
     },
@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "data"))
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
     return tmp_path
@@ -50,7 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def install(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
-    """Run `thermocline install ... --json`, which must succeed."""
+    """Run `memotherm install ... --json`, which must succeed."""
 
     def run(*arguments: str) -> dict[str, Any]:
         capsys.readouterr()
@@ -168,13 +168,13 @@ def test_the_command_has_its_absolute_path(client: str, home: Path, install: Cal
 
 
 def test_the_server_of_each_host(home: Path, install: Callable[..., dict[str, Any]]):
-    """`thermocline mcp` stands where the host looks for it."""
+    """`memotherm mcp` stands where the host looks for it."""
     for client in CLIENTS:
         install(client)
 
-    claude = json.loads((home / ".claude.json").read_text("utf-8"))["mcpServers"]["thermocline"]
-    gemini = json.loads((home / ".gemini/settings.json").read_text("utf-8"))["mcpServers"]["thermocline"]
-    codex = tomllib.loads((home / ".codex/config.toml").read_text("utf-8"))["mcp_servers"]["thermocline"]
+    claude = json.loads((home / ".claude.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    gemini = json.loads((home / ".gemini/settings.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    codex = tomllib.loads((home / ".codex/config.toml").read_text("utf-8"))["mcp_servers"]["memotherm"]
     assert claude["args"][-1] == gemini["args"][-1] == codex["args"][-1] == "mcp"
     assert claude["command"] == gemini["command"] == codex["command"]
 
@@ -199,11 +199,11 @@ def test_a_project_has_its_own_files(home: Path, install: Callable[..., dict[str
         ("claude-code", ".claude/settings.json", '{"theme": "dark",}'),
         ("claude-code", ".claude/settings.json", "[1, 2]"),
         ("claude-code", ".claude/settings.json", '{"hooks": ["a list"]}'),
-        ("claude-code", ".claude.json", '{"mcpServers": {"thermocline": {"url": "https://example.org"}}}'),
+        ("claude-code", ".claude.json", '{"mcpServers": {"memotherm": {"url": "https://example.org"}}}'),
         ("gemini", ".gemini/settings.json", "// a comment\n{}"),
         ("codex", ".codex/hooks.json", "nonsense"),
         ("codex", ".codex/config.toml", "model = \n"),
-        ("codex", ".codex/config.toml", '[mcp_servers.thermocline]\ncommand = "mine"\n'),
+        ("codex", ".codex/config.toml", '[mcp_servers.memotherm]\ncommand = "mine"\n'),
     ],
 )
 def test_what_cannot_be_read_is_left_alone(

@@ -12,15 +12,15 @@ import anyio
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Scope
+from memotherm.errors import SettingsError
+from memotherm.mcp.schemas import CORE
+from memotherm.mcp.server import build
+from memotherm.text.tokens import count_tokens
+from memotherm.tools import TOOLS
 from tests.doors.served import environment
 from tests.helpers import opened, python
-from thermocline import Scope, Thermocline
-from thermocline.errors import SettingsError
-from thermocline.mcp.schemas import CORE
-from thermocline.mcp.server import build
-from thermocline.text.tokens import count_tokens
-from thermocline.tools import TOOLS
 
 MODES = ["auto", "legacy"]
 SEEDS = {
@@ -46,7 +46,7 @@ def mem(tmp_path: Path) -> Any:
         assert found.check() == []
 
 
-def talk(mem: Thermocline, act: Callable[[Client], Awaitable[Any]], mode: str = "auto", *, tools: Any = None) -> Any:
+def talk(mem: Memotherm, act: Callable[[Client], Awaitable[Any]], mode: str = "auto", *, tools: Any = None) -> Any:
     """Let a client talk to the server in this process, and return what it brings back."""
 
     async def run() -> Any:
@@ -56,7 +56,7 @@ def talk(mem: Thermocline, act: Callable[[Client], Awaitable[Any]], mode: str = 
     return anyio.run(run)
 
 
-def called(mem: Thermocline, name: str, **arguments: Any) -> Any:
+def called(mem: Memotherm, name: str, **arguments: Any) -> Any:
     async def act(client: Client) -> Any:
         return await client.call_tool(name, arguments)
 
@@ -66,7 +66,7 @@ def called(mem: Thermocline, name: str, **arguments: Any) -> Any:
     return answer.structured_content
 
 
-def refused(mem: Thermocline, name: str, **arguments: Any) -> Any:
+def refused(mem: Memotherm, name: str, **arguments: Any) -> Any:
     async def act(client: Client) -> Any:
         return await client.call_tool(name, arguments)
 
@@ -80,7 +80,7 @@ async def listed(client: Client) -> list[Any]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_list_of_tools_is_complete_and_cheap(mem: Thermocline, mode: str) -> None:
+def test_the_list_of_tools_is_complete_and_cheap(mem: Memotherm, mode: str) -> None:
     """Titles, all four hints, schemas of both sides; and no more than 2,000 tokens for everything."""
     tools = talk(mem, listed, mode)
 
@@ -95,7 +95,7 @@ def test_the_list_of_tools_is_complete_and_cheap(mem: Thermocline, mode: str) ->
     assert count_tokens(json.dumps(json.loads(text), separators=(",", ":"))) <= 2000
 
 
-def test_the_tools_of_the_sources_have_their_required_fields_and_defaults(mem: Thermocline) -> None:
+def test_the_tools_of_the_sources_have_their_required_fields_and_defaults(mem: Memotherm) -> None:
     """Hosts that know the names can call them as they are used to."""
     tools = {tool.name: tool.input_schema for tool in talk(mem, listed)}
 
@@ -107,7 +107,7 @@ def test_the_tools_of_the_sources_have_their_required_fields_and_defaults(mem: T
     assert {"limit", "autoPromote", "includeCold"} <= set(tools["memory_recall"]["properties"])
 
 
-def test_a_host_may_choose_its_tools(mem: Thermocline) -> None:
+def test_a_host_may_choose_its_tools(mem: Memotherm) -> None:
     """A named set, some names, or everything behind one tool."""
     assert {tool.name for tool in talk(mem, listed, tools=["core"])} == set(CORE)
     some = talk(mem, listed, tools=["memory_recall", "store_memory"])
@@ -123,7 +123,7 @@ def test_a_host_may_choose_its_tools(mem: Thermocline) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_resources_and_prompts_show_memories(mem: Thermocline, mode: str) -> None:
+def test_resources_and_prompts_show_memories(mem: Memotherm, mode: str) -> None:
     """As Markdown; an unknown one is an error of the protocol that names it."""
     memory = mem.remember("Otters hold hands while they sleep", tier="hot")
 
@@ -146,7 +146,7 @@ def test_resources_and_prompts_show_memories(mem: Thermocline, mode: str) -> Non
     assert missing.error.code == -32602
 
 
-def test_what_is_wrong_with_a_call_is_told_to_the_model(mem: Thermocline) -> None:
+def test_what_is_wrong_with_a_call_is_told_to_the_model(mem: Memotherm) -> None:
     """With a code; and nothing is written."""
     assert "[invalid_input]" in refused(mem, "store_memory", content=3)
     assert "[invalid_input]" in refused(mem, "store_memory")
@@ -186,7 +186,7 @@ def test_notes_are_searched_and_read_where_there_are_some(tmp_path: Path) -> Non
         assert "[" in refused(mem, "memory_get", path="../../etc/passwd")
 
 
-def test_without_notes_the_search_finds_memories(mem: Thermocline) -> None:
+def test_without_notes_the_search_finds_memories(mem: Memotherm) -> None:
     """And its path is what memory_get reads."""
     mem.remember("The otter Holly likes the river", tier="cold")
 
@@ -202,7 +202,7 @@ def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> Non
     path = tmp_path / "memory.db"
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "thermocline", "mcp", "--store", str(path), "--agent", "planner", "--tools", "core"],
+        args=["-m", "memotherm", "mcp", "--store", str(path), "--agent", "planner", "--tools", "core"],
         env=environment(tmp_path / "home"),
         cwd=str(tmp_path),
     )
@@ -212,24 +212,24 @@ def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> Non
             return await client.call_tool("store_memory", {"content": "an otter", "tier": "hot"})
 
     made = anyio.run(run).structured_content
-    with thermocline.open(path, scope=Scope(agent="planner"), embedder="none") as mem:
+    with memotherm.open(path, scope=Scope(agent="planner"), embedder="none") as mem:
         assert mem.get(made["id"]).scope == Scope(agent="planner")
 
 
 def test_without_the_package_the_command_says_how_to_get_it(tmp_path: Path) -> None:
     """One line with the command to run."""
-    code = "import sys; sys.modules['mcp'] = None; from thermocline.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    code = "import sys; sys.modules['mcp'] = None; from memotherm.cli.app import run; sys.exit(run(sys.argv[1:]))"
     done = python(code, "mcp", "--store", tmp_path / "memory.db")
 
     assert done.returncode == 5
-    assert "pip install 'thermocline[mcp]'" in done.stderr
+    assert "pip install 'memotherm[mcp]'" in done.stderr
     assert done.stdout == ""
 
 
 def test_the_command_line_does_not_load_the_servers() -> None:
     """`--help` and the package itself stay fast."""
     code = (
-        "import sys, thermocline; from thermocline.cli.app import run; run(['--help']);"
+        "import sys, memotherm; from memotherm.cli.app import run; run(['--help']);"
         " print(sorted({'mcp', 'fastapi', 'uvicorn', 'prometheus_client'} & set(sys.modules)), file=sys.stderr)"
     )
 

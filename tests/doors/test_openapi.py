@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm.rest.app import application
+from memotherm.rest.keys import Keys
 from tests.doors.served import Served, served
 from tests.helpers import opened
-from thermocline.rest.app import application
-from thermocline.rest.keys import Keys
 
 CONFIG = """
 headers = {{ Authorization = "Bearer {key}" }}
@@ -26,10 +26,10 @@ expected-statuses = ["2xx", "3xx", 401, 403, 404, 409, 412, 429]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     path = tmp_path_factory.mktemp("openapi") / "memory.db"
-    with thermocline.open(path, settings={"embedder": "none"}) as mem:
+    with memotherm.open(path, settings={"embedder": "none"}) as mem:
         key = Keys(mem).create("schemathesis", "acme")
         mem.scoped(tenant="acme").remember("Otters hold hands while they sleep", tier="hot")
-    with served(path, key=key, THERMOCLINE_SYNCHRONOUS="normal") as running:
+    with served(path, key=key, MEMOTHERM_SYNCHRONOUS="normal") as running:
         yield running
 
 
@@ -63,7 +63,7 @@ def test_every_operation_is_named_tagged_and_explained() -> None:
     mem.close()
 
 
-def _document(mem: thermocline.Thermocline) -> Any:
+def _document(mem: memotherm.Memotherm) -> Any:
     from starlette.testclient import TestClient
 
     with TestClient(application(mem), base_url="http://127.0.0.1") as client:

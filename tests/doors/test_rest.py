@@ -14,16 +14,16 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Scope, errors
+from memotherm.errors import SettingsError
+from memotherm.rest.app import application
+from memotherm.rest.keys import Keys
+from memotherm.rest.problems import STATUSES
+from memotherm.rest.serve import require_safe
+from memotherm.rest.watching import JsonLines
 from tests.doors.served import Served, environment, served
 from tests.helpers import opened, python, together
-from thermocline import Scope, Thermocline, errors
-from thermocline.errors import SettingsError
-from thermocline.rest.app import application
-from thermocline.rest.keys import Keys
-from thermocline.rest.problems import STATUSES
-from thermocline.rest.serve import require_safe
-from thermocline.rest.watching import JsonLines
 
 SPANS = """
 import json
@@ -32,15 +32,15 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.testclient import TestClient
-import thermocline
-from thermocline.rest.app import application
+import memotherm
+from memotherm.rest.app import application
 
 kept = InMemorySpanExporter()
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(kept))
 trace.set_tracer_provider(provider)
 caller = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-with thermocline.open(":memory:", embedder="none") as mem, TestClient(application(mem), "http://127.0.0.1") as client:
+with memotherm.open(":memory:", embedder="none") as mem, TestClient(application(mem), "http://127.0.0.1") as client:
     client.post("/memories", json={"content": "A secret otter"}, headers=caller)
     client.post("/recall", json={"query": "otter"})
     client.post("/context", json={"query": {"a secret": "otter"}})
@@ -57,14 +57,14 @@ MCP_HEADERS = {"accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture
-def mem(tmp_path: Path) -> Iterator[Thermocline]:
+def mem(tmp_path: Path) -> Iterator[Memotherm]:
     with opened(tmp_path / "memory.db") as found:
         yield found
         assert found.check() == []
 
 
 @pytest.fixture
-def client(mem: Thermocline) -> Iterator[TestClient]:
+def client(mem: Memotherm) -> Iterator[TestClient]:
     with asking(mem) as found:
         yield found
 
@@ -76,7 +76,7 @@ def served_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
-def asking(mem: Thermocline, **arguments: Any) -> TestClient:
+def asking(mem: Memotherm, **arguments: Any) -> TestClient:
     return TestClient(application(mem, **arguments), base_url="http://127.0.0.1:8077", raise_server_exceptions=False)
 
 
@@ -173,7 +173,7 @@ def test_the_priority_of_a_memory_is_set(client: TestClient) -> None:
     ],
 )
 def test_the_query_of_the_source_searches_all_tiers_or_one(
-    mem: Thermocline, client: TestClient, body: dict[str, Any], found: set[str]
+    mem: Memotherm, client: TestClient, body: dict[str, Any], found: set[str]
 ) -> None:
     """`limit` or `k`, `tier` or `filters.tier`; the closer tiers rank first."""
     for tier in ("cold", "warm", "hot"):
@@ -209,22 +209,22 @@ def test_a_session_works_by_http(client: TestClient) -> None:
 
 def test_the_scope_comes_with_a_header(client: TestClient) -> None:
     """What one agent stores, another does not see."""
-    mine, other = {"thermocline-scope": "user=u1;agent=planner"}, {"thermocline-scope": "user=u1;agent=coder"}
+    mine, other = {"memotherm-scope": "user=u1;agent=planner"}, {"memotherm-scope": "user=u1;agent=coder"}
     made = client.post("/memories", json={"content": "An otter"}, headers=mine).json()
 
     assert made["scope"] == {"user": "u1", "agent": "planner"}
     assert client.get(f"/memories/{made['id']}", headers=mine).status_code == 200
     problem(client.get(f"/memories/{made['id']}", headers=other), 404, "not_found")
-    problem(client.get("/status", headers={"thermocline-scope": "tenant=acme"}), 422, "invalid_input")
+    problem(client.get("/status", headers={"memotherm-scope": "tenant=acme"}), 422, "invalid_input")
     for field in ("agent", "tenant", "session"):
         told = problem(client.get("/memories", params={field: "planner"}), 422, "invalid_input")
-        assert "Thermocline-Scope" in told["detail"]
+        assert "Memotherm-Scope" in told["detail"]
 
 
 # Keys and tenants
 
 
-def test_keys_are_hashed_scoped_and_revoked(mem: Thermocline, tmp_path: Path) -> None:
+def test_keys_are_hashed_scoped_and_revoked(mem: Memotherm, tmp_path: Path) -> None:
     """No key, a wrong key, another tenant's key and id."""
     keys = Keys(mem)
     acme, other = keys.create("acme-ci", "acme"), keys.create("other-ci", "other")
@@ -244,7 +244,7 @@ def test_keys_are_hashed_scoped_and_revoked(mem: Thermocline, tmp_path: Path) ->
         assert client.post("/recall", json={"query": "otter"}, headers=bearer(other)).json()["items"] == []
         assert client.get("/events", headers=bearer(other)).json()["events"] == []
         assert len(client.get("/events", headers=bearer(acme)).json()["events"]) == 1
-        assert b'thermocline_memories{tier="warm"} 0.0' in client.get("/metrics", headers=bearer(other)).content
+        assert b'memotherm_memories{tier="warm"} 0.0' in client.get("/metrics", headers=bearer(other)).content
         keys.revoke("acme-ci")
         problem(client.get(place, headers=bearer(acme)), 401, "unauthorized")
     mem.drawers["replies"].all()
@@ -262,7 +262,7 @@ def test_a_server_of_one_tenant_takes_its_keys_only(tmp_path: Path) -> None:
         problem(client.get("/status", headers=bearer(other)), 401, "unauthorized")
 
 
-def test_mcp_beside_it_wants_the_same_keys(mem: Thermocline) -> None:
+def test_mcp_beside_it_wants_the_same_keys(mem: Memotherm) -> None:
     """And sees the same tenant's memories only."""
     key = Keys(mem).create("ci", "acme")
     call = {
@@ -282,9 +282,9 @@ def test_mcp_beside_it_wants_the_same_keys(mem: Thermocline) -> None:
         problem(evil, 403, "wrong_origin")
 
 
-def test_the_server_listens_to_others_only_with_keys(mem: Thermocline) -> None:
+def test_the_server_listens_to_others_only_with_keys(mem: Memotherm) -> None:
     """The refusal names the command that makes one; and revoking the last key opens nothing."""
-    with pytest.raises(SettingsError, match="thermocline keys create"):
+    with pytest.raises(SettingsError, match="memotherm keys create"):
         require_safe(mem, "0.0.0.0")
     assert require_safe(mem, "127.0.0.1") is False
     Keys(mem).create("ci", "acme")
@@ -297,7 +297,7 @@ def test_the_server_listens_to_others_only_with_keys(mem: Thermocline) -> None:
 # What is refused
 
 
-def test_strange_hosts_and_origins_are_refused(mem: Thermocline, client: TestClient) -> None:
+def test_strange_hosts_and_origins_are_refused(mem: Memotherm, client: TestClient) -> None:
     """A page that has been lured here by DNS can read nothing."""
     problem(client.get("/status", headers={"host": "evil.example"}), 421, "wrong_host")
     for host in ("[", "evil@127.0.0.1", "127.0.0.1/evil", "127.0.0.1@evil.example", "127.0.0.1.evil.example", ""):
@@ -323,7 +323,7 @@ def test_other_pages_may_be_let_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"{", b"\xff\xfe", b"[]", b"null", b'{"content": "\\ud800"}', b'{"content": "a", "colour": 1}', b""]
 )
-def test_malformed_bodies_are_refused(mem: Thermocline, client: TestClient, content: bytes) -> None:
+def test_malformed_bodies_are_refused(mem: Memotherm, client: TestClient, content: bytes) -> None:
     """As a problem, and nothing is written."""
     answer = client.post("/memories", content=content, headers={"content-type": "application/json"})
 
@@ -333,7 +333,7 @@ def test_malformed_bodies_are_refused(mem: Thermocline, client: TestClient, cont
 
 
 @pytest.mark.parametrize("depth", [33, 900, 100_000])
-def test_what_is_nested_too_deeply_is_refused(mem: Thermocline, client: TestClient, depth: int) -> None:
+def test_what_is_nested_too_deeply_is_refused(mem: Memotherm, client: TestClient, depth: int) -> None:
     """Before it is stored: a memory that a later answer chokes on would spoil every listing."""
     body = b'{"content": "An otter", "metadata": {"deep": ' + b"[" * depth + b"]" * depth + b"}}"
     call = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "store_memory", "arguments": %s}}'
@@ -345,7 +345,7 @@ def test_what_is_nested_too_deeply_is_refused(mem: Thermocline, client: TestClie
     assert mem.status().seq == 0
 
 
-def test_resources_and_prompts_are_a_tenants_own(mem: Thermocline) -> None:
+def test_resources_and_prompts_are_a_tenants_own(mem: Memotherm) -> None:
     """By MCP over HTTP: another tenant's id, and what is hot for whom."""
     keys = Keys(mem)
     acme, other = keys.create("a", "acme"), keys.create("o", "other")
@@ -369,7 +369,7 @@ def test_resources_and_prompts_are_a_tenants_own(mem: Thermocline) -> None:
             assert "of acme" not in theirs, method
 
 
-def test_every_route_wants_a_key(mem: Thermocline) -> None:
+def test_every_route_wants_a_key(mem: Memotherm) -> None:
     """All that the document names but health, and what it does not name."""
     Keys(mem).create("ci", "acme")
     with asking(mem) as client:
@@ -441,15 +441,15 @@ def test_a_repeated_request_is_answered_as_the_first_on_every_server(tmp_path: P
             other = there.post("/memories", json={"content": "Another otter"}, headers=key)
             problem(other, 422, "idempotency_key_reused")
             problem(here.post("/memories", json=body, headers={"idempotency-key": "x" * 300}), 422, "invalid_input")
-        assert one.status().tiers[thermocline.Tier.WARM].memories == 1
+        assert one.status().tiers[memotherm.Tier.WARM].memories == 1
         kept = json.dumps(one.drawers["replies"].all())
         assert "otter" not in kept
         assert "order-1" not in kept
 
 
-def test_a_repeat_tells_of_memories_as_they_are_now(mem: Thermocline, client: TestClient) -> None:
+def test_a_repeat_tells_of_memories_as_they_are_now(mem: Memotherm, client: TestClient) -> None:
     """From any scope, one or several; what was purged since is not brought back by it."""
-    key, scope = {"idempotency-key": "k1"}, {"thermocline-scope": "user=u1;agent=planner"}
+    key, scope = {"idempotency-key": "k1"}, {"memotherm-scope": "user=u1;agent=planner"}
     batch = {"memories": [{"content": "One otter"}, {"content": "Two otters"}]}
     made = client.post("/memories:batch", json=batch, headers={**key, **scope}).json()["memories"]
     added = client.post("/sessions/s1/memories", json={"content": "An otter"}, headers={"idempotency-key": "k2"})
@@ -466,7 +466,7 @@ def test_a_repeat_tells_of_memories_as_they_are_now(mem: Thermocline, client: Te
     problem(client.post("/memories:batch", json=batch, headers={**key, **scope}), 404, "not_found")
 
 
-def test_what_was_refused_or_asked_is_not_kept(mem: Thermocline, client: TestClient) -> None:
+def test_what_was_refused_or_asked_is_not_kept(mem: Memotherm, client: TestClient) -> None:
     """A refusal changed nothing; a question has its answer of today."""
     key = {"idempotency-key": "k1"}
     place = f"/memories/{NOBODY}/pin"
@@ -478,7 +478,7 @@ def test_what_was_refused_or_asked_is_not_kept(mem: Thermocline, client: TestCli
     assert mem.drawers["replies"].all() == {}
 
 
-def test_a_key_is_one_tenants_own(mem: Thermocline) -> None:
+def test_a_key_is_one_tenants_own(mem: Memotherm) -> None:
     """Another tenant's request under the same Idempotency-Key is another request."""
     keys = Keys(mem)
     acme, other = keys.create("a", "acme"), keys.create("o", "other")
@@ -500,7 +500,7 @@ def test_logs_and_metrics_tell_what_happened_and_never_what_was_said(client: Tes
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(JsonLines())
-    logger = logging.getLogger("thermocline.rest")
+    logger = logging.getLogger("memotherm.rest")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
@@ -515,9 +515,9 @@ def test_logs_and_metrics_tell_what_happened_and_never_what_was_said(client: Tes
     assert made.headers["x-request-id"] == first["request_id"] == "r-1"
     assert (first["route"], first["status"]) == ("/memories", 201)
     assert "otter" not in written.getvalue()
-    assert 'thermocline_http_requests_total{method="POST",route="/memories",status="201"} 1.0' in metrics
-    assert 'thermocline_memories{tier="warm"} 1.0' in metrics
-    assert "thermocline_recalls_total 1.0" in metrics
+    assert 'memotherm_http_requests_total{method="POST",route="/memories",status="201"} 1.0' in metrics
+    assert 'memotherm_memories{tier="warm"} 1.0' in metrics
+    assert "memotherm_recalls_total 1.0" in metrics
 
 
 def test_the_metrics_are_what_prometheus_reads(client: TestClient) -> None:
@@ -531,7 +531,7 @@ def test_the_metrics_are_what_prometheus_reads(client: TestClient) -> None:
 
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert len(names) == len(set(names))
-    assert all(family.name.startswith("thermocline_") and family.documentation for family in families)
+    assert all(family.name.startswith("memotherm_") and family.documentation for family in families)
     assert {family.type for family in families} == {"counter", "gauge", "histogram"}
     assert len(samples) == len(set(samples))
     assert "otter" not in answer.text.lower()
@@ -558,7 +558,7 @@ def test_each_request_is_a_span_without_content() -> None:
 def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     """SIGTERM: exit code 0, and another process finds the memories; keys are made by the command."""
     path = tmp_path / "memory.db"
-    code = "from thermocline.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
+    code = "from memotherm.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
     made = python(code, "keys", "create", "ci", "--tenant", "acme", "--store", path, env=environment(tmp_path / "home"))
     with served(path, key=made.stdout.strip()) as server:
         status, memory = server.ask("POST", "/memories", {"content": "An otter"})
@@ -568,7 +568,7 @@ def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path)
 
     assert (status, refused, ended) == (201, 401, 0)
     assert any(line.get("route") == "/memories" for line in lines)
-    with thermocline.open(path, embedder="none") as mem:
+    with memotherm.open(path, embedder="none") as mem:
         assert mem.scoped(tenant="acme").get(memory["id"]).content == "An otter"
         assert mem.check() == []
 
@@ -595,7 +595,7 @@ def test_what_a_tool_refuses_is_not_in_the_log(served_store: Served, arguments: 
 
 def test_listening_to_others_without_keys_is_refused_by_the_command(tmp_path: Path) -> None:
     """With the exit code for configuration."""
-    code = "from thermocline.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
+    code = "from memotherm.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
     done = python(code, "serve", "--host", "0.0.0.0", "--store", tmp_path / "m.db", env=environment(tmp_path / "home"))
 
     assert done.returncode == 5
@@ -604,8 +604,8 @@ def test_listening_to_others_without_keys_is_refused_by_the_command(tmp_path: Pa
 
 def test_without_the_packages_the_command_says_how_to_get_them(tmp_path: Path) -> None:
     """One line with the command to run."""
-    code = "import sys; sys.modules['uvicorn'] = None; from thermocline.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    code = "import sys; sys.modules['uvicorn'] = None; from memotherm.cli.app import run; sys.exit(run(sys.argv[1:]))"
     done = python(code, "serve", "--store", tmp_path / "m.db", env=environment(tmp_path / "home"))
 
     assert done.returncode == 5
-    assert "pip install 'thermocline[server]'" in done.stderr
+    assert "pip install 'memotherm[server]'" in done.stderr

@@ -15,14 +15,14 @@ import pytest
 from mcp import Client
 from starlette.testclient import TestClient
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, shapes, tools
+from memotherm.cli.app import run
+from memotherm.cli.exits import CONFLICT
+from memotherm.errors import LimitReached
+from memotherm.mcp.server import build
+from memotherm.rest.app import application
 from tests.stores import located
-from thermocline import Thermocline, shapes, tools
-from thermocline.cli.app import run
-from thermocline.cli.exits import CONFLICT
-from thermocline.errors import LimitReached
-from thermocline.mcp.server import build
-from thermocline.rest.app import application
 
 TIERS = ("hot", "warm", "cold")
 SESSION = "s1"
@@ -65,7 +65,7 @@ class Door(ABC):
 
 
 class PythonDoor(Door):
-    def __init__(self, mem: Thermocline) -> None:
+    def __init__(self, mem: Memotherm) -> None:
         self.mem = mem
         self.session = mem.session(SESSION)
 
@@ -183,7 +183,7 @@ class CliDoor(Door):
 
 
 class McpDoor(Door):
-    def __init__(self, mem: Thermocline) -> None:
+    def __init__(self, mem: Memotherm) -> None:
         self.server = build(mem)
 
     def _call(self, name: str, **arguments: Any) -> Any:
@@ -345,7 +345,7 @@ def opened_door(name: str, path: Path | str) -> Iterator[Door]:
     if name == "cli":
         yield CliDoor(path)
         return
-    with thermocline.open(path, embedder="none") as mem:
+    with memotherm.open(path, embedder="none") as mem:
         if name == "rest":
             with TestClient(application(mem), base_url="http://127.0.0.1") as client:
                 yield RestDoor(client)
@@ -355,8 +355,8 @@ def opened_door(name: str, path: Path | str) -> Iterator[Door]:
 
 @pytest.fixture
 def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
-    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
 
 
 @pytest.mark.usefixtures("_offline")

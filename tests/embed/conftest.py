@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.embed.local import BUNDLED, LocalEmbedder
-from thermocline.embed.wordpiece import WordPiece
+from memotherm.embed.local import BUNDLED, LocalEmbedder
+from memotherm.embed.wordpiece import WordPiece
 
 from . import service
 

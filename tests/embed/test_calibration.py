@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.embed.calibration import ARCTIC, DEFAULT, Calibration, estimate
-from thermocline.errors import InvalidInput
+from memotherm.embed.calibration import ARCTIC, DEFAULT, Calibration, estimate
+from memotherm.errors import InvalidInput
 
 
 @pytest.mark.parametrize("calibration", [ARCTIC, DEFAULT])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from thermocline.embed import checked, embed_query
-from thermocline.embed.gemini import GeminiEmbedder
-from thermocline.errors import EmbedderError, SettingsError
+from memotherm.embed import checked, embed_query
+from memotherm.embed.gemini import GeminiEmbedder
+from memotherm.errors import EmbedderError, SettingsError
 
 from .service import Reply, Service, unit_of
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.embed.batch import batches, estimated_tokens
-from thermocline.embed.http import Answer, pause
-from thermocline.embed.openai import OpenAIEmbedder
-from thermocline.embed.secret import checked_key, checked_url, redact, redact_url
-from thermocline.errors import EmbedderError, EmbedderRefused, EmbedderUnavailable, InvalidInput
+from memotherm.embed.batch import batches, estimated_tokens
+from memotherm.embed.http import Answer, pause
+from memotherm.embed.openai import OpenAIEmbedder
+from memotherm.embed.secret import checked_key, checked_url, redact, redact_url
+from memotherm.errors import EmbedderError, EmbedderRefused, EmbedderUnavailable, InvalidInput
 
 from .service import Reply, Request, Service, unit_of
 

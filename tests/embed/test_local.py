@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from thermocline.embed.local import BUNDLED, LocalEmbedder
-from thermocline.errors import EmbedderError
+from memotherm.embed.local import BUNDLED, LocalEmbedder
+from memotherm.errors import EmbedderError
 
 TEXTS = [
     "The user prefers metric units.",
@@ -123,7 +123,7 @@ def test_a_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
 
 def test_nothing_is_reported_to_anybody(tmp_path: Path) -> None:
     """Embedding leaves no device id and no queue of events in a fresh home: the runtime's telemetry is off."""
-    code = "from thermocline.embed.local import LocalEmbedder; LocalEmbedder().embed(['a quiet text'])"
+    code = "from memotherm.embed.local import LocalEmbedder; LocalEmbedder().embed(['a quiet text'])"
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": os.environ["PATH"]}
     subprocess.run([sys.executable, "-c", code], env=home, check=True, timeout=120)
 

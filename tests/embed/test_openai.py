@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from thermocline.embed import checked
-from thermocline.embed.openai import OpenAIEmbedder
-from thermocline.errors import DimensionMismatch, EmbedderError, EmbedderRefused, SettingsError
+from memotherm.embed import checked
+from memotherm.embed.openai import OpenAIEmbedder
+from memotherm.errors import DimensionMismatch, EmbedderError, EmbedderRefused, SettingsError
 
 from . import service
 from .service import Reply, Request, Service, unit_of

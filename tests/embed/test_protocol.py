@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from thermocline.embed import Embedder, NoEmbedder, checked, close, embed_query, split
-from thermocline.embed.windows import MAX_CHARS
-from thermocline.errors import DimensionMismatch, EmbedderError
+from memotherm.embed import Embedder, NoEmbedder, checked, close, embed_query, split
+from memotherm.embed.windows import MAX_CHARS
+from memotherm.errors import DimensionMismatch, EmbedderError
 
 
 class Fixed:

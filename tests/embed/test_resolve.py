@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from thermocline import embed
-from thermocline.embed import NoEmbedder, OpenAIEmbedder, resolve
-from thermocline.errors import InvalidInput, PluginNotFound, PluginUnavailable, SettingsError
+from memotherm import embed
+from memotherm.embed import NoEmbedder, OpenAIEmbedder, resolve
+from memotherm.errors import InvalidInput, PluginNotFound, PluginUnavailable, SettingsError
 
 KEYS = {"openai": "sk-for-openai-only", "gemini": "AIza-for-gemini-only"}
 
@@ -104,7 +104,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
     info = folder / "pondweed-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pondweed\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text("[thermocline.embedders]\npond = pondweed:make\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[memotherm.embedders]\npond = pondweed:make\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "pondweed", raising=False)
 
@@ -140,8 +140,8 @@ def test_a_plugin_without_its_package_prints_the_install_line(tmp_path: Path, mo
 def test_importing_and_choosing_load_nothing_heavy() -> None:
     """numpy, onnxruntime and urllib3 wait until an embedder needs them."""
     code = (
-        "import sys, thermocline.embed, thermocline.embed.protocol\n"
-        "thermocline.embed.resolve('local'); thermocline.embed.resolve('none')\n"
+        "import sys, memotherm.embed, memotherm.embed.protocol\n"
+        "memotherm.embed.resolve('local'); memotherm.embed.resolve('none')\n"
         "print([m for m in ('numpy', 'onnxruntime', 'urllib3') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

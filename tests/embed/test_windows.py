@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thermocline.embed.local import BUNDLED
-from thermocline.embed.windows import Unit, by_chars, by_tokens, spans, units
-from thermocline.embed.wordpiece import WordPiece, atoms
-from thermocline.errors import InvalidInput
+from memotherm.embed.local import BUNDLED
+from memotherm.embed.windows import Unit, by_chars, by_tokens, spans, units
+from memotherm.embed.wordpiece import WordPiece, atoms
+from memotherm.errors import InvalidInput
 
 WORDS = WordPiece.from_file(BUNDLED / "vocab.txt")
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
 
-from thermocline.embed.local import BUNDLED
-from thermocline.embed.wordpiece import WordPiece, atoms
-from thermocline.errors import EmbedderError
+from memotherm.embed.local import BUNDLED
+from memotherm.embed.wordpiece import WordPiece, atoms
+from memotherm.errors import EmbedderError
 
 ORACLE = BertWordPieceTokenizer(str(BUNDLED / "vocab.txt"), lowercase=True)
 OURS = WordPiece.from_file(BUNDLED / "vocab.txt")

@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from thermocline.notes.transcript import transcript
+from memotherm.notes.transcript import transcript
 
 FACT = "The staging database is called heron"
 REPLY = "The staging database is heron, and it answers on port 5433."
@@ -124,7 +124,7 @@ def environment(home: Path, port: int) -> dict[str, str]:
     return {
         "HOME": str(home),
         "PATH": os.environ["PATH"],
-        "THERMOCLINE_HOME": str(home / "data"),
+        "MEMOTHERM_HOME": str(home / "data"),
         "DISABLE_AUTOUPDATER": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_TELEMETRY": "1",
@@ -138,7 +138,7 @@ def checked(client: str, program: str, command: Callable[[int, str], list[str]])
     if shutil.which(program) is None:
         return {f"{program} is on the PATH": False}
     with (
-        tempfile.TemporaryDirectory(prefix="thermocline-hosts-", ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(prefix="memotherm-hosts-", ignore_cleanup_errors=True) as folder,
         model() as port,
     ):
         home = Path(folder)
@@ -152,7 +152,7 @@ def checked(client: str, program: str, command: Callable[[int, str], list[str]])
             )  # fmt: skip
 
         def ours(*words: str) -> str:
-            return run(sys.executable, "-m", "thermocline", *words).stdout
+            return run(sys.executable, "-m", "memotherm", *words).stdout
 
         ours("remember", FACT, "--tier", "hot", "--tag", "blocker")
         ours("install", client)

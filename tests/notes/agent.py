@@ -11,13 +11,13 @@ import json
 import sys
 from pathlib import Path
 
-import thermocline
-from thermocline.testing import HashEmbedder
+import memotherm
+from memotherm.testing import HashEmbedder
 
 
 def main() -> None:
     store, root = sys.argv[1], Path(sys.argv[2])
-    with thermocline.open(store, embedder=HashEmbedder()) as mem:
+    with memotherm.open(store, embedder=HashEmbedder()) as mem:
         session = mem.session("chat-1")
         told = [session.flush_due(tokens, root=root) for tokens in (40_000, 120_000, 177_500, 178_000)]
         due = [flush for flush in told if flush is not None]

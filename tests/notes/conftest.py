@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from thermocline import Thermocline
-from thermocline.notes import Notes
+from memotherm import Memotherm
+from memotherm.notes import Notes
 
 
 @pytest.fixture
@@ -23,6 +23,6 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def notes(mem: Thermocline, workspace: Path) -> Notes:
+def notes(mem: Memotherm, workspace: Path) -> Notes:
     """The notes of the workspace, not synced yet."""
     return mem.notes(workspace)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 import time
 
-import thermocline
-from thermocline.testing import HashEmbedder
+import memotherm
+from memotherm.testing import HashEmbedder
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
         print(f"{done}/{total}", flush=True)
         time.sleep(pause)
 
-    with thermocline.open(store, embedder=HashEmbedder()) as mem:
+    with memotherm.open(store, embedder=HashEmbedder()) as mem:
         print("begin", flush=True)
         print(mem.notes(root).sync(told), flush=True)
 

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm
+from memotherm.notes import Notes
+from memotherm.testing import HashEmbedder
 from tests.helpers import ROOT, SOURCE, together
 from tests.notes.told import index
-from thermocline import Thermocline
-from thermocline.notes import Notes
-from thermocline.testing import HashEmbedder
 
 KILLS = 8
 
 
 def environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("THERMOCLINE_")}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("MEMOTHERM_")}
     return {**kept, "PYTHONPATH": f"{SOURCE}:{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -37,7 +37,7 @@ def many(root: Path, count: int) -> None:
         (root / "memory" / f"note-{number:03}.md").write_text(f"# Note {number}\n\n" + "\n".join(lines))
 
 
-def same_as_fresh(open_mem: Callable[..., Thermocline], mem: Thermocline, root: Path) -> None:
+def same_as_fresh(open_mem: Callable[..., Memotherm], mem: Memotherm, root: Path) -> None:
     """Compare an index, after one more sync, with one that is made from nothing."""
     notes = mem.notes(root)
     notes.sync()
@@ -49,7 +49,7 @@ def same_as_fresh(open_mem: Callable[..., Thermocline], mem: Thermocline, root: 
     assert mem.check() == []
 
 
-def test_a_file_rewritten_while_it_is_read(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_a_file_rewritten_while_it_is_read(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """A writer that truncates and writes again and again; every search answers, and the end is right."""
     root = tmp_path / "w"
     (root / "memory").mkdir(parents=True)
@@ -75,12 +75,12 @@ def test_a_file_rewritten_while_it_is_read(open_mem: Callable[..., Thermocline],
     same_as_fresh(open_mem, mem, root)
 
 
-def index_after(mem: Thermocline, notes: Notes) -> list[tuple[str, ...]]:
+def index_after(mem: Memotherm, notes: Notes) -> list[tuple[str, ...]]:
     notes.sync()
     return index(mem, notes)
 
 
-def test_files_deleted_and_renamed_in_mid_sync(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_files_deleted_and_renamed_in_mid_sync(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """Between the look at the folder and the look at the file."""
     root = tmp_path / "w"
     many(root, 120)
@@ -121,19 +121,19 @@ def test_files_deleted_and_renamed_in_mid_sync(open_mem: Callable[..., Thermocli
     ids=["newlines", "binary", "crlf", "utf16", "empty", "newline", "no-end", "separators",
          "fence", "marks", "hashes", "unicode"],
 )  # fmt: skip
-def test_any_bytes_are_a_note(open_mem: Callable[..., Thermocline], tmp_path: Path, data: bytes) -> None:
+def test_any_bytes_are_a_note(open_mem: Callable[..., Memotherm], tmp_path: Path, data: bytes) -> None:
     """Indexed without an error, the rest found all the same, and cited lines read back."""
     _require_a_note(open_mem(embedder="none"), tmp_path / "w", data)
 
 
 @pytest.mark.sqlite  # the store makes no difference, and on a server it takes a minute
 @pytest.mark.parametrize("data", [b"x" * 10_000_000, b"word " * 2_000_000], ids=["run", "words"])
-def test_ten_megabytes_are_a_note(open_mem: Callable[..., Thermocline], tmp_path: Path, data: bytes) -> None:
+def test_ten_megabytes_are_a_note(open_mem: Callable[..., Memotherm], tmp_path: Path, data: bytes) -> None:
     """In one line."""
     _require_a_note(open_mem(embedder="none"), tmp_path / "w", data)
 
 
-def _require_a_note(mem: Thermocline, root: Path, data: bytes) -> None:
+def _require_a_note(mem: Memotherm, root: Path, data: bytes) -> None:
     (root / "memory").mkdir(parents=True)
     (root / "memory" / "odd.md").write_bytes(data)
     (root / "memory" / "plain.md").write_text("the plain heron")
@@ -148,7 +148,7 @@ def _require_a_note(mem: Thermocline, root: Path, data: bytes) -> None:
     assert notes.paths() == ["memory/plain.md"]
 
 
-def test_killed_in_mid_sync_again_and_again(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_killed_in_mid_sync_again_and_again(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """Each run goes on where the last one was killed; in the end nothing is missing and nothing is double."""
     root, store = tmp_path / "w", tmp_path / "a.db"
     many(root, 400)
@@ -165,7 +165,7 @@ def test_killed_in_mid_sync_again_and_again(open_mem: Callable[..., Thermocline]
             running.stdout.readline()
         running.send_signal(signal.SIGKILL)
         running.communicate()
-        with thermocline.open(store, embedder=HashEmbedder()) as mem:
+        with memotherm.open(store, embedder=HashEmbedder()) as mem:
             assert mem.check() == []
             assert len(mem.notes(root).paths()) >= added
             added = len(mem.notes(root).paths())
@@ -175,7 +175,7 @@ def test_killed_in_mid_sync_again_and_again(open_mem: Callable[..., Thermocline]
     same_as_fresh(open_mem, mem, root)
 
 
-def test_processes_that_sync_the_same_folder_at_once(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_processes_that_sync_the_same_folder_at_once(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """None fails, and no chunk is indexed twice."""
     root, store = tmp_path / "w", tmp_path / "a.db"
     many(root, 150)
@@ -196,7 +196,7 @@ def test_processes_that_sync_the_same_folder_at_once(open_mem: Callable[..., The
     same_as_fresh(open_mem, open_mem(store), root)
 
 
-def test_threads_that_search_and_edit_at_once(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_threads_that_search_and_edit_at_once(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """Four searchers, each of which syncs first, and a writer."""
     root = tmp_path / "w"
     many(root, 20)
@@ -216,20 +216,20 @@ def test_threads_that_search_and_edit_at_once(open_mem: Callable[..., Thermoclin
 
 
 def test_a_full_disk_takes_back_the_file_at_work_and_keeps_the_rest(
-    open_mem: Callable[..., Thermocline], tmp_path: Path
+    open_mem: Callable[..., Memotherm], tmp_path: Path
 ) -> None:
     """The limit of a process' file size stands in for the disk; with room again, the sync goes on."""
     root, store = tmp_path / "w", tmp_path / "a.db"
     many(root, 30)
-    with thermocline.open(store, embedder=HashEmbedder()) as mem:
+    with memotherm.open(store, embedder=HashEmbedder()) as mem:
         mem.notes(root).sync()
     many(root, 300)
     code = (
-        "import resource, signal, sys, thermocline\n"
-        "from thermocline.errors import StoreError\n"
-        "from thermocline.testing import HashEmbedder\n"
+        "import resource, signal, sys, memotherm\n"
+        "from memotherm.errors import StoreError\n"
+        "from memotherm.testing import HashEmbedder\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "mem = thermocline.open(sys.argv[1], embedder=HashEmbedder())\n"
+        "mem = memotherm.open(sys.argv[1], embedder=HashEmbedder())\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))\n"
         "try: mem.notes(sys.argv[2]).sync(); print('no error')\n"
         "except StoreError as exc: print(type(exc).__name__)\n"
@@ -247,7 +247,7 @@ def test_a_full_disk_takes_back_the_file_at_work_and_keeps_the_rest(
     same_as_fresh(open_mem, open_mem(store), root)
 
 
-def test_a_sync_that_is_interrupted_goes_on(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_a_sync_that_is_interrupted_goes_on(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """What was done stays done."""
     root = tmp_path / "w"
     many(root, 200)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.cli.app import run
+from memotherm.cli.app import run
 
 
 @pytest.fixture
 def notes_cli(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Run `thermocline notes ...` on the workspace and return what it printed."""
-    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
-    monkeypatch.setenv("THERMOCLINE_HOME", str(tmp_path))
+    """Run `memotherm notes ...` on the workspace and return what it printed."""
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
 
     def ran(*arguments: object, exit_code: int = 0) -> str:
         code = run(["notes", *map(str, arguments), "--root", str(workspace), "--store", str(tmp_path / "cli.db")])
@@ -61,8 +61,8 @@ def test_append_and_watch(notes_cli: Callable[..., str], workspace: Path) -> Non
 
 
 def test_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """`thermocline import openclaw PATH`."""
-    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
+    """`memotherm import openclaw PATH`."""
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
     (tmp_path / "MEMORY.md").write_text("- One fact\n- Another fact\n")
     arguments = ["import", "openclaw", str(tmp_path), "--store", str(tmp_path / "a.db")]
 

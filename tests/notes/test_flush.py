@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from memotherm import Memotherm, Settings
+from memotherm.notes import is_silent
+from memotherm.notes.flush import is_due, may_become_silent, threshold
+from memotherm.testing import FakeClock
 from tests.notes.ids import spec
-from thermocline import Settings, Thermocline
-from thermocline.notes import is_silent
-from thermocline.notes.flush import is_due, may_become_silent, threshold
-from thermocline.testing import FakeClock
 
 
 @spec("O01", "O02", "O07")
-def test_the_threshold_is_the_window_less_reserve_and_soft(mem: Thermocline) -> None:
+def test_the_threshold_is_the_window_less_reserve_and_soft(mem: Memotherm) -> None:
     """200,000 - 20,000 - 4,000; reached at equality, and before the host's own limit."""
     session = mem.session("s")
 
@@ -28,7 +28,7 @@ def test_the_threshold_is_the_window_less_reserve_and_soft(mem: Thermocline) -> 
 
 
 @spec("O02")
-def test_unknown_tokens_or_a_small_window_flush_nothing(mem: Thermocline) -> None:
+def test_unknown_tokens_or_a_small_window_flush_nothing(mem: Memotherm) -> None:
     """A threshold is never below 0, and 0 means never."""
     session = mem.session("s")
 
@@ -41,7 +41,7 @@ def test_unknown_tokens_or_a_small_window_flush_nothing(mem: Thermocline) -> Non
 
 
 @spec("O03", "O05", "O06")
-def test_the_agent_is_told_what_to_do(mem: Thermocline) -> None:
+def test_the_agent_is_told_what_to_do(mem: Memotherm) -> None:
     """The system prompt says that context compaction is near; the prompt names the file and the silent token."""
     flush = mem.session("s").flush_due(180_000)
 
@@ -55,7 +55,7 @@ def test_the_agent_is_told_what_to_do(mem: Thermocline) -> None:
 
 
 @spec("O49")
-def test_the_system_prompt_does_not_change_with_the_day(mem: Thermocline, clock: FakeClock) -> None:
+def test_the_system_prompt_does_not_change_with_the_day(mem: Memotherm, clock: FakeClock) -> None:
     """What changes stands at the end of the context, so that its beginning stays cached."""
     one = mem.session("a").flush_due(180_000)
     clock.advance(days=3)
@@ -68,7 +68,7 @@ def test_the_system_prompt_does_not_change_with_the_day(mem: Thermocline, clock:
 
 
 @spec("O29", "W37")
-def test_once_in_every_cycle_and_in_every_cycle(mem: Thermocline) -> None:
+def test_once_in_every_cycle_and_in_every_cycle(mem: Memotherm) -> None:
     """With the host's count: a compaction that happens inside the flush does not eat the next cycle's."""
     session = mem.session("s")
     tokens = (100_000, 177_000, 179_000)
@@ -78,7 +78,7 @@ def test_once_in_every_cycle_and_in_every_cycle(mem: Thermocline) -> None:
 
 
 @spec("O29")
-def test_without_a_count_a_fall_of_the_tokens_ends_a_cycle(mem: Thermocline) -> None:
+def test_without_a_count_a_fall_of_the_tokens_ends_a_cycle(mem: Memotherm) -> None:
     """Or the host's word that it has compacted."""
     session = mem.session("s")
     told = [session.flush_due(tokens) is not None for tokens in (177_000, 178_000, 179_000, 30_000, 90_000, 176_000)]
@@ -89,7 +89,7 @@ def test_without_a_count_a_fall_of_the_tokens_ends_a_cycle(mem: Thermocline) -> 
 
 
 @spec("O29")
-def test_the_marker_survives_a_restart(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_the_marker_survives_a_restart(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """And holds between processes: of two that ask at once, one is told."""
     first, second = open_mem(tmp_path / "a.db"), open_mem(tmp_path / "a.db")
 
@@ -101,7 +101,7 @@ def test_the_marker_survives_a_restart(open_mem: Callable[..., Thermocline], tmp
 
 
 @spec("O30")
-def test_heartbeats_and_read_only_workspaces_are_left_out(mem: Thermocline, workspace: Path) -> None:
+def test_heartbeats_and_read_only_workspaces_are_left_out(mem: Memotherm, workspace: Path) -> None:
     """And they do not use up the cycle."""
     session = mem.session("s")
 
@@ -113,7 +113,7 @@ def test_heartbeats_and_read_only_workspaces_are_left_out(mem: Thermocline, work
 
 @pytest.mark.sqlite
 @spec("O30")
-def test_trouble_with_the_store_never_blocks_the_turn(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_trouble_with_the_store_never_blocks_the_turn(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """It is logged, and the turn goes on without a flush."""
     import sqlite3
 
@@ -130,7 +130,7 @@ def test_trouble_with_the_store_never_blocks_the_turn(open_mem: Callable[..., Th
 
 @spec("O31", "O32", "O04")
 def test_a_run_that_crosses_midnight_keeps_to_its_file(
-    open_mem: Callable[..., Thermocline], workspace: Path, clock: FakeClock
+    open_mem: Callable[..., Memotherm], workspace: Path, clock: FakeClock
 ) -> None:
     """The flush names its day; what is written ten minutes later goes there, and nowhere else."""
     clock.now = datetime(2026, 3, 1, 22, 55, tzinfo=UTC)
@@ -158,7 +158,7 @@ def test_a_run_that_crosses_midnight_keeps_to_its_file(
         "¿¿SILENT ",
     ],
 )
-def test_silent_replies_are_recognised(mem: Thermocline, reply: str) -> None:
+def test_silent_replies_are_recognised(mem: Memotherm, reply: str) -> None:
     """However they are written, and in the source's spelling."""
     flush = mem.session("s").flush_due(180_000)
 
@@ -182,7 +182,7 @@ def test_a_stream_that_may_turn_out_silent_is_held_back() -> None:
     assert not may_become_silent("NOT")
 
 
-def test_prompts_can_be_replaced(open_mem: Callable[..., Thermocline]) -> None:
+def test_prompts_can_be_replaced(open_mem: Callable[..., Memotherm]) -> None:
     """One that forgets the silent token gets a hint of it."""
     settings = {"flush_prompt": "Write {file} now.", "silent_token": "NIX", "flush_system_prompt": "Say {token}."}
     flush = open_mem(settings=settings).session("s").flush_due(180_000)
@@ -194,7 +194,7 @@ def test_prompts_can_be_replaced(open_mem: Callable[..., Thermocline]) -> None:
     assert flush.is_silent("¿¿silent")
 
 
-def test_reserve_and_soft_threshold_are_settings(open_mem: Callable[..., Thermocline]) -> None:
+def test_reserve_and_soft_threshold_are_settings(open_mem: Callable[..., Memotherm]) -> None:
     """0 means 0."""
     session = open_mem(settings={"flush_reserve_tokens": 0, "flush_soft_tokens": 0}).session("s")
 

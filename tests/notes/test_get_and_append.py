@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from memotherm import Memotherm
+from memotherm.errors import InvalidInput, NoteUnavailable, StaleWrite
+from memotherm.notes import Notes
+from memotherm.notes.appending import append, rewrite
+from memotherm.testing import FakeClock
 from tests.helpers import SOURCE, together
 from tests.notes.ids import spec
-from thermocline import Thermocline
-from thermocline.errors import InvalidInput, NoteUnavailable, StaleWrite
-from thermocline.notes import Notes
-from thermocline.notes.appending import append, rewrite
-from thermocline.testing import FakeClock
 
 
 @spec("O24")
@@ -135,7 +135,7 @@ def test_the_same_block_is_not_written_twice_in_a_row(notes: Notes, workspace: P
 
 
 @spec("O32")
-def test_midnight_is_the_users(open_mem: Callable[..., Thermocline], workspace: Path, clock: FakeClock) -> None:
+def test_midnight_is_the_users(open_mem: Callable[..., Memotherm], workspace: Path, clock: FakeClock) -> None:
     """At 23:30 in New York it is the next day in UTC already; the note is that of New York's day."""
     clock.now = datetime(2026, 3, 2, 4, 30, tzinfo=UTC)
     new_york = open_mem(settings={"timezone": "America/New_York"}).notes(workspace)
@@ -169,7 +169,7 @@ def test_processes_append_at_once_without_losing_a_line(tmp_path: Path) -> None:
     """Between processes too, while another one replaces the file by renaming."""
     file = tmp_path / "day.md"
     code = (
-        "import sys, pathlib; from thermocline.notes.appending import append\n"
+        "import sys, pathlib; from memotherm.notes.appending import append\n"
         "for n in range(40): append(pathlib.Path(sys.argv[1]), f'- {sys.argv[2]}/{n} whole line')\n"
     )
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
@@ -193,8 +193,8 @@ def test_a_full_disk_leaves_the_note_as_it_was(tmp_path: Path) -> None:
     file.write_text("- safe\n")
     code = (
         "import resource, signal, sys, pathlib\n"
-        "from thermocline.notes.appending import append\n"
-        "from thermocline.errors import StoreFull\n"
+        "from memotherm.notes.appending import append\n"
+        "from memotherm.errors import StoreFull\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "try: append(pathlib.Path(sys.argv[1]), 'x' * 9000)\n"

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from thermocline import Thermocline
-from thermocline.errors import InvalidInput, NoteUnavailable
-from thermocline.notes import KINDS
+from memotherm import Memotherm
+from memotherm.errors import InvalidInput, NoteUnavailable
+from memotherm.notes import KINDS
 
 
-def told(mem: Thermocline) -> dict[str, str]:
+def told(mem: Memotherm) -> dict[str, str]:
     return {memory.content: memory.kind for memory in mem.find(limit=500)}
 
 
-def test_an_openclaw_workspace(mem: Thermocline, tmp_path: Path) -> None:
+def test_an_openclaw_workspace(mem: Memotherm, tmp_path: Path) -> None:
     """Items and paragraphs of the curated file, the user's file and the days; old days are cold."""
     (tmp_path / "memory").mkdir()
     (tmp_path / "MEMORY.md").write_text("# Memory\n\n- Uses uv\n  for everything\n- Ships on Tuesday\n\nA paragraph.\n")
@@ -42,7 +42,7 @@ def test_an_openclaw_workspace(mem: Thermocline, tmp_path: Path) -> None:
     assert old.source == "import:openclaw"
 
 
-def test_importing_again_brings_nothing_twice(mem: Thermocline, tmp_path: Path) -> None:
+def test_importing_again_brings_nothing_twice(mem: Memotherm, tmp_path: Path) -> None:
     """And tells so."""
     (tmp_path / "MEMORY.md").write_text("- One\n- Two of them\n- Two of them\n")
     first, second = mem.import_("openclaw", tmp_path), mem.import_("openclaw", tmp_path)
@@ -52,7 +52,7 @@ def test_importing_again_brings_nothing_twice(mem: Thermocline, tmp_path: Path) 
     assert str(second) == "0 memories from 1 file (3 known already)"
 
 
-def test_a_claude_code_memory_folder(mem: Thermocline, tmp_path: Path) -> None:
+def test_a_claude_code_memory_folder(mem: Memotherm, tmp_path: Path) -> None:
     """One memory for each file, with what its front matter says; the index only where it says more."""
     folder = tmp_path / "projects" / "-home-me-app" / "memory"
     folder.mkdir(parents=True)
@@ -72,7 +72,7 @@ def test_a_claude_code_memory_folder(mem: Thermocline, tmp_path: Path) -> None:
     assert mem.import_("claude-code", folder).stored == 0
 
 
-def test_codex_memories(mem: Thermocline, tmp_path: Path) -> None:
+def test_codex_memories(mem: Memotherm, tmp_path: Path) -> None:
     """From the folder, or from the one around it."""
     (tmp_path / "memories").mkdir()
     (tmp_path / "memories" / "MEMORY.md").write_text("# Task Group: api\n\n- The API speaks gRPC\n")
@@ -83,7 +83,7 @@ def test_codex_memories(mem: Thermocline, tmp_path: Path) -> None:
     assert set(told(mem)) == {"The API speaks gRPC", "The user works on an API."}
 
 
-def test_the_reference_memory_server(mem: Thermocline, tmp_path: Path) -> None:
+def test_the_reference_memory_server(mem: Memotherm, tmp_path: Path) -> None:
     """Observations and relations as sentences; a line that is neither is named."""
     file = tmp_path / "memory.jsonl"
     entries = [
@@ -100,7 +100,7 @@ def test_the_reference_memory_server(mem: Thermocline, tmp_path: Path) -> None:
     assert mem.import_("mcp-memory", tmp_path).duplicates == 4
 
 
-def test_lines_that_hold_no_memory_are_named(mem: Thermocline, tmp_path: Path) -> None:
+def test_lines_that_hold_no_memory_are_named(mem: Memotherm, tmp_path: Path) -> None:
     """What stands in the others is kept."""
     entries: list[object] = [{"content": "kept"}, {"content": 5}, {"content": " "}, {"tier": "hot"}, ["content"]]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
@@ -111,17 +111,17 @@ def test_lines_that_hold_no_memory_are_named(mem: Thermocline, tmp_path: Path) -
     assert "its content is empty, or no text" in done.skipped[0].why
 
 
-def test_injected_blocks_are_not_imported(mem: Thermocline, tmp_path: Path) -> None:
+def test_injected_blocks_are_not_imported(mem: Memotherm, tmp_path: Path) -> None:
     """What was recalled is not remembered again."""
-    block = "<thermocline-memory>\n- recalled\n</thermocline-memory>"
+    block = "<memotherm-memory>\n- recalled\n</memotherm-memory>"
     (tmp_path / "MEMORY.md").write_text(f"- kept\n\n{block}\n")
     mem.import_("openclaw", tmp_path)
 
     assert "kept" in told(mem)
-    assert all("thermocline-memory" not in content for content in told(mem))
+    assert all("memotherm-memory" not in content for content in told(mem))
 
 
-def test_what_cannot_be_imported_says_why(mem: Thermocline, tmp_path: Path) -> None:
+def test_what_cannot_be_imported_says_why(mem: Memotherm, tmp_path: Path) -> None:
     """An unknown kind, a path that is not there."""
     with pytest.raises(InvalidInput, match="import one of openclaw, claude-code, codex, mcp-memory, jsonl"):
         mem.import_("mem0", tmp_path)

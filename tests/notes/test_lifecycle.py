@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.helpers import ROOT, SOURCE
 from tests.notes.ids import spec
 
-ENV = {"PYTHONPATH": f"{SOURCE}:{ROOT}", "OPENBLAS_NUM_THREADS": "1", "THERMOCLINE_EMBEDDER": "local"}
+ENV = {"PYTHONPATH": f"{SOURCE}:{ROOT}", "OPENBLAS_NUM_THREADS": "1", "MEMOTHERM_EMBEDDER": "local"}
 
 
 @contextmanager
@@ -34,8 +34,8 @@ def test_from_a_full_context_to_a_cited_line(tmp_path: Path) -> None:
     """One process watches, another is the agent that flushes, a third searches and reads."""
     root, store = tmp_path / "workspace", tmp_path / "shared.db"
     (root / "memory").mkdir(parents=True)
-    env = {**os.environ, **ENV, "THERMOCLINE_HOME": str(tmp_path)}
-    watch = ("-m", "thermocline", "notes", "watch", "--root", root, "--store", store, "--json")
+    env = {**os.environ, **ENV, "MEMOTHERM_HOME": str(tmp_path)}
+    watch = ("-m", "memotherm", "notes", "watch", "--root", root, "--store", store, "--json")
     with process(*watch, env=env) as watcher:
         assert watcher.stdout is not None
         assert json.loads(watcher.stdout.readline())["added"] == []
@@ -56,8 +56,8 @@ def test_from_a_full_context_to_a_cited_line(tmp_path: Path) -> None:
     # The index is searched as the watcher left it: this process does not look at the files first.
     query = ("notes", "search", "when does the release train leave", "--root", root, "--store", store, "--json")
     found = subprocess.run(
-        [sys.executable, "-m", "thermocline", *map(str, query)],
-        env={**env, "THERMOCLINE_SYNC_ON_SEARCH": "false"}, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-m", "memotherm", *map(str, query)],
+        env={**env, "MEMOTHERM_SYNC_ON_SEARCH": "false"}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout)
@@ -67,7 +67,7 @@ def test_from_a_full_context_to_a_cited_line(tmp_path: Path) -> None:
     assert "release train leaves on Thursday" in hit["snippet"]
 
     lines = subprocess.run(
-        [sys.executable, "-m", "thermocline", "notes", "get", f"{told['file']}#L3", "--root", str(root),
+        [sys.executable, "-m", "memotherm", "notes", "get", f"{told['file']}#L3", "--root", str(root),
          "--store", str(store)],
         env=env, capture_output=True, text=True, timeout=120,
     )  # fmt: skip

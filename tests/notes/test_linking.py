@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from memotherm import Memotherm, Retention
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.notes import Notes
 from tests.notes.told import index
-from thermocline import Retention, Thermocline
-from thermocline.errors import InvalidInput, NotFound
-from thermocline.notes import Notes
 
 
-def found(mem: Thermocline, query: str) -> list[str]:
+def found(mem: Memotherm, query: str) -> list[str]:
     return [hit.memory.id for hit in mem.recall(query, tiers=("hot", "warm", "cold"), min_score=0.5)]
 
 
-def test_an_exported_memory_is_one_thing(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_an_exported_memory_is_one_thing(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """It is a line of the note, and a recall, a search and a second export find one."""
     memory = mem.remember("Quokkas smile at cameras", tags=["zoo"], priority="important")
     done = notes.export(memory.id)
@@ -34,7 +34,7 @@ def test_an_exported_memory_is_one_thing(mem: Thermocline, notes: Notes, workspa
     assert mem.check() == []
 
 
-def test_an_adopted_item_is_one_thing(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_an_adopted_item_is_one_thing(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """The line carries the id, the rest of the file is untouched, and adopting it again changes nothing."""
     before = (workspace / "MEMORY.md").read_text().split("\n")
     memory = notes.adopt("MEMORY.md", 3)
@@ -47,7 +47,7 @@ def test_an_adopted_item_is_one_thing(mem: Thermocline, notes: Notes, workspace:
     assert mem.metrics() is not None
 
 
-def test_adopting_what_is_remembered_already_links_the_two(mem: Thermocline, notes: Notes) -> None:
+def test_adopting_what_is_remembered_already_links_the_two(mem: Memotherm, notes: Notes) -> None:
     """The memory that says the same becomes the line's memory; there is no second one."""
     memory = mem.remember("Deploys happen on Tuesday")
 
@@ -55,7 +55,7 @@ def test_adopting_what_is_remembered_already_links_the_two(mem: Thermocline, not
     assert found(mem, "deploys happen tuesday") == [memory.id]
 
 
-def test_an_edit_of_the_line_changes_the_memory(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_an_edit_of_the_line_changes_the_memory(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """With an event; id, tags and priority stay."""
     memory = notes.adopt("MEMORY.md", 4)
     mem.pin(memory.id)
@@ -70,7 +70,7 @@ def test_an_edit_of_the_line_changes_the_memory(mem: Thermocline, notes: Notes, 
     assert notes.conflicts() == []
 
 
-def test_a_change_of_the_memory_is_shown_until_it_is_settled(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_change_of_the_memory_is_shown_until_it_is_settled(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """Nothing is written to the file by itself."""
     memory = notes.adopt("MEMORY.md", 3)
     text = (workspace / "MEMORY.md").read_text()
@@ -88,7 +88,7 @@ def test_a_change_of_the_memory_is_shown_until_it_is_settled(mem: Thermocline, n
     assert notes.conflicts() == []
 
 
-def test_when_both_change_neither_wins_by_itself(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_when_both_change_neither_wins_by_itself(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """Both stay as they are until somebody decides."""
     memory = notes.adopt("MEMORY.md", 3)
     mem.update(memory.id, content="The user likes yards")
@@ -107,7 +107,7 @@ def test_when_both_change_neither_wins_by_itself(mem: Thermocline, notes: Notes,
         notes.resolve(memory.id, "both")
 
 
-def test_a_forgotten_memory_that_its_note_still_tells_is_shown(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_forgotten_memory_that_its_note_still_tells_is_shown(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """It is not found, and keeping the memory's side takes the line out."""
     memory = notes.adopt("MEMORY.md", 3)
     mem.forget(memory.id)
@@ -120,7 +120,7 @@ def test_a_forgotten_memory_that_its_note_still_tells_is_shown(mem: Thermocline,
     assert mem.get(memory.id).retention is Retention.DELETED
 
 
-def test_a_memory_outlives_its_line(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_memory_outlives_its_line(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """A deleted line, or a deleted file, leaves the memory where it was before."""
     memory = notes.adopt("MEMORY.md", 3)
     (workspace / "MEMORY.md").unlink()
@@ -132,7 +132,7 @@ def test_a_memory_outlives_its_line(mem: Thermocline, notes: Notes, workspace: P
     assert mem.check() == []
 
 
-def test_a_line_that_was_copied_is_linked_once(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_line_that_was_copied_is_linked_once(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """In the same file or in another one; the copy is an ordinary line."""
     memory = notes.adopt("MEMORY.md", 3)
     line = (workspace / "MEMORY.md").read_text().split("\n")[2]
@@ -145,7 +145,7 @@ def test_a_line_that_was_copied_is_linked_once(mem: Thermocline, notes: Notes, w
     assert mem.get(memory.id).metadata["path"] == "MEMORY.md"
 
 
-def test_a_foreign_id_in_a_line_links_nothing(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_foreign_id_in_a_line_links_nothing(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """An id that does not exist, or that belongs to somebody else, is just a comment."""
     theirs = mem.scoped(user="u2").remember("Their secret is a platypus")
     (workspace / "MEMORY.md").write_text(f"- mine <!-- mem_nothere -->\n- platypus tale <!-- {theirs.id} -->\n")
@@ -156,7 +156,7 @@ def test_a_foreign_id_in_a_line_links_nothing(mem: Thermocline, notes: Notes, wo
     assert notes.conflicts() == []
 
 
-def test_line_ends_stay_as_they_are(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_line_ends_stay_as_they_are(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """A file from Windows is still one after an adoption and a settled conflict."""
     file = workspace / "MEMORY.md"
     file.write_bytes(b"# M\r\n\r\n- first fact\r\n- second fact\r\n")
@@ -167,7 +167,7 @@ def test_line_ends_stay_as_they_are(mem: Thermocline, notes: Notes, workspace: P
     assert file.read_bytes() == f"# M\r\n\r\n- first fact, corrected <!-- {memory.id} -->\r\n- second fact\r\n".encode()
 
 
-def test_what_cannot_be_linked_says_why(mem: Thermocline, notes: Notes) -> None:
+def test_what_cannot_be_linked_says_why(mem: Memotherm, notes: Notes) -> None:
     """No item there, a note already, another scope, a hidden memory."""
     notes.sync()
     with pytest.raises(NotFound, match=r"no list item at MEMORY\.md#L1"):
@@ -183,9 +183,9 @@ def test_what_cannot_be_linked_says_why(mem: Thermocline, notes: Notes) -> None:
         notes.export(wider.id)
 
 
-def test_pinned_memories_count_wherever_they_stand(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_pinned_memories_count_wherever_they_stand(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """Writing a pinned memory into a note does not make room for another one."""
-    from thermocline.errors import LimitReached
+    from memotherm.errors import LimitReached
 
     mem = open_mem(settings={"max_pinned": 1})
     pinned = mem.remember("The one pinned fact", priority="pinned")
@@ -196,7 +196,7 @@ def test_pinned_memories_count_wherever_they_stand(open_mem: Callable[..., Therm
     assert mem.update(pinned.id, tags=["x"]).tags == ("x",)
 
 
-def test_a_nested_item_is_a_memory_of_its_own(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_nested_item_is_a_memory_of_its_own(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """Its indent and its mark stay when the memory's side is kept."""
     file = workspace / "memory" / "nested.md"
     file.write_text("- outer\n  1. inner gecko\n  2. other\n- last\n")

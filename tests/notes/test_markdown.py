@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memotherm.errors import InvalidInput
+from memotherm.markdown import Chunk, Cut, bullet_of, chunks, decoded, item_at, items, lines_of, linked
+from memotherm.text.tokens import count_tokens
 from tests.notes.ids import spec
-from thermocline.errors import InvalidInput
-from thermocline.markdown import Chunk, Cut, bullet_of, chunks, decoded, item_at, items, lines_of, linked
-from thermocline.text.tokens import count_tokens
 
 SMALL = Cut(size=40, overlap=10)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from memotherm import Memotherm, Settings, Tier
+from memotherm.errors import InvalidInput
+from memotherm.notes import Notes
+from memotherm.notes.searching import Scored, aged, diverse, shows_citations, snippet
+from memotherm.testing import FakeClock
 from tests.notes.ids import spec
 from tests.notes.told import cited
-from thermocline import Settings, Thermocline, Tier
-from thermocline.errors import InvalidInput
-from thermocline.notes import Notes
-from thermocline.notes.searching import Scored, aged, diverse, shows_citations, snippet
-from thermocline.testing import FakeClock
 
 
 @spec("O18", "O20", "O21")
@@ -33,7 +33,7 @@ def test_six_results_and_a_floor_of_035_by_default(notes: Notes, workspace: Path
 
 
 @spec("O19")
-def test_the_score_is_seven_parts_meaning_and_three_parts_words(notes: Notes, mem: Thermocline) -> None:
+def test_the_score_is_seven_parts_meaning_and_three_parts_words(notes: Notes, mem: Memotherm) -> None:
     """Weights are normalised to sum 1; the hit explains its score."""
     (hit,) = notes.search("database port", max_results=1)
     settings = mem.settings
@@ -46,7 +46,7 @@ def test_the_score_is_seven_parts_meaning_and_three_parts_words(notes: Notes, me
 
 
 @spec("O19")
-def test_weights_that_do_not_sum_to_one_are_normalised(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_weights_that_do_not_sum_to_one_are_normalised(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """Seven and three are as good as 0.7 and 0.3."""
     scores = [
         [hit.score for hit in open_mem(settings=given).notes(workspace).search("database port")]
@@ -99,7 +99,7 @@ def test_a_search_sees_every_byte_written_before_it(notes: Notes, workspace: Pat
 
 
 @spec("O44")
-def test_a_stale_index_is_flagged(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_a_stale_index_is_flagged(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """With syncing on search turned off, the answer says how much it may miss."""
     notes = open_mem(settings={"sync_on_search": False}).notes(workspace)
     notes.sync()
@@ -114,7 +114,7 @@ def test_a_stale_index_is_flagged(open_mem: Callable[..., Thermocline], workspac
 
 
 @spec("O35", "W33")
-def test_a_better_match_of_words_has_a_higher_score(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_a_better_match_of_words_has_a_higher_score(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """BM25 is negative in FTS5; mapped rightly, it is between 0 and 1 and tells matches apart."""
     for number, text in enumerate(("lynx", "lynx forest", "forest of many other words")):
         (workspace / "memory" / f"{number}.md").write_text(text)
@@ -140,7 +140,7 @@ def test_a_match_of_words_alone_survives_the_floor(notes: Notes, workspace: Path
 
 
 @spec("O50")
-def test_a_nonsense_query_returns_nothing(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_a_nonsense_query_returns_nothing(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """With the model that comes with the package, and so does an empty one; a sensible one finds its lines."""
     notes = open_mem(embedder="local").notes(workspace)
 
@@ -165,7 +165,7 @@ def test_a_nonsense_query_returns_nothing(open_mem: Callable[..., Thermocline], 
         ("Das Café liegt in Köln", "cafe koln"),
     ],
 )
-def test_every_script_is_found(open_mem: Callable[..., Thermocline], workspace: Path, text: str, query: str) -> None:
+def test_every_script_is_found(open_mem: Callable[..., Memotherm], workspace: Path, text: str, query: str) -> None:
     """By words alone, so that the text index has to know them; terms are not joined by AND."""
     (workspace / "memory" / "foreign.md").write_text(text)
     notes = open_mem(embedder="none").notes(workspace)
@@ -206,7 +206,7 @@ def test_searching_honours_tiers(notes: Notes) -> None:
 
 
 @spec("O41")
-def test_age_lowers_dated_notes_and_no_others(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_age_lowers_dated_notes_and_no_others(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """Half after thirty days; topics and the curated note are exempt, and so is what is yet to come."""
     for name in ("2026-01-05", "2025-12-06", "topic"):
         (workspace / "memory" / f"{name}.md").write_text("the otter protocol")
@@ -248,7 +248,7 @@ def test_results_for_k_begin_the_results_for_more(notes: Notes, workspace: Path)
     assert all(cited(notes.search("heron water", count, 0.0)) == longest[:count] for count in range(10))
 
 
-def test_a_search_counts_as_use_unless_it_is_not_tracked(mem: Thermocline, notes: Notes) -> None:
+def test_a_search_counts_as_use_unless_it_is_not_tracked(mem: Memotherm, notes: Notes) -> None:
     """As with any recall."""
     (hit,) = notes.search("glaciers", 1, track=False)
     assert mem.get(hit.memory_id).access_count == 0
@@ -272,7 +272,7 @@ def test_settings_have_the_defaults_of_the_source() -> None:
 
 
 @spec("O47")
-def test_what_was_saved_is_recalled_again_after_context_compaction(mem: Thermocline, notes: Notes) -> None:
+def test_what_was_saved_is_recalled_again_after_context_compaction(mem: Memotherm, notes: Notes) -> None:
     """A host that has summarised its conversation is given the same memories once more."""
     notes.append("The rollout is paused because of the kangaroo incident.")
     notes.sync()
@@ -285,7 +285,7 @@ def test_what_was_saved_is_recalled_again_after_context_compaction(mem: Thermocl
 
 
 @spec("O49")
-def test_the_same_notes_give_the_same_prefix(mem: Thermocline, notes: Notes, clock: FakeClock) -> None:
+def test_the_same_notes_give_the_same_prefix(mem: Memotherm, notes: Notes, clock: FakeClock) -> None:
     """The hot part of a context comes first and does not change with the question or the time of day."""
     notes.sync()
     texts = []
@@ -301,11 +301,11 @@ def test_notes_and_sessions_can_be_awaited(workspace: Path) -> None:
     """The same verbs for asyncio."""
     import asyncio
 
-    import thermocline
-    from thermocline.testing import HashEmbedder
+    import memotherm
+    from memotherm.testing import HashEmbedder
 
     async def main() -> list[str]:
-        async with thermocline.aopen(":memory:", embedder=HashEmbedder()) as mem:
+        async with memotherm.aopen(":memory:", embedder=HashEmbedder()) as mem:
             notes = mem.notes(workspace)
             await notes.sync()
             session = await mem.session("s1")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from memotherm import Memotherm, Retention, Scope, Tier
+from memotherm.errors import InvalidInput, NoteUnavailable
+from memotherm.notes import Notes
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import Flaky, Words
 from tests.notes.ids import spec
 from tests.notes.told import cited, index
-from thermocline import Retention, Scope, Thermocline, Tier
-from thermocline.errors import InvalidInput, NoteUnavailable
-from thermocline.notes import Notes
-from thermocline.testing import FakeClock, HashEmbedder
 
 EVERYWHERE = ("hot", "warm", "cold")
 
@@ -33,7 +33,7 @@ def test_memory_md_and_the_memory_folder_are_found(notes: Notes, workspace: Path
 
 
 @spec("O42")
-def test_extra_paths_are_notes_too(mem: Thermocline, workspace: Path) -> None:
+def test_extra_paths_are_notes_too(mem: Memotherm, workspace: Path) -> None:
     """Files and folders inside the root, by argument or by setting; outside it they are refused."""
     (workspace / "docs").mkdir()
     (workspace / "docs" / "plan.md").write_text("The plan is a zeppelin.")
@@ -46,7 +46,7 @@ def test_extra_paths_are_notes_too(mem: Thermocline, workspace: Path) -> None:
         mem.notes(workspace, ["../elsewhere"])
 
 
-def test_a_folder_called_memory_is_a_memory_folder(mem: Thermocline, tmp_path: Path) -> None:
+def test_a_folder_called_memory_is_a_memory_folder(mem: Memotherm, tmp_path: Path) -> None:
     """As Claude Code and Codex keep theirs."""
     folder = tmp_path / "memory"
     folder.mkdir()
@@ -79,7 +79,7 @@ def test_symbolic_links_and_hidden_files_are_left_alone(notes: Notes, workspace:
 
 
 @spec("O33")
-def test_a_folder_of_notes_that_is_a_link_is_not_followed(mem: Thermocline, tmp_path: Path) -> None:
+def test_a_folder_of_notes_that_is_a_link_is_not_followed(mem: Memotherm, tmp_path: Path) -> None:
     """Even when the link is `memory` itself."""
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()
@@ -95,7 +95,7 @@ def test_a_folder_of_notes_that_is_a_link_is_not_followed(mem: Thermocline, tmp_
 
 
 @spec("O14", "O10")
-def test_chunks_are_memories_that_an_ordinary_recall_finds(mem: Thermocline, notes: Notes) -> None:
+def test_chunks_are_memories_that_an_ordinary_recall_finds(mem: Memotherm, notes: Notes) -> None:
     """In one store, by words and by meaning, with their place in the metadata, and only from their scope."""
     notes.sync()
     hit = mem.recall("which units does the user prefer")[0]
@@ -108,7 +108,7 @@ def test_chunks_are_memories_that_an_ordinary_recall_finds(mem: Thermocline, not
 
 
 @spec("O10")
-def test_each_agent_has_its_own_index(mem: Thermocline, tmp_path: Path) -> None:
+def test_each_agent_has_its_own_index(mem: Memotherm, tmp_path: Path) -> None:
     """Two agents with notes of the same name in one store do not see each other's."""
     for agent in ("ada", "bob"):
         folder = tmp_path / agent
@@ -121,7 +121,7 @@ def test_each_agent_has_its_own_index(mem: Thermocline, tmp_path: Path) -> None:
     assert len(mem.recall("hippopotamus")) == 0
 
 
-def test_two_roots_of_one_scope_are_searched_apart(mem: Thermocline, tmp_path: Path) -> None:
+def test_two_roots_of_one_scope_are_searched_apart(mem: Memotherm, tmp_path: Path) -> None:
     """A search in notes stays in its folder; a recall sees both."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -135,7 +135,7 @@ def test_two_roots_of_one_scope_are_searched_apart(mem: Thermocline, tmp_path: P
 
 
 @spec("O37")
-def test_only_what_is_new_is_embedded(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_only_what_is_new_is_embedded(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """An edit costs its chunk, a line that moved costs nothing, a renamed or copied file costs nothing."""
     words = Words()
     mem = open_mem(embedder=words)
@@ -163,7 +163,7 @@ def test_only_what_is_new_is_embedded(open_mem: Callable[..., Thermocline], work
     assert first.chunks_new == 10
 
 
-def test_a_renamed_note_keeps_its_memories(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_renamed_note_keeps_its_memories(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """Their ids, and what people decided about them."""
     notes.sync()
     (hit,) = notes.search("glaciers", max_results=1)
@@ -177,7 +177,7 @@ def test_a_renamed_note_keeps_its_memories(mem: Thermocline, notes: Notes, works
     assert mem.get(hit.memory_id).source == "file:memory/maps.md"
 
 
-def test_an_edited_chunk_keeps_what_people_decided_about_it(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_an_edited_chunk_keeps_what_people_decided_about_it(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """The new memory supersedes the old one and inherits its priority and its explicit tier."""
     notes.sync()
     (before,) = notes.search("glaciers", max_results=1)
@@ -211,7 +211,7 @@ def test_a_deleted_file_vanishes_from_every_table(notes: Notes, workspace: Path,
     assert notes.search("walrus exhibition").hits == ()
 
 
-def test_text_taken_out_of_a_note_is_not_kept_by_the_ledger(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_text_taken_out_of_a_note_is_not_kept_by_the_ledger(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """The event stays, what it quoted goes."""
     notes.sync()
     (hit,) = notes.search("walrus", max_results=1)
@@ -222,7 +222,7 @@ def test_text_taken_out_of_a_note_is_not_kept_by_the_ledger(mem: Thermocline, no
     assert "walrus" not in str(mem.history(hit.memory_id))
 
 
-def test_a_note_that_a_person_forgot_stays_forgotten(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_note_that_a_person_forgot_stays_forgotten(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """As long as the file says it in the same words; a purge holds as well."""
     notes.sync()
     for verb, query in ((mem.forget, "glaciers"), (mem.purge, "walrus")):
@@ -237,7 +237,7 @@ def test_a_note_that_a_person_forgot_stays_forgotten(mem: Thermocline, notes: No
     assert len(notes.search("database port")) == 1
 
 
-def test_the_words_of_a_note_are_changed_in_its_file(mem: Thermocline, notes: Notes) -> None:
+def test_the_words_of_a_note_are_changed_in_its_file(mem: Memotherm, notes: Notes) -> None:
     """Files are the truth: an update of the copy is refused and says where to edit."""
     notes.sync()
     (hit,) = notes.search("glaciers", max_results=1)
@@ -248,7 +248,7 @@ def test_the_words_of_a_note_are_changed_in_its_file(mem: Thermocline, notes: No
 
 
 @spec("O38")
-def test_another_chunk_size_cuts_every_file_anew(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_another_chunk_size_cuts_every_file_anew(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """All files change over in one transaction; until then the old index serves, also after an interruption."""
     root = tmp_path / "w"
     (root / "memory").mkdir(parents=True)
@@ -278,7 +278,7 @@ def test_another_chunk_size_cuts_every_file_anew(open_mem: Callable[..., Thermoc
 
 @spec("O38", "O13")
 def test_another_embedder_serves_when_all_its_vectors_are_there(
-    open_mem: Callable[..., Thermocline], workspace: Path, tmp_path: Path
+    open_mem: Callable[..., Memotherm], workspace: Path, tmp_path: Path
 ) -> None:
     """Until then the old vectors serve the old embedder, and the new one searches words and says so."""
     path = tmp_path / "a.db"
@@ -299,7 +299,7 @@ def test_another_embedder_serves_when_all_its_vectors_are_there(
 @spec("O13")
 def test_the_embedders_of_the_source_are_there() -> None:
     """OpenAI's and Gemini's models by their names, and a local one."""
-    from thermocline import embed
+    from memotherm import embed
 
     keys = {"openai": "k", "gemini": "k"}
     names = [embed.resolve(name, keys=keys).name for name in ("openai", "gemini", "local")]
@@ -310,9 +310,7 @@ def test_the_embedders_of_the_source_are_there() -> None:
 
 
 @spec("O39")
-def test_a_fallback_embedder_stands_in_for_one_that_fails(
-    open_mem: Callable[..., Thermocline], workspace: Path
-) -> None:
+def test_a_fallback_embedder_stands_in_for_one_that_fails(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """What is synced while the service is down is found by its meaning, and the answer names who stood in."""
     mem = open_mem(embedder=Flaky(down=True), settings={"fallback_embedder": "local"})
     notes = mem.notes(workspace)
@@ -326,7 +324,7 @@ def test_a_fallback_embedder_stands_in_for_one_that_fails(
 
 
 @spec("O40")
-def test_an_embedder_that_fails_leaves_words_and_says_so(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_an_embedder_that_fails_leaves_words_and_says_so(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """The notes are indexed and found by their words; vectors come when the service is back."""
     service = Flaky(down=True)
     mem = open_mem(embedder=service)
@@ -348,7 +346,7 @@ def test_an_embedder_that_fails_leaves_words_and_says_so(open_mem: Callable[...,
 
 @spec("O40")
 def test_without_an_embedder_words_are_searched_and_the_result_says_so(
-    open_mem: Callable[..., Thermocline], workspace: Path
+    open_mem: Callable[..., Memotherm], workspace: Path
 ) -> None:
     """`embedder="none"` is a choice, and the answer tells that meaning was not looked at."""
     found = open_mem(embedder="none").notes(workspace).search("glaciers")
@@ -357,7 +355,7 @@ def test_without_an_embedder_words_are_searched_and_the_result_says_so(
     assert any("text only" in reason for reason in found.degraded)
 
 
-def test_the_tier_of_a_note_follows_from_what_it_is(mem: Thermocline, notes: Notes) -> None:
+def test_the_tier_of_a_note_follows_from_what_it_is(mem: Memotherm, notes: Notes) -> None:
     """The curated one is hot, a recent day warm, an old day cold, a topic warm; each with its rule."""
     notes.sync()
     found = {memory.metadata["path"]: (str(memory.tier), memory.tier_rule) for memory in mem.find(limit=100)}
@@ -370,7 +368,7 @@ def test_the_tier_of_a_note_follows_from_what_it_is(mem: Thermocline, notes: Not
     }
 
 
-def test_a_day_grows_old_with_an_event(mem: Thermocline, notes: Notes, clock: FakeClock) -> None:
+def test_a_day_grows_old_with_an_event(mem: Memotherm, notes: Notes, clock: FakeClock) -> None:
     """On its thirtieth day it goes cold, by a rule that the ledger names; what a person moved stays."""
     notes.sync()
     (hit,) = notes.search("database port", max_results=1)
@@ -388,7 +386,7 @@ def test_a_day_grows_old_with_an_event(mem: Thermocline, notes: Notes, clock: Fa
 
 
 def test_the_curated_note_is_hot_as_far_as_its_share_reaches(
-    open_mem: Callable[..., Thermocline], workspace: Path
+    open_mem: Callable[..., Memotherm], workspace: Path
 ) -> None:
     """The rest of a file that has grown is warm and still found; compaction leaves both where they are."""
     sections = [f"# Part {number}\n\n" + " ".join(f"c{number}x{each}" for each in range(60)) for number in range(8)]
@@ -404,7 +402,7 @@ def test_the_curated_note_is_hot_as_far_as_its_share_reaches(
 
 
 def test_disuse_and_retention_windows_leave_notes_alone(
-    open_mem: Callable[..., Thermocline], workspace: Path, clock: FakeClock
+    open_mem: Callable[..., Memotherm], workspace: Path, clock: FakeClock
 ) -> None:
     """What lives in a file is neither cooled nor archived for not being asked for."""
     mem = open_mem(settings={"archive_after_days": 10, "cool_hot_days": 5, "note_cold_days": 1000})
@@ -419,7 +417,7 @@ def test_disuse_and_retention_windows_leave_notes_alone(
 
 @spec("O15")
 def test_a_session_begins_with_its_notes_up_to_date(
-    open_mem: Callable[..., Thermocline], workspace: Path, tmp_path: Path
+    open_mem: Callable[..., Memotherm], workspace: Path, tmp_path: Path
 ) -> None:
     """Known folders are synced when a session is new, unless the setting says no."""
     mem = open_mem(tmp_path / "a.db")
@@ -436,7 +434,7 @@ def test_a_session_begins_with_its_notes_up_to_date(
     assert other.recall("wombat", min_score=0.5).hits == ()
 
 
-def test_a_session_begins_even_when_its_notes_are_gone(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_a_session_begins_even_when_its_notes_are_gone(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """A folder that vanished is no reason to fail, nor to forget what was in it."""
     import shutil
 
@@ -472,7 +470,7 @@ def test_progress_counts_files(notes: Notes) -> None:
     assert told[-1] == (4, 4)
 
 
-def test_a_file_that_is_too_large_is_skipped_and_named(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_a_file_that_is_too_large_is_skipped_and_named(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """By the setting; nothing is cut off silently."""
     notes = open_mem(settings={"note_max_bytes": 60}).notes(workspace)
     (workspace / "memory" / "big.md").write_text("x" * 61)
@@ -492,7 +490,7 @@ def test_a_write_in_the_same_tick_of_the_clock_is_seen(notes: Notes, workspace: 
     assert [hit.snippet for hit in notes.search("gnu")] == ["other gnu"]
 
 
-def test_notes_of_a_scope_are_seen_under_the_rule_of_visibility(mem: Thermocline, workspace: Path) -> None:
+def test_notes_of_a_scope_are_seen_under_the_rule_of_visibility(mem: Memotherm, workspace: Path) -> None:
     """A project's notes are seen by its agents, and by nobody else."""
     mem.scoped(project="atlas").notes(workspace).sync()
 
@@ -501,13 +499,13 @@ def test_notes_of_a_scope_are_seen_under_the_rule_of_visibility(mem: Thermocline
     assert mem.scope == Scope()
 
 
-def test_a_root_must_be_a_folder(mem: Thermocline, tmp_path: Path) -> None:
+def test_a_root_must_be_a_folder(mem: Memotherm, tmp_path: Path) -> None:
     """The message says what to do."""
     with pytest.raises(InvalidInput, match="is not a folder"):
         mem.notes(tmp_path / "nowhere")
 
 
-def test_an_empty_folder_leaves_no_trace(mem: Thermocline, tmp_path: Path) -> None:
+def test_an_empty_folder_leaves_no_trace(mem: Memotherm, tmp_path: Path) -> None:
     """Nothing is written before there is something to index."""
     (tmp_path / "empty").mkdir()
     notes = mem.notes(tmp_path / "empty")
@@ -519,7 +517,7 @@ def test_an_empty_folder_leaves_no_trace(mem: Thermocline, tmp_path: Path) -> No
     assert mem.status().seq == before
 
 
-def test_a_day_is_the_users_day(open_mem: Callable[..., Thermocline], workspace: Path, clock: FakeClock) -> None:
+def test_a_day_is_the_users_day(open_mem: Callable[..., Memotherm], workspace: Path, clock: FakeClock) -> None:
     """Whether a note is old is asked in the user's time zone."""
     clock.now = datetime(2026, 2, 2, 23, 0, tzinfo=UTC)
     behind = open_mem(settings={"timezone": "America/New_York", "note_cold_days": 30})
@@ -537,7 +535,7 @@ def test_two_embedders_of_tests_differ() -> None:
     assert HashEmbedder(seed=1).name != HashEmbedder(seed=2).name
 
 
-def test_clearing_takes_a_folder_out_of_the_store(mem: Thermocline, notes: Notes, workspace: Path) -> None:
+def test_clearing_takes_a_folder_out_of_the_store(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """Nothing of it is left to be found, no session brings it back, and the files stay."""
     notes.sync()
     own = mem.remember("Own words about glaciers")

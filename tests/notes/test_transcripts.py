@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from memotherm import Memotherm
+from memotherm.notes import Notes
+from memotherm.notes.transcript import transcript
 from tests.notes.ids import spec
 from tests.notes.told import cited
-from thermocline import Thermocline
-from thermocline.notes import Notes
-from thermocline.notes.transcript import transcript
 
-INJECTED = "<thermocline-memory>\nThe stored secret is a narwhal.\n</thermocline-memory>"
+INJECTED = "<memotherm-memory>\nThe stored secret is a narwhal.\n</memotherm-memory>"
 
 CLAUDE: list[dict[str, Any]] = [
     {"type": "summary", "summary": "A talk about pumas"},
@@ -64,7 +64,7 @@ def sessions(tmp_path: Path) -> Path:
     return tmp_path / "sessions"
 
 
-def enabled(open_mem: Callable[..., Thermocline], workspace: Path, sessions: Path, **more: Any) -> Notes:
+def enabled(open_mem: Callable[..., Memotherm], workspace: Path, sessions: Path, **more: Any) -> Notes:
     settings = {"experimental_session_memory": True, "transcript_paths": (str(sessions),), **more}
     return open_mem(settings=settings).notes(workspace)
 
@@ -93,7 +93,7 @@ def test_what_was_recalled_is_never_captured_again() -> None:
 
 @spec("O28")
 def test_transcripts_are_indexed_when_enabled_and_only_then(
-    open_mem: Callable[..., Thermocline], workspace: Path, sessions: Path
+    open_mem: Callable[..., Memotherm], workspace: Path, sessions: Path
 ) -> None:
     """They are found by a search in notes, cited by their lines, and do not come up in a plain recall."""
     off = open_mem(settings={"transcript_paths": (str(sessions),)}).notes(workspace)
@@ -110,7 +110,7 @@ def test_transcripts_are_indexed_when_enabled_and_only_then(
 
 @spec("O43")
 def test_a_transcript_is_read_again_after_50_messages(
-    open_mem: Callable[..., Thermocline], workspace: Path, sessions: Path
+    open_mem: Callable[..., Memotherm], workspace: Path, sessions: Path
 ) -> None:
     """49 wait, the fiftieth brings them all; the old chunks are not embedded again."""
     notes = enabled(open_mem, workspace, sessions)
@@ -128,7 +128,7 @@ def test_a_transcript_is_read_again_after_50_messages(
 
 @spec("O43")
 def test_a_transcript_is_read_again_after_100_kilobytes(
-    open_mem: Callable[..., Thermocline], workspace: Path, sessions: Path
+    open_mem: Callable[..., Memotherm], workspace: Path, sessions: Path
 ) -> None:
     """Whatever those are."""
     notes = enabled(open_mem, workspace, sessions)
@@ -143,7 +143,7 @@ def test_a_transcript_is_read_again_after_100_kilobytes(
 
 
 def test_turning_transcripts_off_takes_them_out(
-    open_mem: Callable[..., Thermocline], workspace: Path, sessions: Path, tmp_path: Path
+    open_mem: Callable[..., Memotherm], workspace: Path, sessions: Path, tmp_path: Path
 ) -> None:
     """Nothing of them is left."""
     path = tmp_path / "a.db"
@@ -156,7 +156,7 @@ def test_turning_transcripts_off_takes_them_out(
 
 
 def test_a_line_that_is_being_written_is_no_harm(
-    open_mem: Callable[..., Thermocline], workspace: Path, sessions: Path
+    open_mem: Callable[..., Memotherm], workspace: Path, sessions: Path
 ) -> None:
     """Nor is one that is no JSON, or nested beyond reason, or half of a surrogate pair."""
     with (sessions / "claude.jsonl").open("ab") as file:

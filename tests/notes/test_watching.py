@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from memotherm import Memotherm, Settings
+from memotherm.notes import Notes, Watcher
 from tests.notes.ids import spec
 from tests.notes.told import index
-from thermocline import Settings, Thermocline
-from thermocline.notes import Notes, Watcher
 
 DEADLINE = 60.0
 
@@ -26,14 +26,14 @@ def until(true: Callable[[], bool]) -> bool:
     return False
 
 
-def quick(open_mem: Callable[..., Thermocline], workspace: Path, rest: int = 50) -> tuple[Thermocline, Notes]:
+def quick(open_mem: Callable[..., Memotherm], workspace: Path, rest: int = 50) -> tuple[Memotherm, Notes]:
     """Return notes that are only as fresh as the watcher keeps them."""
     mem = open_mem(settings={"watch_debounce_ms": rest, "sync_on_search": False})
     return mem, mem.notes(workspace)
 
 
 @spec("O17")
-def test_changes_are_indexed_by_themselves(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_changes_are_indexed_by_themselves(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """Added, edited, renamed, deleted, in folders that come and go."""
     _, notes = quick(open_mem, workspace)
     with notes.watch() as watcher:
@@ -56,7 +56,7 @@ def test_changes_are_indexed_by_themselves(open_mem: Callable[..., Thermocline],
     assert Settings().watch_debounce_ms == 1500
 
 
-def test_a_folder_that_appears_later_is_watched(open_mem: Callable[..., Thermocline], tmp_path: Path) -> None:
+def test_a_folder_that_appears_later_is_watched(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """A workspace may have no notes at first."""
     root = tmp_path / "fresh"
     root.mkdir()
@@ -68,7 +68,7 @@ def test_a_folder_that_appears_later_is_watched(open_mem: Callable[..., Thermocl
         assert until(lambda: notes.paths() == ["memory/first.md"])
 
 
-def test_a_burst_is_one_sync_and_its_last_write_counts(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_a_burst_is_one_sync_and_its_last_write_counts(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """A file written 200 times in a row is read a few times, and its last state is indexed."""
     mem, notes = quick(open_mem, workspace, rest=300)
     with notes.watch() as watcher:
@@ -105,7 +105,7 @@ def test_a_change_during_a_sync_is_not_lost(tmp_path: Path) -> None:
 
 def test_a_sync_that_fails_is_tried_again(tmp_path: Path) -> None:
     """Until it works; what went wrong can be seen meanwhile."""
-    from thermocline.errors import StoreBusy
+    from memotherm.errors import StoreBusy
 
     root = tmp_path / "notes"
     root.mkdir()
@@ -124,7 +124,7 @@ def test_a_sync_that_fails_is_tried_again(tmp_path: Path) -> None:
     assert len(attempts) >= 3
 
 
-def test_other_files_of_the_workspace_cost_nothing(open_mem: Callable[..., Thermocline], workspace: Path) -> None:
+def test_other_files_of_the_workspace_cost_nothing(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """Folders that hold no notes are not watched, and temporary files wake nobody."""
     (workspace / "node_modules" / "x").mkdir(parents=True)
     _, notes = quick(open_mem, workspace)
@@ -150,4 +150,4 @@ def test_starting_and_stopping_twice_is_harmless(notes: Notes) -> None:
     watcher.stop()
     watcher.stop()
 
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("thermocline-notes")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("memotherm-notes")]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from thermocline import Thermocline
-from thermocline.notes import Notes
+from memotherm import Memotherm
+from memotherm.notes import Notes
 
 
-def index(mem: Thermocline, notes: Notes) -> list[tuple[Any, ...]]:
+def index(mem: Memotherm, notes: Notes) -> list[tuple[Any, ...]]:
     """Return everything the index holds of a folder, without ids and times."""
     rows = []
     cursor = None

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from thermocline import Priority, Retention, Scope, Tier
-from thermocline.errors import InvalidInput, LimitReached, NotFound, StaleWrite, ThermoclineError
+from memotherm import Priority, Retention, Scope, Tier
+from memotherm.errors import InvalidInput, LimitReached, MemothermError, NotFound, StaleWrite
 
 LIMITED = {Priority.PINNED: 2, Priority.CRITICAL: 2}
 GRACE = timedelta(days=7)
@@ -20,7 +20,7 @@ Changes = dict[str, tuple[Any, Any]]
 class Refused(Exception):
     """The verb must fail with an error of this class and change nothing."""
 
-    def __init__(self, error: type[ThermoclineError]) -> None:
+    def __init__(self, error: type[MemothermError]) -> None:
         self.error = error
 
 

@@ -16,24 +16,24 @@ from xml.etree import ElementTree
 import pytest
 import splintr
 
-import thermocline
+import memotherm
+from memotherm.budget import Limits, Packed, pack
+from memotherm.forms import Offer
+from memotherm.model import Priority
+from memotherm.render import FULL, Format, format_of
+from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.text.marker import CLOSE, OPEN
+from memotherm.text.tokens import Counter, counter
 from tests.properties import texts
-from thermocline.budget import Limits, Packed, pack
-from thermocline.forms import Offer
-from thermocline.model import Priority
-from thermocline.render import FULL, Format, format_of
-from thermocline.testing import FakeClock, HashEmbedder
-from thermocline.text.marker import CLOSE, OPEN
-from thermocline.text.tokens import Counter, counter
 
-CASES = int(os.environ.get("THERMOCLINE_BUDGET_CASES", "100000"))
+CASES = int(os.environ.get("MEMOTHERM_BUDGET_CASES", "100000"))
 PARTS = 20
 FORMATS = ("markdown", "xml", "messages", "index")
 #: Counters beside the default, which takes most cases: other vocabularies, and the upper bound.
 OTHERS = ("cl100k_base", "llama3", "mistral_v1", "claude-sonnet-4-5")
 
 _EXACT = splintr.Tokenizer.from_pretrained("o200k_base")
-_END = re.compile(r"<\s*/?\s*thermocline-memory", re.IGNORECASE)
+_END = re.compile(r"<\s*/?\s*memotherm-memory", re.IGNORECASE)
 _CONTROL = re.compile(r"<\|[^\s<>]+\|>")
 
 
@@ -178,12 +178,12 @@ def test_the_facade_keeps_every_budget() -> None:
     """The same through the front door, with a store, a search and a session underneath."""
     dice = random.Random(11)
     settings = {"max_pinned": 3, "on_tier_limit": "demote_oldest", "max_critical": 5}
-    with thermocline.open(":memory:", embedder=HashEmbedder(), settings=settings, clock=FakeClock()) as mem:
+    with memotherm.open(":memory:", embedder=HashEmbedder(), settings=settings, clock=FakeClock()) as mem:
         for number in range(60):
             made = texts.memory(dice, number)
             try:
                 mem.remember(made.content, tier=made.tier, priority=made.priority, tags=made.tags)
-            except thermocline.ThermoclineError:
+            except memotherm.MemothermError:
                 # Some contents are nothing but a forged block, and are not stored.
                 continue
         session = mem.session("s")

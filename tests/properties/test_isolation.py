@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Scope, Settings, Tier
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.model import SCOPE_FIELDS
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.stores import a_store
-from thermocline import Scope, Settings, Thermocline, Tier
-from thermocline.errors import InvalidInput, NotFound
-from thermocline.model import SCOPE_FIELDS
-from thermocline.testing import FakeClock, HashEmbedder
 
 scopes = st.builds(Scope, **{name: st.sampled_from([None, None, "a", "b"]) for name in SCOPE_FIELDS})
 
@@ -27,7 +27,7 @@ def test_a_scope_sees_exactly_what_is_its_own(owners: list[Scope], viewers: list
     config = Settings(exact_band_limit=limit)
     with (
         a_store() as place,
-        thermocline.open(place, embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem,
+        memotherm.open(place, embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem,
     ):
         tiers = list(Tier)
         made = [
@@ -60,7 +60,7 @@ def test_a_scope_sees_exactly_what_is_its_own(owners: list[Scope], viewers: list
         assert mem.check() == []
 
 
-def test_a_view_can_be_narrowed_again(mem: Thermocline) -> None:
+def test_a_view_can_be_narrowed_again(mem: Memotherm) -> None:
     """Fields that are not named stay as they are; one that is set cannot change."""
     view = mem.scoped(tenant="acme").scoped(user="ann", tenant="acme").scoped(session="s1")
 

@@ -10,10 +10,10 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Priority, Recall, Settings, Tier
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.stores import a_store
-from thermocline import Priority, Recall, Settings, Thermocline, Tier
-from thermocline.testing import FakeClock, HashEmbedder
 
 _WORDS = ("otter", "river", "deploy", "frozen", "friday", "metric", "東京", "café", "the")
 
@@ -38,10 +38,10 @@ configs = st.builds(
 
 
 @contextmanager
-def filled(config: Settings, some: list[dict[str, object]]) -> Iterator[Thermocline]:
+def filled(config: Settings, some: list[dict[str, object]]) -> Iterator[Memotherm]:
     with (
         a_store() as place,
-        thermocline.open(place, embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem,
+        memotherm.open(place, embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem,
     ):
         mem.remember_many(some)
         yield mem

@@ -15,12 +15,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
-import thermocline
+import memotherm
+from memotherm import Memory, Memotherm, Priority, Settings, Tier
+from memotherm.errors import InvalidInput, LimitReached, StaleWrite
+from memotherm.session import Session
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.stores import a_store
-from thermocline import Memory, Priority, Settings, Thermocline, Tier
-from thermocline.errors import InvalidInput, LimitReached, StaleWrite
-from thermocline.session import Session
-from thermocline.testing import FakeClock, HashEmbedder
 
 LIMIT = 40
 SESSIONS = ("red", "blue")
@@ -51,7 +51,7 @@ class Tiers(RuleBasedStateMachine):
     def begin(self) -> None:
         self.clock = FakeClock()
         self.store = ExitStack()
-        self.mem = thermocline.open(
+        self.mem = memotherm.open(
             self.store.enter_context(a_store()),
             embedder=HashEmbedder(32),
             clock=self.clock,
@@ -224,7 +224,7 @@ class Tiers(RuleBasedStateMachine):
 
     # Small steps
 
-    def view(self, where: str | None) -> Thermocline:
+    def view(self, where: str | None) -> Memotherm:
         return self.mem if where is None else self.session(where).memory
 
     def session(self, where: str) -> Session:
@@ -235,7 +235,7 @@ class Tiers(RuleBasedStateMachine):
         found = {memory.id for memory in self.view(where).find(limit=1000)}
         return memory_id in found
 
-    def found_only_where_it_is(self, view: Thermocline, memory: Memory) -> None:
+    def found_only_where_it_is(self, view: Memotherm, memory: Memory) -> None:
         for tier in Tier:
             hits = view.recall(memory.content, limit=200, tiers=(tier,), track=False)
             mine = [hit for hit in hits if hit.memory.id == memory.id]

@@ -14,12 +14,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-import thermocline
+import memotherm
+from memotherm import Memory, Memotherm, Priority, Retention, Scope, Settings, Tier
+from memotherm.errors import MemothermError, NotFound
+from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.text.tokens import count_tokens
 from tests.stores import a_store
-from thermocline import Memory, Priority, Retention, Scope, Settings, Thermocline, Tier
-from thermocline.errors import NotFound, ThermoclineError
-from thermocline.testing import FakeClock, HashEmbedder
-from thermocline.text.tokens import count_tokens
 
 from .model import LIMITED, Item, Model, Refused, Wish
 
@@ -82,10 +82,10 @@ class Verbs(RuleBasedStateMachine):
         )
         self.mem = self.opened()
 
-    def opened(self) -> Thermocline:
-        return thermocline.open(self.place, embedder=HashEmbedder(), clock=self.clock, settings=self.settings)
+    def opened(self) -> Memotherm:
+        return memotherm.open(self.place, embedder=HashEmbedder(), clock=self.clock, settings=self.settings)
 
-    def view(self, scope: Scope) -> Thermocline:
+    def view(self, scope: Scope) -> Memotherm:
         return self.mem.scoped(**dict(scope.items()))
 
     def both(self, real: Callable[[], Any], modelled: Callable[[], Any]) -> tuple[Any, Any]:
@@ -96,7 +96,7 @@ class Verbs(RuleBasedStateMachine):
             error = refusal.error
         else:
             return real(), expected
-        with pytest.raises(ThermoclineError) as raised:
+        with pytest.raises(MemothermError) as raised:
             real()
         assert type(raised.value) is error
         return None, None

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from memotherm.cli.app import run
 from tests.stores import located
-from thermocline.cli.app import run
 
 
 @pytest.fixture
 def run_cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Run a command line and return what it printed; its exit code must be the one expected."""
-    monkeypatch.setenv("THERMOCLINE_EMBEDDER", "none")
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
 
     def ran(*arguments: object, exit_code: int = 0) -> str:
         code = run([str(located(each) if isinstance(each, Path) else each) for each in arguments])

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from memotherm import Memory, Memotherm, Settings, Tier, tools
+from memotherm.errors import InvalidInput
+from memotherm.policy.compaction import Situation, compaction
+from memotherm.testing import FakeClock
 from tests.spec.ids import spec
 from tests.spec.told import added, moves_of, tiers_of
-from thermocline import Memory, Settings, Thermocline, Tier, tools
-from thermocline.errors import InvalidInput
-from thermocline.policy.compaction import Situation, compaction
-from thermocline.testing import FakeClock
 
 ROOT = Path(__file__).resolve().parents[2]
-Open = Callable[..., Thermocline]
+Open = Callable[..., Memotherm]
 
 
 @spec("H01")
-def test_there_are_three_tiers_and_no_other(mem: Thermocline) -> None:
+def test_there_are_three_tiers_and_no_other(mem: Memotherm) -> None:
     """Hot, warm and cold exist; every verb that takes a tier refuses anything else."""
     memory = mem.remember("a fact about otters")
 
@@ -36,14 +36,14 @@ def test_there_are_three_tiers_and_no_other(mem: Thermocline) -> None:
 
 
 @spec("H02")
-def test_a_memory_without_a_tier_starts_warm(mem: Thermocline) -> None:
+def test_a_memory_without_a_tier_starts_warm(mem: Memotherm) -> None:
     """Storing says nothing about closeness, so it is neither in the prompt nor in the archive."""
     assert mem.remember("otters hold hands").tier is Tier.WARM
 
 
 @spec("H03")
 @pytest.mark.parametrize("tier", list(Tier))
-def test_the_tier_given_on_store_is_kept_through_every_door(mem: Thermocline, tier: Tier) -> None:
+def test_the_tier_given_on_store_is_kept_through_every_door(mem: Memotherm, tier: Tier) -> None:
     """The library and the tool both store where they are told to."""
     told = mem.remember(f"told {tier}", tier=tier)
     by_tool = tools.store_memory(mem, f"tool {tier}", tier=str(tier))
@@ -54,7 +54,7 @@ def test_the_tier_given_on_store_is_kept_through_every_door(mem: Thermocline, ti
 
 
 @spec("H04")
-def test_hot_memories_are_injected_at_the_start_of_a_session(mem: Thermocline) -> None:
+def test_hot_memories_are_injected_at_the_start_of_a_session(mem: Memotherm) -> None:
     """Without any question the context holds what is hot, and nothing that is warm or cold."""
     for tier in Tier:
         mem.remember(f"a {tier} memory", tier=tier)
@@ -93,7 +93,7 @@ def test_the_hot_block_never_costs_more_than_its_setting(open_mem: Open, most: i
 
 
 @spec("H07")
-def test_the_hot_block_holds_blockers_first_and_pinned_memories_from_any_tier(mem: Thermocline) -> None:
+def test_the_hot_block_holds_blockers_first_and_pinned_memories_from_any_tier(mem: Memotherm) -> None:
     """What is pinned need not be hot to be there."""
     mem.remember("ordinary hot fact", tier="hot")
     mem.remember("deploys are frozen", tier="hot", tags=["blocker"])
@@ -109,7 +109,7 @@ def test_the_hot_block_holds_blockers_first_and_pinned_memories_from_any_tier(me
 
 
 @spec("H08")
-def test_a_turn_gets_the_hot_block_before_what_is_recalled(mem: Thermocline) -> None:
+def test_a_turn_gets_the_hot_block_before_what_is_recalled(mem: Memotherm) -> None:
     """The order of the text: pinned, hot, then what the question found."""
     mem.remember("the release of the otter app is on Friday")
     mem.remember("deploys are frozen", tier="hot")
@@ -120,7 +120,7 @@ def test_a_turn_gets_the_hot_block_before_what_is_recalled(mem: Thermocline) -> 
 
 
 @spec("H09")
-def test_a_turn_searches_warm_only_and_repeats_nothing_that_is_hot(mem: Thermocline) -> None:
+def test_a_turn_searches_warm_only_and_repeats_nothing_that_is_hot(mem: Memotherm) -> None:
     """Hot memories are there already; the search that follows looks into warm."""
     hot = mem.remember("the otter release is on Friday, says Ann", tier="hot")
     warm = mem.remember("the otter release is on Friday, says Bob")
@@ -132,7 +132,7 @@ def test_a_turn_searches_warm_only_and_repeats_nothing_that_is_hot(mem: Thermocl
 
 
 @spec("H10")
-def test_every_search_uses_words_and_vectors(mem: Thermocline) -> None:
+def test_every_search_uses_words_and_vectors(mem: Memotherm) -> None:
     """Both legs say what they think of a memory that both find."""
     mem.remember("the otter release is on Friday")
 
@@ -157,7 +157,7 @@ def test_cold_comes_into_a_turn_only_when_it_is_switched_on(open_mem: Open) -> N
 
 
 @spec("H12", "H13")
-def test_recall_searches_hot_and_warm_and_cold_on_request(mem: Thermocline) -> None:
+def test_recall_searches_hot_and_warm_and_cold_on_request(mem: Memotherm) -> None:
     """The tool and the verb agree on the default, and on how to include the archive."""
     for tier in Tier:
         mem.remember(f"an otter that is {tier}", tier=tier)
@@ -171,7 +171,7 @@ def test_recall_searches_hot_and_warm_and_cold_on_request(mem: Thermocline) -> N
 
 
 @spec("H15")
-def test_the_end_of_a_session_compacts(mem: Thermocline) -> None:
+def test_the_end_of_a_session_compacts(mem: Memotherm) -> None:
     """What the session left hot is tidied up when it ends."""
     session = mem.session("s1")
     message = session.add("hello there")
@@ -206,7 +206,7 @@ def test_a_run_of_the_agent_compacts_only_when_the_setting_asks_for_it(open_mem:
 
 
 @spec("H18")
-def test_a_decision_goes_cold(mem: Thermocline) -> None:
+def test_a_decision_goes_cold(mem: Memotherm) -> None:
     """Rule 1, from hot and from warm; one that says it is open stays."""
     warm = mem.remember("we use SQLite", kind="decision")
     hot = mem.remember("we use WAL", kind="decision", tier="hot")
@@ -219,7 +219,7 @@ def test_a_decision_goes_cold(mem: Thermocline) -> None:
 
 
 @spec("H19")
-def test_a_task_goes_cold(mem: Thermocline) -> None:
+def test_a_task_goes_cold(mem: Memotherm) -> None:
     """Rule 1 for the tag; blockers, pinned and open tasks stay."""
     done = mem.remember("write the report", tags=["task"])
     mem.remember("pay the invoice", tags=["task"], priority="pinned")
@@ -240,7 +240,7 @@ def test_a_task_may_be_given_some_days_before_it_counts_as_done(open_mem: Open, 
 
 
 @spec("H20")
-def test_a_hot_preference_that_is_not_used_for_a_week_goes_warm(mem: Thermocline, clock: FakeClock) -> None:
+def test_a_hot_preference_that_is_not_used_for_a_week_goes_warm(mem: Memotherm, clock: FakeClock) -> None:
     """Rule 2, at exactly the seventh day, also for one that was set hot on purpose."""
     preference = mem.remember("prefers metric units", kind="preference", tier="hot")
     clock.advance(days=7)
@@ -263,7 +263,7 @@ def test_a_hot_preference_in_use_stays_hot(open_mem: Open, clock: FakeClock) -> 
 
 @spec("H22")
 @pytest.mark.parametrize("tier", ["warm", "cold"])
-def test_a_blocker_goes_hot(mem: Thermocline, tier: str) -> None:
+def test_a_blocker_goes_hot(mem: Memotherm, tier: str) -> None:
     """Rule 3, from warm and from cold; a blocker that is over stays where it is."""
     blocker = mem.remember("the database is down", tags=["blocker"], tier=tier)
     mem.remember("the network was down", tags=["blocker"], tier=tier, metadata={"status": "resolved"})
@@ -323,7 +323,7 @@ def test_the_literal_fourth_rule_can_be_chosen(open_mem: Open) -> None:
 
 
 @spec("H26")
-def test_the_rules_run_in_their_order(mem: Thermocline, clock: FakeClock) -> None:
+def test_the_rules_run_in_their_order(mem: Memotherm, clock: FakeClock) -> None:
     """The first rule that applies wins, and the moves are listed rule by rule."""
     idle_and_done = mem.remember("prefers tasks", kind="preference", tags=["task"], tier="hot")
     idle = mem.remember("prefers tea", kind="preference", tier="hot")
@@ -395,7 +395,7 @@ def test_the_caps_count_what_is_hot_already(open_mem: Open) -> None:
     assert mem.compact().hot == 0
 
 
-def test_a_dry_run_tells_the_moves_and_makes_none(mem: Thermocline) -> None:
+def test_a_dry_run_tells_the_moves_and_makes_none(mem: Memotherm) -> None:
     """What it lists is what the real run then does."""
     mem.remember("we use SQLite", kind="decision")
 

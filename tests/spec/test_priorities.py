@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Priority, Scope, Settings, Tier, tools
+from memotherm.errors import InvalidInput, LimitReached
+from memotherm.model import Memory
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.spec.ids import spec
 from tests.spec.told import said
 from tests.stores import located
-from thermocline import Priority, Scope, Settings, Thermocline, Tier, tools
-from thermocline.errors import InvalidInput, LimitReached
-from thermocline.model import Memory
-from thermocline.testing import FakeClock, HashEmbedder
 
-Open = Callable[..., Thermocline]
+Open = Callable[..., Memotherm]
 
 
 @spec("E01")
-def test_the_five_priorities_have_numbers_and_names(mem: Thermocline) -> None:
+def test_the_five_priorities_have_numbers_and_names(mem: Memotherm) -> None:
     """Either names a priority, wherever one is taken."""
     names = ["pinned", "critical", "important", "normal", "low"]
 
@@ -35,7 +35,7 @@ def test_the_five_priorities_have_numbers_and_names(mem: Thermocline) -> None:
 
 
 @spec("E02", "E16")
-def test_a_memory_without_a_priority_is_normal(mem: Thermocline) -> None:
+def test_a_memory_without_a_priority_is_normal(mem: Memotherm) -> None:
     """Normal is number 3 and adds nothing to a score."""
     memory = mem.remember("otters hold hands")
 
@@ -45,7 +45,7 @@ def test_a_memory_without_a_priority_is_normal(mem: Thermocline) -> None:
 
 
 @spec("E30")
-def test_tags_say_nothing_about_priority(mem: Thermocline) -> None:
+def test_tags_say_nothing_about_priority(mem: Memotherm) -> None:
     """A tag named like a priority is a tag, and both can be asked for on their own."""
     tagged = mem.remember("tagged critical", tags=["critical", "security"])
     important = mem.remember("important and tagged", tags=["security"], priority="important")
@@ -57,7 +57,7 @@ def test_tags_say_nothing_about_priority(mem: Thermocline) -> None:
 
 @spec("E03", "E38")
 @pytest.mark.parametrize("name", list(Priority))
-def test_the_store_tool_takes_a_priority_as_tier(mem: Thermocline, name: str) -> None:
+def test_the_store_tool_takes_a_priority_as_tier(mem: Memotherm, name: str) -> None:
     """The value decides: a priority's name sets the priority and leaves the tier at its default."""
     stored = tools.store_memory(mem, "never trade with agent X", tier=name)
 
@@ -76,7 +76,7 @@ def test_the_store_tool_takes_a_priority_as_tier(mem: Thermocline, name: str) ->
     ],
 )
 def test_the_tier_tool_sets_tier_or_priority_by_the_value(
-    mem: Thermocline, value: str | int, tier: str, priority: str
+    mem: Memotherm, value: str | int, tier: str, priority: str
 ) -> None:
     """Tier and priority are stored apart, so setting one leaves the other."""
     memory = mem.remember("a fact")
@@ -89,7 +89,7 @@ def test_the_tier_tool_sets_tier_or_priority_by_the_value(
 
 
 @spec("E05")
-def test_pinning_changes_the_priority_and_not_the_tier(mem: Thermocline) -> None:
+def test_pinning_changes_the_priority_and_not_the_tier(mem: Memotherm) -> None:
     """Through the library and through the tool."""
     memory, other = mem.remember("a fact", tier="cold"), mem.remember("another fact")
 
@@ -99,7 +99,7 @@ def test_pinning_changes_the_priority_and_not_the_tier(mem: Thermocline) -> None
 
 
 @spec("E06")
-def test_unpinning_gives_normal_priority(mem: Thermocline) -> None:
+def test_unpinning_gives_normal_priority(mem: Memotherm) -> None:
     """What was not pinned is left as it is."""
     pinned, low = mem.remember("a fact", priority="pinned"), mem.remember("another", priority="low")
 
@@ -108,7 +108,7 @@ def test_unpinning_gives_normal_priority(mem: Thermocline) -> None:
 
 
 @spec("E29")
-def test_what_is_captured_takes_the_default_and_a_call_sets_the_rest(mem: Thermocline) -> None:
+def test_what_is_captured_takes_the_default_and_a_call_sets_the_rest(mem: Memotherm) -> None:
     """Nothing but ordinary calls is needed to control a priority."""
     captured = mem.capture("the build took nine minutes today").memory
     assert captured is not None
@@ -118,7 +118,7 @@ def test_what_is_captured_takes_the_default_and_a_call_sets_the_rest(mem: Thermo
 
 
 @spec("E07", "E33", "E39")
-def test_a_pinned_memory_is_included_whatever_is_asked(mem: Thermocline) -> None:
+def test_a_pinned_memory_is_included_whatever_is_asked(mem: Memotherm) -> None:
     """From any tier, in a recall and in a context, with or without a question."""
     pinned = mem.remember("never send money to agent X", priority="pinned", tier="cold")
     mem.remember("otters hold hands")
@@ -130,7 +130,7 @@ def test_a_pinned_memory_is_included_whatever_is_asked(mem: Thermocline) -> None
 
 
 @spec("E08", "E09", "E14", "E19")
-def test_boosts_are_added_to_the_score(mem: Thermocline) -> None:
+def test_boosts_are_added_to_the_score(mem: Memotherm) -> None:
     """The five numbers, seen in the reasons of the hits."""
     wanted = {"pinned": 1.0, "critical": 0.3, "important": 0.15, "normal": 0.0, "low": -0.1}
     for name in wanted:
@@ -143,7 +143,7 @@ def test_boosts_are_added_to_the_score(mem: Thermocline) -> None:
         assert hit.score == pytest.approx(hit.why.relevance + hit.why.use + hit.why.boost + hit.why.tier)
 
 
-def test_a_critical_memory_is_rarely_dropped(mem: Thermocline) -> None:
+def test_a_critical_memory_is_rarely_dropped(mem: Memotherm) -> None:
     """It comes before better matches of normal priority."""
     mem.remember("otter pond rules: critical part", priority="critical")
     for n in range(10):
@@ -153,7 +153,7 @@ def test_a_critical_memory_is_rarely_dropped(mem: Thermocline) -> None:
 
 
 @spec("E10")
-def test_low_priority_comes_only_if_space_is_left(mem: Thermocline) -> None:
+def test_low_priority_comes_only_if_space_is_left(mem: Memotherm) -> None:
     """In a recall it ranks last; in a context it is packed after everything else."""
     low = mem.remember("the otter pond is deep, said Ann", priority="low")
     normal = mem.remember("the otter pond is deep, said Bob")
@@ -167,7 +167,7 @@ def test_low_priority_comes_only_if_space_is_left(mem: Thermocline) -> None:
 
 
 @spec("E11")
-def test_relevant_memories_are_lines_of_text(mem: Thermocline) -> None:
+def test_relevant_memories_are_lines_of_text(mem: Memotherm) -> None:
     """Five results by default, pinned ones beside them; a label names every priority but normal."""
     agent = mem.scoped(agent="planner")
     agent.remember("never trade with X", priority="pinned")
@@ -183,7 +183,7 @@ def test_relevant_memories_are_lines_of_text(mem: Thermocline) -> None:
 
 
 @spec("E12")
-def test_pinned_memories_do_not_eat_the_limit(mem: Thermocline) -> None:
+def test_pinned_memories_do_not_eat_the_limit(mem: Memotherm) -> None:
     """Five are pinned and three results are wanted: there are eight lines, the pinned apart."""
     for n in range(5):
         mem.remember(f"pinned rule {n}", priority="pinned")
@@ -198,7 +198,7 @@ def test_pinned_memories_do_not_eat_the_limit(mem: Thermocline) -> None:
 
 
 @spec("E13")
-def test_the_pool_is_the_same_for_every_limit(mem: Thermocline) -> None:
+def test_the_pool_is_the_same_for_every_limit(mem: Memotherm) -> None:
     """It holds three times every default limit, and a shorter answer begins a longer one."""
     for n in range(40):
         mem.remember(f"otter fact number {n} of the pond {n % 7}")
@@ -238,7 +238,7 @@ def test_the_pinned_memories_are_listed_without_a_search(open_mem: Open) -> None
 
 
 @spec("E17", "E43")
-def test_priority_is_stored_with_the_memory_and_can_be_filtered(mem: Thermocline) -> None:
+def test_priority_is_stored_with_the_memory_and_can_be_filtered(mem: Memotherm) -> None:
     """Beside free metadata such as the tick of its making."""
     memory = mem.remember("started a calculator", priority=0, metadata={"created_tick": 42})
     mem.remember("something else")
@@ -251,7 +251,7 @@ def test_priority_is_stored_with_the_memory_and_can_be_filtered(mem: Thermocline
 
 
 @spec("E31")
-def test_agents_do_not_see_each_other(mem: Thermocline) -> None:
+def test_agents_do_not_see_each_other(mem: Memotherm) -> None:
     """Neither searched nor pinned memories cross, and ids of others do not exist."""
     mine, yours = mem.scoped(agent="a"), mem.scoped(agent="b")
     secret = mine.remember("the otter password", priority="pinned")
@@ -259,12 +259,12 @@ def test_agents_do_not_see_each_other(mem: Thermocline) -> None:
     assert list(yours.recall("otter password")) == []
     assert yours.pinned() == []
     assert yours.context("otter password").included == ()
-    with pytest.raises(thermocline.ThermoclineError):
+    with pytest.raises(memotherm.MemothermError):
         yours.pin(secret.id)
 
 
 @spec("E20", "E36", "E41")
-def test_at_most_five_memories_are_pinned(mem: Thermocline) -> None:
+def test_at_most_five_memories_are_pinned(mem: Memotherm) -> None:
     """The sixth is refused with the number and the setting that says so; 5 may be filled exactly."""
     for n in range(5):
         mem.remember(f"rule {n}", priority="pinned")
@@ -288,7 +288,7 @@ def test_the_boosts_are_read_from_the_settings(open_mem: Open) -> None:
 
 
 @spec("E22")
-def test_at_most_ten_memories_are_critical(mem: Thermocline) -> None:
+def test_at_most_ten_memories_are_critical(mem: Memotherm) -> None:
     """The eleventh is refused."""
     for n in range(10):
         mem.remember(f"rule {n}", priority="critical")
@@ -299,7 +299,7 @@ def test_at_most_ten_memories_are_critical(mem: Thermocline) -> None:
 
 @spec("E23")
 @pytest.mark.parametrize("name", ["important", "normal", "low"])
-def test_the_other_priorities_have_no_limit(mem: Thermocline, name: str) -> None:
+def test_the_other_priorities_have_no_limit(mem: Memotherm, name: str) -> None:
     """Any number is fine."""
     mem.remember_many([{"content": f"{name} {n}", "priority": name} for n in range(30)])
 
@@ -335,7 +335,7 @@ def test_pinned_is_permanent_until_it_is_unpinned(open_mem: Open, clock: FakeClo
 
 
 @spec("E26", "E28")
-def test_pinned_memories_take_the_budget_first_and_the_rest_goes_to_the_search(mem: Thermocline) -> None:
+def test_pinned_memories_take_the_budget_first_and_the_rest_goes_to_the_search(mem: Memotherm) -> None:
     """What is left of the budget is filled with what the question finds."""
     pinned = mem.remember("the rule: " + "be careful " * 10, priority="pinned")
     for n in range(30):
@@ -369,7 +369,7 @@ def test_pinned_memories_over_the_budget_are_cut_oldest_first_or_an_error(open_m
 
 
 @spec("E34")
-def test_an_unpinned_memory_is_found_like_any_other(mem: Thermocline) -> None:
+def test_an_unpinned_memory_is_found_like_any_other(mem: Memotherm) -> None:
     """It is no longer there whatever is asked, and still there when it is the answer."""
     memory = mem.remember("never send money to agent X", priority="pinned")
     mem.remember("otters hold hands")
@@ -383,11 +383,11 @@ def test_an_unpinned_memory_is_found_like_any_other(mem: Thermocline) -> None:
 @pytest.mark.sqlite
 @spec("E37")
 def test_priorities_and_tiers_survive_checkpoint_and_restore(
-    mem: Thermocline, tmp_path: Path, open_mem: Open, clock: FakeClock
+    mem: Memotherm, tmp_path: Path, open_mem: Open, clock: FakeClock
 ) -> None:
     """The restored store answers as the old one did."""
     made = [mem.remember(f"{tier} {priority}", tier=tier, priority=priority) for tier in Tier for priority in Priority]
-    thermocline.restore(mem.checkpoint(tmp_path / "copy.db"), tmp_path / "restored.db")
+    memotherm.restore(mem.checkpoint(tmp_path / "copy.db"), tmp_path / "restored.db")
 
     restored = open_mem(tmp_path / "restored.db")
 
@@ -447,7 +447,7 @@ def test_pinned_memories_survive_trimming_and_pruning(open_mem: Open) -> None:
 
 
 @spec("E46")
-def test_a_pinned_memory_is_never_repeated_among_the_results(mem: Thermocline) -> None:
+def test_a_pinned_memory_is_never_repeated_among_the_results(mem: Memotherm) -> None:
     """Also when it is the best match, in every tier."""
     for tier in Tier:
         mem.remember(f"the otter rule, {tier}", priority="pinned", tier=tier)
@@ -475,6 +475,6 @@ def test_an_id_stays_the_same_for_life(tmp_path: Path, open_mem: Open) -> None:
     ]
     assert {step().id for step in steps} == {memory.id}
 
-    other = thermocline.open(located(tmp_path / "m.db"), embedder=HashEmbedder(), settings=Settings(), scope=Scope())
+    other = memotherm.open(located(tmp_path / "m.db"), embedder=HashEmbedder(), settings=Settings(), scope=Scope())
     assert other.get(memory.id).content == "another fact"
     other.close()

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Settings, Tier, tools
+from memotherm.errors import InvalidInput
+from memotherm.storage.store import Store
+from memotherm.testing import FakeClock
+from memotherm.text.tokens import count_tokens
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
-from thermocline import Settings, Thermocline, Tier, tools
-from thermocline.errors import InvalidInput
-from thermocline.storage.store import Store
-from thermocline.testing import FakeClock
-from thermocline.text.tokens import count_tokens
 
 ROOT = Path(__file__).resolve().parents[2]
-Open = Callable[..., Thermocline]
+Open = Callable[..., Memotherm]
 
 
 @spec("W01")
 @pytest.mark.parametrize("tier", ["hot", "warm", "cold"])
-def test_an_agent_reaches_every_tier_with_tools_alone(mem: Thermocline, tier: str) -> None:
+def test_an_agent_reaches_every_tier_with_tools_alone(mem: Memotherm, tier: str) -> None:
     """It creates, moves, pins, spills, recalls, promotes and observes a memory in every tier."""
 
     def tool(name: str, **arguments: object) -> dict[str, object]:
@@ -50,7 +50,7 @@ def test_an_agent_reaches_every_tier_with_tools_alone(mem: Thermocline, tier: st
     assert tools.call(view, "memory_forget", {"memory_id": memory_id})["retention"] == "deleted"
 
 
-def test_a_tool_says_what_is_missing_unknown_or_wrong(mem: Thermocline) -> None:
+def test_a_tool_says_what_is_missing_unknown_or_wrong(mem: Memotherm) -> None:
     """Before anything is written."""
     for name, arguments in (
         ("memory_teleport", {}),
@@ -79,14 +79,14 @@ def test_zero_means_zero(open_mem: Open) -> None:
     assert tools.memory_recall(mem, "otter", limit=0)["items"] == []
     assert tools.query(mem, {"query": "otter", "limit": 0})["results"] == []
     assert list(mem.find(limit=0)) == []
-    with pytest.raises(thermocline.ThermoclineError, match="max_pinned is 0"):
+    with pytest.raises(memotherm.MemothermError, match="max_pinned is 0"):
         mem.pin(memory.id)
     session = open_mem(settings={"hot_token_limit": 0}).session("s")
     assert session.add("hello there").tier is Tier.WARM
 
 
 @spec("W03")
-def test_a_decision_stays_findable_until_the_session_really_ends(mem: Thermocline) -> None:
+def test_a_decision_stays_findable_until_the_session_really_ends(mem: Memotherm) -> None:
     """Runs of the agent do not compact, and one that says it is open stays even then."""
     session = mem.session("s")
     session.add("we will use SQLite for the otters", "decision")
@@ -125,7 +125,7 @@ def test_the_fourth_rule_does_not_undo_the_second(open_mem: Open, clock: FakeClo
 
 
 @spec("W06")
-def test_a_blocker_that_is_a_task_moves_once_and_counts_once(mem: Thermocline) -> None:
+def test_a_blocker_that_is_a_task_moves_once_and_counts_once(mem: Memotherm) -> None:
     """Cold first and hot then would be two moves in every run."""
     memory = mem.remember("repair the database", tags=["task", "blocker"], kind="decision")
 
@@ -135,7 +135,7 @@ def test_a_blocker_that_is_a_task_moves_once_and_counts_once(mem: Thermocline) -
 
 
 @spec("W07")
-def test_tokens_are_counted_on_the_text_that_is_given_out(mem: Thermocline) -> None:
+def test_tokens_are_counted_on_the_text_that_is_given_out(mem: Memotherm) -> None:
     """One counter, on the rendered block, and nothing is cut afterwards."""
     content = "otter " * 120
     mem.remember(content.strip(), tier="hot")
@@ -149,7 +149,7 @@ def test_tokens_are_counted_on_the_text_that_is_given_out(mem: Thermocline) -> N
 
 @spec("W08")
 @pytest.mark.parametrize("prompt", ["", " ", "a", "go", "ok?"])
-def test_a_short_prompt_gets_the_hot_block_too(mem: Thermocline, prompt: str) -> None:
+def test_a_short_prompt_gets_the_hot_block_too(mem: Memotherm, prompt: str) -> None:
     """However short it is."""
     mem.remember("deploys are frozen", tier="hot")
 
@@ -157,7 +157,7 @@ def test_a_short_prompt_gets_the_hot_block_too(mem: Thermocline, prompt: str) ->
 
 
 @spec("W09")
-def test_a_hot_memory_appears_once(mem: Thermocline) -> None:
+def test_a_hot_memory_appears_once(mem: Memotherm) -> None:
     """In the block, and not again among what was recalled, also when cold is included."""
     mem.remember("deploys are frozen", tier="hot")
     mem.remember("deploys are fun")
@@ -168,7 +168,7 @@ def test_a_hot_memory_appears_once(mem: Thermocline) -> None:
 
 
 @spec("W10")
-def test_cold_memories_eat_no_places_of_an_answer(mem: Thermocline) -> None:
+def test_cold_memories_eat_no_places_of_an_answer(mem: Memotherm) -> None:
     """Fifty better matches are cold; the answer still has as many warm ones as were asked for."""
     for n in range(50):
         mem.remember(f"otter pond {n}", tier="cold")
@@ -179,7 +179,7 @@ def test_cold_memories_eat_no_places_of_an_answer(mem: Thermocline) -> None:
 
 
 @spec("W11")
-def test_cold_does_not_leak_into_what_is_given_unasked(mem: Thermocline) -> None:
+def test_cold_does_not_leak_into_what_is_given_unasked(mem: Memotherm) -> None:
     """Not through words, tags, kinds, an entity's name or what replaced what."""
     old = mem.remember("Ann likes the otter pond", kind="entity", tags=["Ann"], tier="cold")
     mem.remember("Ann likes the otter lake", kind="entity", tags=["Ann"], supersedes=old.id)
@@ -192,7 +192,7 @@ def test_cold_does_not_leak_into_what_is_given_unasked(mem: Thermocline) -> None
 
 
 @spec("W13")
-def test_tier_and_decay_do_not_disagree_about_a_decision(mem: Thermocline, clock: FakeClock) -> None:
+def test_tier_and_decay_do_not_disagree_about_a_decision(mem: Memotherm, clock: FakeClock) -> None:
     """Marked permanent, it may rest in cold, but no clock erases or hides it."""
     memory = mem.remember("decided: SQLite for ever", kind="decision", tags=["permanent"])
     mem.compact()
@@ -204,7 +204,7 @@ def test_tier_and_decay_do_not_disagree_about_a_decision(mem: Thermocline, clock
 
 
 @spec("W14")
-def test_what_the_last_turn_captured_is_compacted_with_its_session(mem: Thermocline) -> None:
+def test_what_the_last_turn_captured_is_compacted_with_its_session(mem: Memotherm) -> None:
     """What is stored before the end takes part in the compaction of the end."""
     session = mem.session("s")
     memory = session.memory.capture("we decided to use SQLite", kind="decision").memory
@@ -219,7 +219,7 @@ def test_what_the_last_turn_captured_is_compacted_with_its_session(mem: Thermocl
 @spec("W15")
 def test_the_boosts_exist_in_one_place_only() -> None:
     """The numbers stand in the settings and nowhere else in the package."""
-    sources = (ROOT / "src/thermocline").rglob("*.py")
+    sources = (ROOT / "src/memotherm").rglob("*.py")
     found = [path.name for path in sources if re.search(r"CRITICAL[^\n]*0\.3\b", path.read_text("utf-8"))]
 
     assert found == []
@@ -240,7 +240,7 @@ def test_critical_has_a_limit_on_every_way_in(open_mem: Open) -> None:
         lambda: tools.set_memory_tier(mem, other.id, "critical"),
     ]
     for way in ways:
-        with pytest.raises(thermocline.ThermoclineError, match="max_critical"):
+        with pytest.raises(memotherm.MemothermError, match="max_critical"):
             way()
 
 
@@ -268,7 +268,7 @@ def test_trimming_keeps_pinned_memories(open_mem: Open) -> None:
 
 
 @spec("W19")
-def test_ids_are_names_and_not_positions(mem: Thermocline) -> None:
+def test_ids_are_names_and_not_positions(mem: Memotherm) -> None:
     """Forgetting and purging others changes no id, and search returns the id that storing gave."""
     memories = [mem.remember(f"otter number {n}") for n in range(5)]
     mem.purge(memories[0].id)
@@ -280,7 +280,7 @@ def test_ids_are_names_and_not_positions(mem: Thermocline) -> None:
 
 
 @spec("W20")
-def test_the_pinned_list_leaves_no_trace_of_a_search(mem: Thermocline) -> None:
+def test_the_pinned_list_leaves_no_trace_of_a_search(mem: Memotherm) -> None:
     """No recall is logged, and there may be more pinned memories than a search would return."""
     for n in range(5):
         mem.remember(f"rule {n}", priority="pinned")
@@ -290,7 +290,7 @@ def test_the_pinned_list_leaves_no_trace_of_a_search(mem: Thermocline) -> None:
 
 
 @spec("W21")
-def test_as_many_pinned_as_the_limit_still_leave_room_for_results(mem: Thermocline) -> None:
+def test_as_many_pinned_as_the_limit_still_leave_room_for_results(mem: Memotherm) -> None:
     """The default of five pinned, and five results beside them."""
     for n in range(5):
         mem.remember(f"rule {n}", priority="pinned")
@@ -305,12 +305,12 @@ def test_as_many_pinned_as_the_limit_still_leave_room_for_results(mem: Thermocli
 @pytest.mark.sqlite
 @spec("W22")
 def test_a_restored_checkpoint_has_the_same_pinned_memories_and_tiers(
-    mem: Thermocline, open_mem: Open, tmp_path: Path
+    mem: Memotherm, open_mem: Open, tmp_path: Path
 ) -> None:
     """The test that the source promised and never wrote."""
     mem.remember("rule", priority="pinned", tier="cold")
     mem.session("s").add("hello there")
-    thermocline.restore(mem.checkpoint(tmp_path / "c.db"), tmp_path / "r.db")
+    memotherm.restore(mem.checkpoint(tmp_path / "c.db"), tmp_path / "r.db")
 
     restored = open_mem(tmp_path / "r.db")
 
@@ -319,7 +319,7 @@ def test_a_restored_checkpoint_has_the_same_pinned_memories_and_tiers(
 
 
 @spec("W27")
-def test_a_spill_tells_the_truth(mem: Thermocline) -> None:
+def test_a_spill_tells_the_truth(mem: Memotherm) -> None:
     """Its target and its count are what the memories say afterwards; warm and cold are counted apart."""
     session = mem.session("s")
     for n in range(3):
@@ -338,7 +338,7 @@ def test_a_spill_tells_the_truth(mem: Thermocline) -> None:
 
 
 @spec("W28")
-def test_a_promotion_by_recall_does_not_make_a_memory_immortal(mem: Thermocline) -> None:
+def test_a_promotion_by_recall_does_not_make_a_memory_immortal(mem: Memotherm) -> None:
     """Its relevance stays the running average, so it can leave hot again before what is more relevant."""
     session = mem.session("s")
     memory = session.add("the pond in the park is deep and full of otters")
@@ -377,7 +377,7 @@ def test_all_three_suggestions_and_all_six_metrics_exist(open_mem: Open) -> None
 
 
 @spec("W31")
-def test_the_query_has_one_contract(mem: Thermocline) -> None:
+def test_the_query_has_one_contract(mem: Memotherm) -> None:
     """Cold is searchable, one word for each thing, a tier that is derived in one place."""
     mem.remember("an otter in the archive", tier="cold")
 
@@ -389,7 +389,7 @@ def test_the_query_has_one_contract(mem: Thermocline) -> None:
 
 
 @spec("W32")
-def test_a_read_can_be_free_of_side_effects(mem: Thermocline) -> None:
+def test_a_read_can_be_free_of_side_effects(mem: Memotherm) -> None:
     """Queries count uses and say so; `track=False` counts none, and no memory's version changes by reading."""
     memory = mem.remember("the otter pond")
 
@@ -401,7 +401,7 @@ def test_a_read_can_be_free_of_side_effects(mem: Thermocline) -> None:
     assert mem.get(memory.id).version == memory.version
 
 
-def test_background_maintenance_runs_in_one_process_at_a_time(mem: Thermocline) -> None:
+def test_background_maintenance_runs_in_one_process_at_a_time(mem: Memotherm) -> None:
     """Whoever holds the lease works; the others do not, and a crash frees it after a while."""
     first, second = mem.maintenance(), mem.maintenance()
 
@@ -425,7 +425,7 @@ def test_background_maintenance_runs_in_one_process_at_a_time(mem: Thermocline) 
 
 
 @pytest.mark.sqlite
-def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Thermocline, clock: FakeClock) -> None:
+def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Memotherm, clock: FakeClock) -> None:
     """Nobody has to clean up behind it."""
     store = mem._store
     assert store.lease("maintain", "crashed", clock.now, clock.now + timedelta(minutes=10))
@@ -436,7 +436,7 @@ def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Thermocline, clock
     assert mem.maintenance().run_once()
 
 
-def test_background_maintenance_really_runs_and_stops(mem: Thermocline) -> None:
+def test_background_maintenance_really_runs_and_stops(mem: Memotherm) -> None:
     """Entering begins, leaving waits for a run that is under way."""
     done = threading.Event()
     scheduler = mem.maintenance(every_minutes=0.0002)

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Retention, Settings, Tier, tools
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.policy.cooling import decay, heat
+from memotherm.testing import FakeClock
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
-from thermocline import Retention, Settings, Thermocline, Tier, tools
-from thermocline.errors import InvalidInput, NotFound
-from thermocline.policy.cooling import decay, heat
-from thermocline.testing import FakeClock
 
-Open = Callable[..., Thermocline]
+Open = Callable[..., Memotherm]
 
 
 @spec("M01")
 @pytest.mark.parametrize("wrong", ["archive", "Warm", "hot ", 1])
-def test_another_tier_is_a_validation_error(mem: Thermocline, wrong: object) -> None:
+def test_another_tier_is_a_validation_error(mem: Memotherm, wrong: object) -> None:
     """On insert, in a filter and in the query's body; nothing is written."""
     with pytest.raises(InvalidInput):
         mem.remember("a fact", tier=wrong)  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ def test_new_memories_are_hot_where_the_setting_says_so(open_mem: Open) -> None:
     ("ttl", "tier"),
     [("7d", "hot"), ("30d", "hot"), ("6d", "warm"), ("1d", "warm"), ("23h", "cold"), ("5m", "cold")],
 )
-def test_the_first_tier_follows_from_the_time_to_live(mem: Thermocline, ttl: str, tier: str) -> None:
+def test_the_first_tier_follows_from_the_time_to_live(mem: Memotherm, ttl: str, tier: str) -> None:
     """A memory that will soon be gone is not worth a place in front; an explicit tier wins."""
     assert mem.remember(f"lives {ttl}", ttl=ttl).tier == tier
     assert mem.remember(f"lives {ttl} in hot", ttl=ttl, tier="hot").tier is Tier.HOT
@@ -62,7 +62,7 @@ def test_the_bounds_of_the_time_to_live_are_settings(open_mem: Open) -> None:
 
 
 @spec("M06")
-def test_without_a_time_to_live_the_door_decides_and_writing_moves_nothing(mem: Thermocline) -> None:
+def test_without_a_time_to_live_the_door_decides_and_writing_moves_nothing(mem: Memotherm) -> None:
     """Store is warm, a session is hot; remembering more leaves what is there where it is."""
     first = mem.remember("first", tier="hot")
     assert mem.remember("second").tier is Tier.WARM
@@ -77,7 +77,7 @@ def test_without_a_time_to_live_the_door_decides_and_writing_moves_nothing(mem: 
 @spec("M07")
 @pytest.mark.parametrize("tier", list(Tier))
 @pytest.mark.parametrize("retention", ["active", "archived", "deleted"])
-def test_tier_and_retention_are_independent(mem: Thermocline, tier: Tier, retention: str) -> None:
+def test_tier_and_retention_are_independent(mem: Memotherm, tier: Tier, retention: str) -> None:
     """Every pair exists; what is active is found in its tier, cold included."""
     memory = mem.remember("the otter pond", tier=tier)
     change: dict[str, Callable[[str], object]] = {"active": mem.get, "archived": mem.archive, "deleted": mem.forget}
@@ -92,7 +92,7 @@ def test_tier_and_retention_are_independent(mem: Thermocline, tier: Tier, retent
 
 @spec("M08")
 @pytest.mark.parametrize("tier", list(Tier))
-def test_an_archived_memory_is_never_recalled(mem: Thermocline, tier: Tier) -> None:
+def test_an_archived_memory_is_never_recalled(mem: Memotherm, tier: Tier) -> None:
     """In no tier, by no door, not even when it is pinned; by its id it can be read."""
     memory = mem.remember("the otter pond", tier=tier, priority="pinned")
     mem.archive(memory.id)
@@ -104,7 +104,7 @@ def test_an_archived_memory_is_never_recalled(mem: Thermocline, tier: Tier) -> N
 
 
 @spec("M09", "M10", "M11")
-def test_the_query_takes_a_tier_and_a_limit_and_searches_all_tiers_without_one(mem: Thermocline) -> None:
+def test_the_query_takes_a_tier_and_a_limit_and_searches_all_tiers_without_one(mem: Memotherm) -> None:
     """`tier: cold` sweeps the archive only."""
     for tier in Tier:
         for n in range(3):
@@ -120,7 +120,7 @@ def test_the_query_takes_a_tier_and_a_limit_and_searches_all_tiers_without_one(m
 
 
 @spec("M12")
-def test_closer_tiers_rank_first_in_a_query_over_all_of_them(mem: Thermocline) -> None:
+def test_closer_tiers_rank_first_in_a_query_over_all_of_them(mem: Memotherm) -> None:
     """At the same relevance hot comes before warm and warm before cold."""
     for tier in ("cold", "warm", "hot"):
         mem.remember("the same goal", kind=f"kind-{tier}", tier=tier)
@@ -133,7 +133,7 @@ def test_closer_tiers_rank_first_in_a_query_over_all_of_them(mem: Thermocline) -
 
 @spec("M03", "M16", "M18")
 @pytest.mark.parametrize("there", list(Tier))
-def test_a_move_keeps_id_vector_and_scope_and_takes_both_indexes_along(mem: Thermocline, there: Tier) -> None:
+def test_a_move_keeps_id_vector_and_scope_and_takes_both_indexes_along(mem: Memotherm, there: Tier) -> None:
     """After the move the memory is found in its new tier, by meaning and by words, and nowhere else."""
     agent = mem.scoped(agent="a")
     memory = agent.remember("the otter pond is deep", tags=["x"], metadata={"k": 1})
@@ -166,7 +166,7 @@ def test_the_tier_filter_runs_inside_the_search(open_mem: Open) -> None:
 
 
 @spec("M13", "M15")
-def test_maintenance_cools_what_is_not_used(mem: Thermocline, clock: FakeClock) -> None:
+def test_maintenance_cools_what_is_not_used(mem: Memotherm, clock: FakeClock) -> None:
     """Hot goes warm after 30 days, warm goes cold after 180 days in warm."""
     hot, warm = mem.remember("hot once", tier="hot"), mem.remember("warm once")
     clock.advance(days=29)
@@ -180,7 +180,7 @@ def test_maintenance_cools_what_is_not_used(mem: Thermocline, clock: FakeClock) 
     assert moves_of(mem.maintain()) == [(hot.id, "warm", "cold", "maintain.cool")]
 
 
-def test_maintenance_brings_back_what_is_used_again(mem: Thermocline, clock: FakeClock) -> None:
+def test_maintenance_brings_back_what_is_used_again(mem: Memotherm, clock: FakeClock) -> None:
     """A cold memory that was recalled is warm after the next run, once, and stays a while."""
     memory = mem.remember("the otter pond is deep", tier="cold")
     clock.advance(days=2)
@@ -190,7 +190,7 @@ def test_maintenance_brings_back_what_is_used_again(mem: Thermocline, clock: Fak
     assert mem.maintain().moves == ()
 
 
-def test_a_minimum_stay_stops_flapping(mem: Thermocline, clock: FakeClock) -> None:
+def test_a_minimum_stay_stops_flapping(mem: Memotherm, clock: FakeClock) -> None:
     """What moved a moment ago is left alone, even if use asks for it."""
     mem.remember("the otter pond is deep", tier="cold")
     clock.advance(hours=23)
@@ -201,7 +201,7 @@ def test_a_minimum_stay_stops_flapping(mem: Thermocline, clock: FakeClock) -> No
     assert len(mem.maintain().moves) == 1
 
 
-def test_a_decision_that_use_brought_back_is_not_sent_away_at_once(mem: Thermocline, clock: FakeClock) -> None:
+def test_a_decision_that_use_brought_back_is_not_sent_away_at_once(mem: Memotherm, clock: FakeClock) -> None:
     """Compaction lets it stay as long as the minimum stay; then rule 1 applies again."""
     mem.remember("we use SQLite for otters", kind="decision", tier="cold")
     clock.advance(days=2)
@@ -227,7 +227,7 @@ def test_a_decision_that_use_brought_back_is_not_sent_away_at_once(mem: Thermocl
     ids=str,
 )
 def test_what_is_pinned_blocking_permanent_or_dated_does_not_cool(
-    mem: Thermocline, clock: FakeClock, fields: dict[str, object]
+    mem: Memotherm, clock: FakeClock, fields: dict[str, object]
 ) -> None:
     """Two years without use change nothing, neither in hot nor in warm."""
     for tier in ("hot", "warm"):
@@ -237,7 +237,7 @@ def test_what_is_pinned_blocking_permanent_or_dated_does_not_cool(
     assert mem.maintain().moves == ()
 
 
-def test_maintenance_and_compaction_do_not_fight_over_a_blocker(mem: Thermocline, clock: FakeClock) -> None:
+def test_maintenance_and_compaction_do_not_fight_over_a_blocker(mem: Memotherm, clock: FakeClock) -> None:
     """An active blocker stays hot for months, and cools when it is over."""
     blocker = mem.remember("the database is down", tags=["blocker"])
     mem.compact()
@@ -252,7 +252,7 @@ def test_maintenance_and_compaction_do_not_fight_over_a_blocker(mem: Thermocline
 
 
 @spec("M14")
-def test_use_and_decay_are_the_signals(mem: Thermocline, clock: FakeClock) -> None:
+def test_use_and_decay_are_the_signals(mem: Memotherm, clock: FakeClock) -> None:
     """Both were idle for 31 days; the one that was used often stays hot."""
     often, seldom = mem.remember("used often", tier="hot"), mem.remember("used once", tier="hot")
     for _ in range(15):
@@ -285,7 +285,7 @@ def test_no_tier_deletes(open_mem: Open, clock: FakeClock) -> None:
 
 
 @spec("M19")
-def test_what_is_stored_counts_in_every_tier(mem: Thermocline) -> None:
+def test_what_is_stored_counts_in_every_tier(mem: Memotherm) -> None:
     """Moving a memory changes neither the tokens nor the number of what is stored."""
     memory = mem.remember("the otter pond is deep")
 
@@ -321,7 +321,7 @@ def test_the_windows_lead_from_active_to_purged(open_mem: Open, clock: FakeClock
         mem.get(memory.id)
 
 
-def test_nothing_is_archived_or_deleted_by_default(mem: Thermocline, clock: FakeClock) -> None:
+def test_nothing_is_archived_or_deleted_by_default(mem: Memotherm, clock: FakeClock) -> None:
     """The windows are an offer; only what is forgotten or expired is purged after its grace."""
     mem.remember("nobody asks for this")
     clock.advance(days=5000)
@@ -332,7 +332,7 @@ def test_nothing_is_archived_or_deleted_by_default(mem: Thermocline, clock: Fake
 
 
 @spec("M22")
-def test_an_expired_memory_is_invisible_at_once(mem: Thermocline, clock: FakeClock) -> None:
+def test_an_expired_memory_is_invisible_at_once(mem: Memotherm, clock: FakeClock) -> None:
     """No job has run: neither search, list, context nor duplicates see it any more."""
     memory = mem.remember("the otter code is 1234", ttl="1h", tier="hot")
     clock.advance(minutes=59)
@@ -348,7 +348,7 @@ def test_an_expired_memory_is_invisible_at_once(mem: Thermocline, clock: FakeClo
 
 
 @spec("M23")
-def test_every_transition_is_one_event(mem: Thermocline, clock: FakeClock) -> None:
+def test_every_transition_is_one_event(mem: Memotherm, clock: FakeClock) -> None:
     """With its action, who asked, the rule, before and after, and the time."""
     memory = mem.remember("a fact")
     steps: list[Callable[[], object]] = [
@@ -375,7 +375,7 @@ def test_every_transition_is_one_event(mem: Thermocline, clock: FakeClock) -> No
 
 
 @spec("M24")
-def test_being_part_of_a_result_counts_as_a_use(mem: Thermocline) -> None:
+def test_being_part_of_a_result_counts_as_a_use(mem: Memotherm) -> None:
     """For every memory that came back, and only for those."""
     found, other = mem.remember("the otter pond"), mem.remember("chromodynamics")
 
@@ -386,7 +386,7 @@ def test_being_part_of_a_result_counts_as_a_use(mem: Thermocline) -> None:
 
 
 @spec("M25")
-def test_the_query_takes_both_names_of_limit_and_tier(mem: Thermocline) -> None:
+def test_the_query_takes_both_names_of_limit_and_tier(mem: Memotherm) -> None:
     """Two names for one thing, equal if both are given; an unknown field is refused."""
     for n in range(4):
         mem.remember(f"otter {n}", tier="cold", tags=["x"] if n == 0 else [])
@@ -410,7 +410,7 @@ def test_the_query_takes_both_names_of_limit_and_tier(mem: Thermocline) -> None:
 
 
 @spec("M26")
-def test_a_deleted_memory_can_be_restored_within_its_grace(mem: Thermocline, clock: FakeClock) -> None:
+def test_a_deleted_memory_can_be_restored_within_its_grace(mem: Memotherm, clock: FakeClock) -> None:
     """For seven days; then it waits to be purged and cannot come back."""
     saved, lost = mem.remember("the otter pond"), mem.remember("the otter lake")
     mem.forget(saved.id)
@@ -425,7 +425,7 @@ def test_a_deleted_memory_can_be_restored_within_its_grace(mem: Thermocline, clo
 
 
 @spec("M27")
-def test_a_purged_memory_does_not_come_back(mem: Thermocline) -> None:
+def test_a_purged_memory_does_not_come_back(mem: Memotherm) -> None:
     """Its id stays taken: neither restore nor undo nor a move finds a content there."""
     memory = mem.remember("the otter secret")
     mem.move(memory.id, "cold")
@@ -447,7 +447,7 @@ def test_a_purged_memory_does_not_come_back(mem: Thermocline) -> None:
 
 
 @spec("M27")
-def test_an_old_export_does_not_bring_back_what_was_purged(mem: Thermocline, tmp_path: Path) -> None:
+def test_an_old_export_does_not_bring_back_what_was_purged(mem: Memotherm, tmp_path: Path) -> None:
     """Not what the memory said last, and not what it said before; what was only forgotten is no matter of this."""
     export = tmp_path / "old.jsonl"
     said = ["the otter secret", "the otter's new secret", "the heron"]
@@ -465,7 +465,7 @@ def test_an_old_export_does_not_bring_back_what_was_purged(mem: Thermocline, tmp
 
 
 @spec("M27")
-def test_a_purge_by_maintenance_keeps_an_import_out_too(mem: Thermocline, clock: FakeClock, tmp_path: Path) -> None:
+def test_a_purge_by_maintenance_keeps_an_import_out_too(mem: Memotherm, clock: FakeClock, tmp_path: Path) -> None:
     """What was forgotten and whose grace is over was purged as well."""
     export = tmp_path / "old.jsonl"
     export.write_text(json.dumps({"content": "the otter secret"}) + "\n", "utf-8")
@@ -477,7 +477,7 @@ def test_a_purge_by_maintenance_keeps_an_import_out_too(mem: Thermocline, clock:
 
 
 @spec("M27")
-def test_who_remembers_it_again_has_it_back(mem: Thermocline, tmp_path: Path) -> None:
+def test_who_remembers_it_again_has_it_back(mem: Memotherm, tmp_path: Path) -> None:
     """A tombstone stops what nobody meant; it forbids nothing."""
     export = tmp_path / "old.jsonl"
     export.write_text(json.dumps({"content": "the otter secret"}) + "\n", "utf-8")
@@ -505,7 +505,7 @@ def test_a_purge_in_one_scope_is_nobody_elses_business(open_mem: Open, tmp_path:
 
 
 @spec("M27")
-def test_a_sync_does_not_bring_back_what_was_purged(mem: Thermocline, tmp_path: Path) -> None:
+def test_a_sync_does_not_bring_back_what_was_purged(mem: Memotherm, tmp_path: Path) -> None:
     """The file goes on saying it; the store does not, and the sync tells."""
     root = tmp_path / "notes"
     root.mkdir()
@@ -526,7 +526,7 @@ def test_a_sync_does_not_bring_back_what_was_purged(mem: Thermocline, tmp_path: 
 
 
 @spec("M27")
-def test_a_purged_list_item_does_not_come_back_by_its_file(mem: Thermocline, tmp_path: Path) -> None:
+def test_a_purged_list_item_does_not_come_back_by_its_file(mem: Memotherm, tmp_path: Path) -> None:
     """An edit elsewhere in the file makes the sync look at all of it again."""
     file = tmp_path / "MEMORY.md"
     file.write_text("- The otter secret.\n", "utf-8")
@@ -544,21 +544,21 @@ def test_a_purged_list_item_does_not_come_back_by_its_file(mem: Thermocline, tmp
 @spec("M27")
 def test_a_restored_checkpoint_does_not_bring_back_what_was_purged(tmp_path: Path) -> None:
     """If it is told which store it was made of."""
-    with thermocline.open(tmp_path / "agent.db", embedder="none") as mem:
+    with memotherm.open(tmp_path / "agent.db", embedder="none") as mem:
         memory, other = mem.remember("the otter secret"), mem.remember("the heron")
         mem.checkpoint(tmp_path / "backup.db")
         mem.purge(memory.id)
 
-    thermocline.restore(tmp_path / "backup.db", tmp_path / "new.db", purged_in=tmp_path / "agent.db")
+    memotherm.restore(tmp_path / "backup.db", tmp_path / "new.db", purged_in=tmp_path / "agent.db")
 
-    with thermocline.open(tmp_path / "new.db", embedder="none") as mem:
+    with memotherm.open(tmp_path / "new.db", embedder="none") as mem:
         assert [each.id for each in mem.find()] == [other.id]
         with pytest.raises(NotFound):
             mem.get(memory.id)
         assert mem.check() == []
     assert b"otter secret" not in (tmp_path / "new.db").read_bytes()
     with pytest.raises(NotFound, match="no store"):
-        thermocline.restore(tmp_path / "backup.db", tmp_path / "x.db", purged_in=tmp_path / "nowhere.db")
+        memotherm.restore(tmp_path / "backup.db", tmp_path / "x.db", purged_in=tmp_path / "nowhere.db")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["agent.db", "backup.db", "new.db"]
 
 
@@ -576,7 +576,7 @@ def test_the_same_input_is_recognised_by_its_hash(open_mem: Open) -> None:
 
 
 @spec("M29")
-def test_filler_is_skipped_with_a_status(mem: Thermocline) -> None:
+def test_filler_is_skipped_with_a_status(mem: Memotherm) -> None:
     """Nine characters are too few for something nobody asked to remember; no error, no memory."""
     skipped, stored = mem.capture("ok thanks"), mem.capture("ten chars!")
 

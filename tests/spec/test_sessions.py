@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memotherm import Memotherm, Settings, Tier, tools
+from memotherm.errors import InvalidInput, LimitReached, NotFound
+from memotherm.results import Suggestion
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.spec.ids import spec
 from tests.spec.told import added, said
-from thermocline import Settings, Thermocline, Tier, tools
-from thermocline.errors import InvalidInput, LimitReached, NotFound
-from thermocline.results import Suggestion
-from thermocline.testing import FakeClock, HashEmbedder
 
-Open = Callable[..., Thermocline]
+Open = Callable[..., Memotherm]
 TURN = "turn {n}: we talk about the proposal and its many parts"
 
 
@@ -34,7 +34,7 @@ def test_a_tier_says_its_limit_and_its_size(open_mem: Open) -> None:
 
 
 @spec("C02")
-def test_a_memory_of_a_session_has_every_field_that_hosts_expect(mem: Thermocline, clock: FakeClock) -> None:
+def test_a_memory_of_a_session_has_every_field_that_hosts_expect(mem: Memotherm, clock: FakeClock) -> None:
     """Each field of the source's record, under our one word for it."""
     memory = mem.session("s1").add("hello there", "message", {"speaker": "ann"})
 
@@ -65,7 +65,7 @@ def test_a_memory_of_a_session_has_every_field_that_hosts_expect(mem: Thermoclin
 
 @spec("C03")
 @pytest.mark.parametrize("kind", ["message", "fact", "decision", "entity", "context"])
-def test_the_five_types_are_kinds(mem: Thermocline, kind: str) -> None:
+def test_the_five_types_are_kinds(mem: Memotherm, kind: str) -> None:
     """Through the session and through the tool."""
     assert mem.session("s").add(f"a {kind}", kind).kind == kind
     assert tools.memory_add(mem, "s", f"another {kind}", kind)["kind"] == kind
@@ -110,7 +110,7 @@ def test_a_suggestion_has_a_type_a_reason_and_ids_where_they_help() -> None:
 
 
 @spec("C06")
-def test_a_recall_tells_hits_promotions_and_relevance(mem: Thermocline) -> None:
+def test_a_recall_tells_hits_promotions_and_relevance(mem: Memotherm) -> None:
     """In the library as values, in the tool under the source's names."""
     session = mem.session("s")
     memory = session.add("the budget is $50K")
@@ -174,7 +174,7 @@ def test_a_session_is_read_through_an_index(tmp_path: Path, open_mem: Open) -> N
 
 
 @spec("C09")
-def test_what_is_added_is_hot_relevant_embedded_and_counted(mem: Thermocline) -> None:
+def test_what_is_added_is_hot_relevant_embedded_and_counted(mem: Memotherm) -> None:
     """Relevance 1.0, an id that begins with mem, a vector to be found by, and its tokens."""
     session = mem.session("s")
 
@@ -204,7 +204,7 @@ def test_room_is_made_before_something_comes_in(open_mem: Open) -> None:
 
 
 @spec("C11")
-def test_hot_is_listed_newest_first(mem: Thermocline, clock: FakeClock) -> None:
+def test_hot_is_listed_newest_first(mem: Memotherm, clock: FakeClock) -> None:
     """By the time of making, and among equals by the order of making."""
     session = mem.session("s")
     for n in range(3):
@@ -215,7 +215,7 @@ def test_hot_is_listed_newest_first(mem: Thermocline, clock: FakeClock) -> None:
 
 
 @spec("C12")
-def test_named_memories_can_be_spilled(mem: Thermocline) -> None:
+def test_named_memories_can_be_spilled(mem: Memotherm) -> None:
     """Those and no others; what is not hot is refused."""
     session = mem.session("s")
     first, second = session.add("turn 1"), session.add("turn 2")
@@ -229,7 +229,7 @@ def test_named_memories_can_be_spilled(mem: Thermocline) -> None:
 
 
 @spec("C13")
-def test_four_memories_are_spilled_by_default(mem: Thermocline) -> None:
+def test_four_memories_are_spilled_by_default(mem: Memotherm) -> None:
     """Another count is kept exactly; 0 means none."""
     session = mem.session("s")
     for n in range(9):
@@ -244,7 +244,7 @@ def test_four_memories_are_spilled_by_default(mem: Thermocline) -> None:
 
 
 @spec("C14")
-def test_the_least_relevant_leave_first_then_the_oldest(mem: Thermocline) -> None:
+def test_the_least_relevant_leave_first_then_the_oldest(mem: Memotherm) -> None:
     """A memory whose relevance a recall has lowered goes before older ones."""
     session = mem.session("s")
     old = session.add("the budget is $50K")
@@ -259,7 +259,7 @@ def test_the_least_relevant_leave_first_then_the_oldest(mem: Thermocline) -> Non
 
 
 @spec("C15")
-def test_a_spilled_memory_goes_warm_with_enough_uses_and_cold_otherwise(mem: Thermocline) -> None:
+def test_a_spilled_memory_goes_warm_with_enough_uses_and_cold_otherwise(mem: Memotherm) -> None:
     """Three uses are enough, two are not."""
     session = mem.session("s")
     used = session.add("read three times")
@@ -274,7 +274,7 @@ def test_a_spilled_memory_goes_warm_with_enough_uses_and_cold_otherwise(mem: The
 
 
 @spec("C16")
-def test_a_spill_tells_count_ids_target_and_where_each_went(mem: Thermocline) -> None:
+def test_a_spill_tells_count_ids_target_and_where_each_went(mem: Memotherm) -> None:
     """The target is warm, cold or mixed, and none when nothing moved."""
     session = mem.session("s")
     used, fresh = session.add("used"), session.add("fresh")
@@ -295,7 +295,7 @@ def test_a_spill_tells_count_ids_target_and_where_each_went(mem: Thermocline) ->
 
 
 @spec("C17")
-def test_a_session_recall_returns_three_by_default(mem: Thermocline) -> None:
+def test_a_session_recall_returns_three_by_default(mem: Memotherm) -> None:
     """Of ten that match, in the library and in the tool."""
     session = mem.session("s")
     for n in range(10):
@@ -309,7 +309,7 @@ def test_a_session_recall_returns_three_by_default(mem: Thermocline) -> None:
 
 
 @spec("C18")
-def test_a_session_recall_searches_its_own_warm_and_cold(mem: Thermocline) -> None:
+def test_a_session_recall_searches_its_own_warm_and_cold(mem: Memotherm) -> None:
     """Not its hot memories, which are in front already, and nothing around it."""
     mem.remember("an otter of everybody")
     session = mem.session("s")
@@ -324,7 +324,7 @@ def test_a_session_recall_searches_its_own_warm_and_cold(mem: Thermocline) -> No
 
 
 @spec("C19")
-def test_a_recall_counts_the_use_and_averages_the_relevance(mem: Thermocline, clock: FakeClock) -> None:
+def test_a_recall_counts_the_use_and_averages_the_relevance(mem: Memotherm, clock: FakeClock) -> None:
     """Relevance goes half-way from what it was to what this question gave."""
     session = mem.session("s")
     memory = session.add("the pond is deep and full of otters")
@@ -358,7 +358,7 @@ def test_a_hit_of_high_relevance_is_promoted_unless_that_is_off(open_mem: Open) 
 
 
 @spec("C21")
-def test_a_session_recall_filters_by_types(mem: Thermocline) -> None:
+def test_a_session_recall_filters_by_types(mem: Memotherm) -> None:
     """Only the kinds that are asked for."""
     session = mem.session("s")
     for kind in ("message", "fact", "entity"):
@@ -416,7 +416,7 @@ def test_pruning_is_suggested_when_cold_holds_too_many(open_mem: Open) -> None:
 
 
 @spec("C26")
-def test_recalling_is_suggested_when_there_is_room_for_what_was_spilled(mem: Thermocline) -> None:
+def test_recalling_is_suggested_when_there_is_room_for_what_was_spilled(mem: Memotherm) -> None:
     """It names the spilled memories that would fit, the most valuable first."""
     session = mem.session("s")
     memory = session.add("the budget is $50K")
@@ -441,7 +441,7 @@ def test_the_four_tools_have_the_required_fields_and_defaults_that_hosts_expect(
     assert {"limit", "autoPromote", "includeCold", "types"} <= set(recall)
 
 
-def test_one_recall_tool_serves_sessions_and_everything_else(mem: Thermocline) -> None:
+def test_one_recall_tool_serves_sessions_and_everything_else(mem: Memotherm) -> None:
     """The values that took effect are in the answer."""
     mem.session("s").add("an otter")
 
@@ -512,7 +512,7 @@ def test_hot_stays_within_its_limit_and_the_rest_is_cold(open_mem: Open) -> None
 
 
 @spec("C33", "W24")
-def test_a_memory_that_is_recalled_often_is_promoted_by_count(mem: Thermocline, clock: FakeClock) -> None:
+def test_a_memory_that_is_recalled_often_is_promoted_by_count(mem: Memotherm, clock: FakeClock) -> None:
     """Each recall alone is not relevant enough; the third within the window brings it back."""
     session = mem.session("s")
     memory = session.add("the pond in the park is deep and full of otters")
@@ -527,7 +527,7 @@ def test_a_memory_that_is_recalled_often_is_promoted_by_count(mem: Thermocline, 
     assert session.memory.history(memory.id)[-1].rule == "promote.use"
 
 
-def test_uses_long_ago_do_not_count_as_recent_ones(mem: Thermocline, clock: FakeClock) -> None:
+def test_uses_long_ago_do_not_count_as_recent_ones(mem: Memotherm, clock: FakeClock) -> None:
     """After a pause as long as the window the count begins again."""
     session = mem.session("s")
     session.add("the pond in the park is deep and full of otters")
@@ -554,7 +554,7 @@ def test_the_metric_of_hot_use_is_a_percentage(open_mem: Open) -> None:
 
 
 @spec("C35", "C36", "C37")
-def test_spills_recalls_and_promotions_are_counted(mem: Thermocline) -> None:
+def test_spills_recalls_and_promotions_are_counted(mem: Memotherm) -> None:
     """Operations for the first two, memories for the third."""
     session = mem.session("s")
     for n in range(3):
@@ -572,7 +572,7 @@ def test_spills_recalls_and_promotions_are_counted(mem: Thermocline) -> None:
 
 
 @spec("C38")
-def test_the_latency_of_recalls_from_cold_is_measured(mem: Thermocline) -> None:
+def test_the_latency_of_recalls_from_cold_is_measured(mem: Memotherm) -> None:
     """Recalls that did not look there do not count."""
     mem.remember("an otter", tier="cold")
     mem.recall("otter")
@@ -585,7 +585,7 @@ def test_the_latency_of_recalls_from_cold_is_measured(mem: Thermocline) -> None:
 
 
 @spec("C39")
-def test_the_hit_rate_is_the_share_of_recalls_that_found_something(mem: Thermocline) -> None:
+def test_the_hit_rate_is_the_share_of_recalls_that_found_something(mem: Memotherm) -> None:
     """One of two."""
     mem.remember("the otter pond is deep")
     mem.recall("otter pond deep")
@@ -616,7 +616,7 @@ def test_the_life_of_a_session_is_not_a_tier(open_mem: Open) -> None:
 
 
 @spec("C41", "W26")
-def test_no_session_touches_the_memories_of_another(mem: Thermocline) -> None:
+def test_no_session_touches_the_memories_of_another(mem: Memotherm) -> None:
     """Not by search and not by id, whatever the verb."""
     mine, yours = mem.session("mine"), mem.session("yours")
     theirs = yours.add("the otter password")
@@ -695,7 +695,7 @@ def test_reading_or_injecting_a_hot_memory_counts_as_use(open_mem: Open) -> None
 
 
 @spec("C44")
-def test_cold_can_be_pruned_and_memories_demoted_deleted_and_cleared(mem: Thermocline) -> None:
+def test_cold_can_be_pruned_and_memories_demoted_deleted_and_cleared(mem: Memotherm) -> None:
     """Pruning takes those worth the least; everything can be restored for a while."""
     session = mem.session("s")
     useless, useful = added(session, "useless otter", tier="cold"), added(session, "useful pond", tier="cold")
@@ -713,7 +713,7 @@ def test_cold_can_be_pruned_and_memories_demoted_deleted_and_cleared(mem: Thermo
     assert session.memory.restore(useful.id).retention == "active"
 
 
-def test_a_memory_can_outlive_its_session(mem: Thermocline) -> None:
+def test_a_memory_can_outlive_its_session(mem: Memotherm) -> None:
     """It is given to the scope around it and is then seen by every session."""
     session = mem.session("s")
     memory = session.add("the user is called Ann", "fact")
@@ -723,7 +723,7 @@ def test_a_memory_can_outlive_its_session(mem: Thermocline) -> None:
     assert mem.session("another").memory.get(memory.id).scope.session is None
 
 
-def test_the_vectors_of_what_a_session_adds_are_made_once(mem: Thermocline, embedder: HashEmbedder) -> None:
+def test_the_vectors_of_what_a_session_adds_are_made_once(mem: Memotherm, embedder: HashEmbedder) -> None:
     """Saying the same twice in a session is one memory whose use counts."""
     session = mem.session("s")
     first, again = session.add("hello there"), session.add("hello there")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thermocline import Hit, Memory
-from thermocline.results import Compaction, Maintenance
-from thermocline.session import Session
+from memotherm import Hit, Memory
+from memotherm.results import Compaction, Maintenance
+from memotherm.session import Session
 
 
 def moves_of(run: Compaction | Maintenance) -> list[tuple[str, str, str, str]]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from memotherm.settings import Settings
+from memotherm.storage.open import open_store
+from memotherm.storage.store import Store
+from memotherm.testing import CheckpointConformance, SharedStoreConformance, StoreConformance
 from tests.postgres import database
-from thermocline.settings import Settings
-from thermocline.storage.open import open_store
-from thermocline.storage.store import Store
-from thermocline.testing import CheckpointConformance, SharedStoreConformance, StoreConformance
 
 
 class TestSqliteFile(SharedStoreConformance, CheckpointConformance):

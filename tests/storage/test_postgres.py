@@ -11,19 +11,19 @@ from pathlib import Path
 import psycopg
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm, Scope, Settings, Tier
+from memotherm.errors import InvalidInput, PluginUnavailable, SchemaTooNew, StoreBusy, StoreUnavailable
+from memotherm.services.scheduler import Scheduler
+from memotherm.storage.open import open_store
+from memotherm.storage.postgres.errors import without_secrets
+from memotherm.storage.postgres.store import PostgresStore
+from memotherm.storage.postgres.text import lexemes
+from memotherm.storage.store import Store
+from memotherm.storage.values import Filter, Strengths
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import python, together
 from tests.postgres import Cluster, admin_of, database, empty_database
-from thermocline import Scope, Settings, Thermocline, Tier
-from thermocline.errors import InvalidInput, PluginUnavailable, SchemaTooNew, StoreBusy, StoreUnavailable
-from thermocline.services.scheduler import Scheduler
-from thermocline.storage.open import open_store
-from thermocline.storage.postgres.errors import without_secrets
-from thermocline.storage.postgres.store import PostgresStore
-from thermocline.storage.postgres.text import lexemes
-from thermocline.storage.store import Store
-from thermocline.storage.values import Filter, Strengths
-from thermocline.testing import FakeClock, HashEmbedder
 
 #: Tables in which no row belongs to a tenant: what the store knows of itself.
 _COMMON = {"meta", "embedders"}
@@ -39,21 +39,21 @@ def url(postgres: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def mem(url: str, clock: FakeClock) -> Iterator[Thermocline]:
+def mem(url: str, clock: FakeClock) -> Iterator[Memotherm]:
     """A memory on the server, checked at the end."""
-    with thermocline.open(url, embedder=HashEmbedder(), clock=clock, settings=Settings()) as found:
+    with memotherm.open(url, embedder=HashEmbedder(), clock=clock, settings=Settings()) as found:
         yield found
         assert found.check() == []
 
 
 def tables(connection: psycopg.Connection[tuple[str]]) -> set[str]:
     rows = connection.execute(
-        "SELECT relname FROM pg_class WHERE relnamespace = 'thermocline'::regnamespace AND relkind = 'r'"
+        "SELECT relname FROM pg_class WHERE relnamespace = 'memotherm'::regnamespace AND relkind = 'r'"
     )
     return {name for (name,) in rows}
 
 
-def fill(mem: Thermocline) -> None:
+def fill(mem: Memotherm) -> None:
     """Put something of two tenants into every table that belongs to one."""
     for tenant in ("acme", "rival"):
         view = mem.scoped(tenant=tenant)
@@ -76,7 +76,7 @@ def test_every_table_of_tenants_has_the_wall(url: str) -> None:
         walled = {
             name
             for (name,) in connection.execute(
-                "SELECT relname FROM pg_class WHERE relnamespace = 'thermocline'::regnamespace"
+                "SELECT relname FROM pg_class WHERE relnamespace = 'memotherm'::regnamespace"
                 " AND relkind = 'r' AND relrowsecurity AND relforcerowsecurity"
             )
         }
@@ -85,7 +85,7 @@ def test_every_table_of_tenants_has_the_wall(url: str) -> None:
             for (name,) in connection.execute(
                 "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid"
                 " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]"
-                " WHERE i.indisprimary AND a.attname = 'tenant' AND c.relnamespace = 'thermocline'::regnamespace"
+                " WHERE i.indisprimary AND a.attname = 'tenant' AND c.relnamespace = 'memotherm'::regnamespace"
             )
         }
 
@@ -93,7 +93,7 @@ def test_every_table_of_tenants_has_the_wall(url: str) -> None:
         assert led == walled - _OPERATOR
 
 
-def test_a_query_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Thermocline, url: str) -> None:
+def test_a_query_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memotherm, url: str) -> None:
     """Without any filter, each table shows the tenant's rows and those of nobody in particular."""
     fill(mem)
     mem.remember("for everybody")
@@ -101,8 +101,8 @@ def test_a_query_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Ther
     with psycopg.connect(url) as connection:
         for name in tables(connection) - _COMMON - _OPERATOR:
             for tenant in ("acme", ""):
-                connection.execute("SELECT set_config('thermocline.tenant', %s, true)", (tenant,))
-                rows = connection.execute(f"SELECT DISTINCT tenant FROM thermocline.{name}").fetchall()
+                connection.execute("SELECT set_config('memotherm.tenant', %s, true)", (tenant,))
+                rows = connection.execute(f"SELECT DISTINCT tenant FROM memotherm.{name}").fetchall()
                 seen[f"{name} as {tenant!r}"] = {found for (found,) in rows}
 
     assert {"acme", ""} == set().union(*seen.values())
@@ -112,7 +112,7 @@ def test_a_query_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Ther
     assert missing <= {f"{name} as 'acme'" for name in ("notes", "roots", "chunks")}, "fill() left tables empty"
 
 
-def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Thermocline) -> None:
+def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memotherm) -> None:
     """Given all spaces of all tenants, a tenant's store still finds nothing that is not its own."""
     fill(mem)
     everything = mem._whole.spaces_within(Scope())
@@ -131,27 +131,27 @@ def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Ther
     assert all(tenant.get(everything, record.memory.id) is None for record in rivals)
 
 
-def test_a_tenant_cannot_write_for_another_one(mem: Thermocline, url: str) -> None:
+def test_a_tenant_cannot_write_for_another_one(mem: Memotherm, url: str) -> None:
     """Neither add, nor change, nor drop."""
     fill(mem)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET thermocline.tenant = 'acme'; SET search_path = thermocline, public")
+        connection.execute("SET memotherm.tenant = 'acme'; SET search_path = memotherm, public")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("INSERT INTO tallies VALUES ('rival', 1, 'x', 1, 1)")
         assert connection.execute("UPDATE memories SET content = 'mine' WHERE tenant = 'rival'").rowcount == 0
         assert connection.execute("DELETE FROM events WHERE tenant <> 'acme'").rowcount == 0
 
 
-def test_what_doors_keep_is_hidden_from_tenants(mem: Thermocline, url: str) -> None:
+def test_what_doors_keep_is_hidden_from_tenants(mem: Memotherm, url: str) -> None:
     """API keys and answers to requests are seen by work for all tenants only."""
     mem.drawers["keys"].put("k", {"hash": "x"})
     with psycopg.connect(url) as connection:
-        connection.execute("SELECT set_config('thermocline.tenant', 'acme', true)")
-        assert connection.execute("SELECT count(*) FROM thermocline.kept").fetchone() == (0,)
+        connection.execute("SELECT set_config('memotherm.tenant', 'acme', true)")
+        assert connection.execute("SELECT count(*) FROM memotherm.kept").fetchone() == (0,)
     assert mem.scoped(tenant="acme").drawers["keys"].get("k") == {"hash": "x"}
 
 
-def test_a_tenants_recall_counts_the_use_of_what_everybody_shares(mem: Thermocline) -> None:
+def test_a_tenants_recall_counts_the_use_of_what_everybody_shares(mem: Memotherm) -> None:
     """Shared memories that tenants live on must not look unused."""
     shared = mem.remember("The status page is at status.example")
     mem.scoped(tenant="acme").recall("status page")
@@ -181,21 +181,21 @@ def test_servers_that_start_at_once_make_one_schema(postgres: str) -> None:
 
 
 def test_a_newer_schema_is_left_alone(postgres: str) -> None:
-    """A store of a newer Thermocline is named as such."""
+    """A store of a newer Memotherm is named as such."""
     with empty_database(postgres) as url:
         open_store(url, Settings()).close()
         with psycopg.connect(url) as connection:
-            connection.execute("COMMENT ON SCHEMA thermocline IS 'Thermocline, version 999'")
+            connection.execute("COMMENT ON SCHEMA memotherm IS 'Memotherm, version 999'")
         with pytest.raises(SchemaTooNew, match="999"):
             open_store(url, Settings())
 
 
-def test_processes_write_side_by_side(mem: Thermocline, url: str) -> None:
+def test_processes_write_side_by_side(mem: Memotherm, url: str) -> None:
     """Nothing is lost, nothing comes twice, and every event has a number of its own."""
     code = (
-        "import sys, thermocline\n"
-        "from thermocline.testing import HashEmbedder\n"
-        "with thermocline.open(sys.argv[1], embedder=HashEmbedder()) as mem:\n"
+        "import sys, memotherm\n"
+        "from memotherm.testing import HashEmbedder\n"
+        "with memotherm.open(sys.argv[1], embedder=HashEmbedder()) as mem:\n"
         "    for number in range(30):\n"
         "        mem.scoped(tenant=f't{number % 3}').remember(f'fact {number} of {sys.argv[2]}')\n"
         "        mem.remember(f'fact {number} of everybody')\n"
@@ -229,7 +229,7 @@ def test_an_idempotency_key_is_claimed_by_one_server(url: str) -> None:
     assert {each for each in told if each is not None} == {str(told.index(None))}
 
 
-def test_maintenance_is_shared_and_nothing_is_done_twice(mem: Thermocline, url: str, clock: FakeClock) -> None:
+def test_maintenance_is_shared_and_nothing_is_done_twice(mem: Memotherm, url: str, clock: FakeClock) -> None:
     """Two servers take the tenants in turns; what was done lately is left alone."""
     for number in range(12):
         mem.scoped(tenant=f"t{number}").remember("a fact")
@@ -254,7 +254,7 @@ def test_maintenance_is_shared_and_nothing_is_done_twice(mem: Thermocline, url: 
         assert servers[1].run_once(rested=timedelta(minutes=30))
 
 
-def test_the_work_of_a_server_that_was_killed_is_taken_over(mem: Thermocline, clock: FakeClock) -> None:
+def test_the_work_of_a_server_that_was_killed_is_taken_over(mem: Memotherm, clock: FakeClock) -> None:
     """Its claim ends with its term; until then the others do the rest."""
     for tenant in ("a", "b", "c"):
         mem.scoped(tenant=tenant).remember("a fact")
@@ -296,14 +296,14 @@ def test_a_writer_waits_for_others_of_its_tenant_only(url: str) -> None:
                 pass
 
 
-def test_connections_that_were_cut_are_replaced(mem: Thermocline, url: str, postgres: str) -> None:
+def test_connections_that_were_cut_are_replaced(mem: Memotherm, url: str, postgres: str) -> None:
     """Neither a recall nor a write notices that its idle connection is gone."""
     memory = mem.remember("The port is 5432")
     for verb in (lambda: mem.recall("port"), lambda: mem.remember("The host is db1"), lambda: mem.get(memory.id)):
         with psycopg.connect(admin_of(url, postgres), autocommit=True) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND application_name = 'thermocline'"
+                " WHERE datname = current_database() AND application_name = 'memotherm'"
             )
         assert verb() is not None
 
@@ -333,18 +333,18 @@ def test_without_the_driver_the_install_line_is_told(tmp_path: Path) -> None:
     """The package works without it, until a server is named."""
     code = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "import thermocline\n"
-        "try:\n    thermocline.open('postgresql://h/db', embedder='none')\n"
-        "except thermocline.errors.PluginUnavailable as exc:\n    print(exc)\n"
+        "import memotherm\n"
+        "try:\n    memotherm.open('postgresql://h/db', embedder='none')\n"
+        "except memotherm.errors.PluginUnavailable as exc:\n    print(exc)\n"
     )
     assert PluginUnavailable.code == "plugin_unavailable"
-    assert "pip install 'thermocline[postgres]'" in python(code, folder=tmp_path).stdout
+    assert "pip install 'memotherm[postgres]'" in python(code, folder=tmp_path).stdout
 
 
 # Long texts
 
 
-def test_a_text_of_very_many_words_is_found_by_all_of_them(mem: Thermocline) -> None:
+def test_a_text_of_very_many_words_is_found_by_all_of_them(mem: Memotherm) -> None:
     """Its lexemes take more than one row may."""
     words = [f"w{number:x}q" for number in range(140_000)]
     assert len(list(lexemes(words, 1))) > 1
@@ -359,7 +359,7 @@ def test_both_stores_find_the_same_with_the_same_strength(url: str) -> None:
     contents = ["otter " * times + "pond " * (times % 3) + "filler words here" for times in range(1, 40)]
     found: list[list[Strengths]] = []
     for place in (":memory:", url):
-        with thermocline.open(place, embedder="none", clock=FakeClock(), settings={}) as mem:
+        with memotherm.open(place, embedder="none", clock=FakeClock(), settings={}) as mem:
             tiers = list(Tier)
             mem.remember_many([{"content": text, "tier": tiers[n % 3]} for n, text in enumerate(contents)])
             mem.remember_many([{"content": f"nothing of it, number {number}"} for number in range(100)])
@@ -388,7 +388,7 @@ def cluster() -> Iterator[Cluster]:
         yield found
 
 
-def writer(mem: Thermocline, stop: threading.Event) -> tuple[list[str], list[str]]:
+def writer(mem: Memotherm, stop: threading.Event) -> tuple[list[str], list[str]]:
     """Remember until told to stop; return what was acknowledged, and the errors in between."""
     acknowledged, errors = [], []
     number = 0
@@ -406,7 +406,7 @@ def writer(mem: Thermocline, stop: threading.Event) -> tuple[list[str], list[str
 def test_a_server_killed_during_writes_loses_nothing_acknowledged(cluster: Cluster) -> None:
     """Our process goes on when the server is back, without being restarted."""
     admin, settings = cluster.url("postgres", "postgres"), Settings(busy_timeout_ms=5000)
-    with empty_database(admin) as url, thermocline.open(url, embedder="none", settings=settings) as mem:
+    with empty_database(admin) as url, memotherm.open(url, embedder="none", settings=settings) as mem:
         acknowledged, errors = _through_trouble(mem, [cluster.kill, cluster.start])
 
         assert all("check that the server runs" in error or "try again" in error for error in errors)
@@ -426,7 +426,7 @@ def test_a_promoted_replica_has_everything_acknowledged(cluster: Cluster) -> Non
     try:
         with empty_database(admin, drop=False) as url:
             place = url.replace(f":{cluster.port}/", f":{cluster.port},127.0.0.1:{replica.port}/")
-            with thermocline.open(
+            with memotherm.open(
                 f"{place}?target_session_attrs=read-write", embedder="none", settings=Settings(busy_timeout_ms=5000)
             ) as mem:
                 acknowledged, _ = _through_trouble(mem, [cluster.kill, replica.promote])
@@ -438,7 +438,7 @@ def test_a_promoted_replica_has_everything_acknowledged(cluster: Cluster) -> Non
         replica.stop("immediate")
 
 
-def _through_trouble(mem: Thermocline, trouble: Sequence[Callable[[], None]]) -> tuple[list[str], list[str]]:
+def _through_trouble(mem: Memotherm, trouble: Sequence[Callable[[], None]]) -> tuple[list[str], list[str]]:
     """Let a writer go on while things happen to the server, until it has written again afterwards."""
     stop = threading.Event()
     result: list[tuple[list[str], list[str]]] = []

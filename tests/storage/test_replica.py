@@ -10,11 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memotherm
+from memotherm.storage.postgres import replica as replica_module
+from memotherm.testing import HashEmbedder
 from tests.postgres import ROLE, Cluster
-from thermocline import Thermocline
-from thermocline.storage.postgres import replica as replica_module
-from thermocline.testing import HashEmbedder
 
 DATABASE = "memories"
 
@@ -37,12 +37,12 @@ def clusters() -> Iterator[tuple[Cluster, Cluster]]:
 
 
 @pytest.fixture
-def mem(clusters: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> Iterator[Thermocline]:
+def mem(clusters: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> Iterator[Memotherm]:
     """A memory that recalls from the replica, and tries it again soon after it has failed."""
     monkeypatch.setattr(replica_module, "_PAUSE_SECONDS", 0.5)
     primary, replica = clusters
     settings = {"postgres_replica": replica.url(DATABASE)}
-    with thermocline.open(primary.url(DATABASE), embedder=HashEmbedder(), settings=settings) as mem:
+    with memotherm.open(primary.url(DATABASE), embedder=HashEmbedder(), settings=settings) as mem:
         yield mem
 
 
@@ -54,7 +54,7 @@ def replaying(replica: Cluster, wanted: str) -> None:
         eventually(lambda: admin.execute("SELECT pg_get_wal_replay_pause_state()").fetchone() == (state,))
 
 
-def served(mem: Thermocline, query: str) -> list[str] | None:
+def served(mem: Memotherm, query: str) -> list[str] | None:
     """The ids that a recall finds on the replica; None when the primary had to answer."""
     found = mem.recall(query)
     if not found.degraded[0].startswith("read from a replica"):
@@ -71,7 +71,7 @@ def eventually(found: Callable[[], bool]) -> None:
     raise AssertionError("it never was so")
 
 
-def test_a_recall_reads_the_replica_and_says_so(mem: Thermocline, clusters: tuple[Cluster, Cluster]) -> None:
+def test_a_recall_reads_the_replica_and_says_so(mem: Memotherm, clusters: tuple[Cluster, Cluster]) -> None:
     """What is written after the replica has stopped is not found before it goes on."""
     _, replica = clusters
     first = mem.remember("the otter swims")
@@ -89,7 +89,7 @@ def test_a_recall_reads_the_replica_and_says_so(mem: Thermocline, clusters: tupl
     eventually(lambda: len(mem.recall("otter")) == 2)
 
 
-def test_the_primary_steps_in(mem: Thermocline, clusters: tuple[Cluster, Cluster]) -> None:
+def test_the_primary_steps_in(mem: Memotherm, clusters: tuple[Cluster, Cluster]) -> None:
     """A replica that does not answer costs nobody an answer, and is used again when it is back."""
     _, replica = clusters
     memory = mem.scoped(tenant="t").remember("a heron flies")
@@ -102,7 +102,7 @@ def test_the_primary_steps_in(mem: Thermocline, clusters: tuple[Cluster, Cluster
     eventually(lambda: served(mem, "heron") is not None)
 
 
-def test_uses_are_counted_on_the_primary(mem: Thermocline) -> None:
+def test_uses_are_counted_on_the_primary(mem: Memotherm) -> None:
     """A replica only reads."""
     memory = mem.scoped(tenant="u").remember("a badger digs")
     eventually(lambda: memory.id in (served(mem.scoped(tenant="u"), "badger digs") or []))
@@ -113,6 +113,6 @@ def test_uses_are_counted_on_the_primary(mem: Thermocline) -> None:
 def test_without_one_nothing_is_said(clusters: tuple[Cluster, Cluster], tmp_path: Path) -> None:
     """Neither on a server nor in a file."""
     for place in (clusters[0].url(DATABASE), str(tmp_path / "a.db")):
-        with thermocline.open(place, embedder=HashEmbedder()) as mem:
+        with memotherm.open(place, embedder=HashEmbedder()) as mem:
             mem.scoped(tenant="v").remember("an owl")
             assert mem.scoped(tenant="v").recall("owl").degraded == ()

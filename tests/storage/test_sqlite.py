@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import sqlite3
@@ -15,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import thermocline
-from thermocline import Settings, Thermocline, Tier
-from thermocline.errors import InvalidInput, NotAStore, SchemaTooNew, StoreUnavailable
-from thermocline.storage.sqlite.band import CodedBand, ExactBand
-from thermocline.storage.sqlite.keys import PART_BITS
-from thermocline.storage.sqlite.migrate import SCHEMA_VERSION
-from thermocline.testing import HashEmbedder
+import memotherm
+from memotherm import Memotherm, Settings, Tier
+from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreUnavailable
+from memotherm.storage.sqlite.band import CodedBand, ExactBand
+from memotherm.storage.sqlite.keys import PART_BITS
+from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
+from memotherm.testing import HashEmbedder
 
-Open = Callable[..., Thermocline]
+Open = Callable[..., Memotherm]
 _CODED: dict[str, Any] = {"exact_band_limit": 3, "synchronous": "normal"}
 
 
@@ -84,8 +83,8 @@ def test_a_band_holds_what_was_added_and_not_discarded(coded: bool) -> None:
 
 def test_an_exact_band_with_codes_follows_every_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is added, discarded and added again behind its codes is found where it is now, and nothing else."""
-    monkeypatch.setattr("thermocline.storage.sqlite.band._SIEVED_FROM", 1)
-    monkeypatch.setattr("thermocline.storage.sqlite.band._SIEVED_AFTER", 0)
+    monkeypatch.setattr("memotherm.storage.sqlite.band._SIEVED_FROM", 1)
+    monkeypatch.setattr("memotherm.storage.sqlite.band._SIEVED_AFTER", 0)
     dice, rows = random.Random(3), random_rows(64)
     band = ExactBand(32)
     band.add(keys_of(*range(40)), rows[:40])
@@ -186,12 +185,12 @@ def test_an_embedder_of_any_length_works_above_the_limit(open_mem: Open, tmp_pat
 def coded(open_mem: Open, tmp_path: Path) -> tuple[Path, Open]:
     """A closed store whose band is cached, and a way to open it."""
     path = tmp_path / "memory.db"
-    with thermocline.open(path, embedder=HashEmbedder(), settings=Settings(**_CODED)) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(), settings=Settings(**_CODED)) as mem:
         mem.remember_many([{"content": f"otter {number}"} for number in range(30)])
         mem.recall("otter")
     assert [file.suffix for file in caches(path)] == [".npz", ".tvim"]
 
-    def again() -> Thermocline:
+    def again() -> Memotherm:
         return open_mem(path, settings=_CODED)
 
     return path, again
@@ -365,7 +364,7 @@ def test_a_query_has_no_syntax(open_mem: Open, query: str) -> None:
 def test_an_index_made_by_other_rules_for_words_is_rebuilt(open_mem: Open, tmp_path: Path) -> None:
     """A store of an older version is found in again after it was opened once."""
     path = tmp_path / "memory.db"
-    with thermocline.open(path, embedder="none", settings=Settings()) as mem:
+    with memotherm.open(path, embedder="none", settings=Settings()) as mem:
         mem.remember("otters swim", tags=["wet"])
         mem.remember("badgers dig", tier="cold")
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -434,38 +433,8 @@ def test_a_new_store_has_the_current_schema(open_mem: Open, tmp_path: Path) -> N
     open_mem(tmp_path / "memory.db").remember("x")
     with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-        assert connection.execute("PRAGMA application_id").fetchone() == (0x74686D63,)
+        assert connection.execute("PRAGMA application_id").fetchone() == (0x6D74686D,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-def test_a_store_of_an_older_schema_is_found_again_by_its_words(tmp_path: Path) -> None:
-    """Step by step to the current one; what its ledger says in longer words is read as well."""
-    path = tmp_path / "memory.db"
-    with thermocline.open(path, embedder="none", settings=Settings()) as mem:
-        live, cold = mem.remember("otters hold hands"), mem.remember("otters sleep afloat", tier="cold")
-    with closing(sqlite3.connect(path)) as connection:
-        for table in ("text_live", "text_cold"):
-            rows = connection.execute(f"SELECT rowid, words FROM {table}").fetchall()
-            connection.execute(f"DROP TABLE {table}")
-            connection.execute(f"CREATE VIRTUAL TABLE {table} USING fts5 (words, tokenize = 'ascii')")
-            connection.executemany(f"INSERT INTO {table} (rowid, words) VALUES (?, ?)", rows)
-        (first,) = connection.execute("SELECT changes FROM events WHERE seq = 1").fetchone()
-        tier, priority, retention = json.loads(first).split()
-        longer = {"tier": [None, tier], "priority": [None, priority], "retention": [None, retention]}
-        connection.execute("UPDATE events SET changes = ? WHERE seq = 1", (json.dumps(longer),))
-        connection.execute("PRAGMA user_version = 3")
-        connection.commit()
-
-    with thermocline.open(path, embedder="none", settings=Settings()) as mem:
-        assert contents(mem.recall("otters")) == [live.content]
-        assert contents(mem.recall("otters", tiers=("cold",))) == [cold.content]
-        for memory in (live, cold):
-            (event,) = mem.history(memory.id)
-            axes = {"tier": memory.tier, "priority": memory.priority, "retention": memory.retention}
-            assert event.changes == {name: (None, str(word)) for name, word in axes.items()}
-        assert mem.check() == []
-        mem.move(live.id, "cold")
-        assert len(mem.recall("otters", tiers=("cold",))) == 2
 
 
 def test_an_empty_file_becomes_a_store(open_mem: Open, tmp_path: Path) -> None:
@@ -479,12 +448,12 @@ def test_an_empty_file_becomes_a_store(open_mem: Open, tmp_path: Path) -> None:
 def test_a_newer_schema_is_left_as_it_is(tmp_path: Path) -> None:
     """The error says what to do; not a byte of the file changes."""
     path = tmp_path / "memory.db"
-    thermocline.open(path, embedder="none", settings=Settings()).close()
+    memotherm.open(path, embedder="none", settings=Settings()).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     before = path.read_bytes()
     with pytest.raises(SchemaTooNew, match="upgrade"):
-        thermocline.open(path, embedder="none", settings=Settings())
+        memotherm.open(path, embedder="none", settings=Settings())
 
     assert path.read_bytes() == before
 
@@ -500,7 +469,7 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path, journal:
         connection.commit()
     before = files(tmp_path)
     with pytest.raises(NotAStore, match="another program"):
-        thermocline.open(path, embedder="none", settings=Settings())
+        memotherm.open(path, embedder="none", settings=Settings())
 
     assert files(tmp_path) == before
 
@@ -511,7 +480,7 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path, content: by
     path = tmp_path / "diary.txt"
     path.write_bytes(content)
     with pytest.raises(NotAStore):
-        thermocline.open(path, embedder="none", settings=Settings())
+        memotherm.open(path, embedder="none", settings=Settings())
 
     assert files(tmp_path) == {"diary.txt": content}
 
@@ -519,9 +488,9 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path, content: by
 def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
     """The message suggests a file in it."""
     with pytest.raises(StoreUnavailable, match="name a file in it"):
-        thermocline.open(tmp_path, embedder="none", settings=Settings())
+        memotherm.open(tmp_path, embedder="none", settings=Settings())
     with pytest.raises(StoreUnavailable, match="does not exist"):
-        thermocline.open(tmp_path / "missing" / "memory.db", embedder="none", settings=Settings())
+        memotherm.open(tmp_path / "missing" / "memory.db", embedder="none", settings=Settings())
 
 
 # Copies
@@ -537,7 +506,7 @@ def test_a_checkpoint_restores_to_an_independent_store(open_mem: Open, tmp_path:
     mem.archive(made[2].id)
     mem.checkpoint(tmp_path / "copy.db")
     mem.remember("after the copy")
-    restored = open_mem(thermocline.restore(tmp_path / "copy.db", tmp_path / "restored.db"), settings=_CODED)
+    restored = open_mem(memotherm.restore(tmp_path / "copy.db", tmp_path / "restored.db"), settings=_CODED)
 
     assert [restored.get(memory.id) for memory in made] == [mem.get(memory.id) for memory in made]
     assert restored.history(made[0].id) == mem.history(made[0].id)
@@ -545,7 +514,7 @@ def test_a_checkpoint_restores_to_an_independent_store(open_mem: Open, tmp_path:
     restored.remember("only here")
     assert "only here" not in contents(mem.recall("only here", limit=100))
     with pytest.raises(InvalidInput, match="already exists"):
-        thermocline.restore(tmp_path / "copy.db", tmp_path / "restored.db")
+        memotherm.restore(tmp_path / "copy.db", tmp_path / "restored.db")
 
 
 def test_a_store_in_memory_can_be_checkpointed(open_mem: Open, tmp_path: Path) -> None:
@@ -553,7 +522,7 @@ def test_a_store_in_memory_can_be_checkpointed(open_mem: Open, tmp_path: Path) -
     mem = open_mem()
     memory = mem.remember("worth keeping", tier="hot")
     mem.checkpoint(tmp_path / "kept.db")
-    restored = open_mem(thermocline.restore(tmp_path / "kept.db", tmp_path / "memory.db"))
+    restored = open_mem(memotherm.restore(tmp_path / "kept.db", tmp_path / "memory.db"))
 
     assert restored.get(memory.id) == memory
     assert contents(restored.recall("worth keeping")) == ["worth keeping"]
@@ -583,7 +552,7 @@ def test_check_names_what_does_not_agree(tmp_path: Path, damage: str, code: str)
     """Each kind of damage is found and called by its name."""
     path = tmp_path / "memory.db"
     settings = replace(Settings(), synchronous="normal")
-    with thermocline.open(path, embedder=HashEmbedder(), settings=settings) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(), settings=settings) as mem:
         made = mem.remember_many([{"content": f"otter {number}", "tags": ["wet"]} for number in range(3)])
         mem.pin(made[0].id)
         assert mem.check() == []

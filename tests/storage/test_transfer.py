@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import thermocline
+import memotherm
+from memotherm import Memory, Memotherm
+from memotherm.cli.app import run
+from memotherm.errors import InvalidInput, NotFound, StoreDamaged, StoreUnavailable
+from memotherm.storage import transfer
+from memotherm.storage.tables import TABLES
+from memotherm.testing import HashEmbedder
 from tests.postgres import empty_database
-from thermocline import Memory, Thermocline
-from thermocline.cli.app import run
-from thermocline.errors import InvalidInput, NotFound, StoreDamaged, StoreUnavailable
-from thermocline.storage import transfer
-from thermocline.storage.tables import TABLES
-from thermocline.testing import HashEmbedder
 
 TENANTS = ("acme", "umbrella", None)
 
@@ -31,14 +31,14 @@ def url(postgres: str) -> Iterator[str]:
 def source(tmp_path: Path) -> Path:
     """A store in which everything has happened that leaves a trace."""
     path = tmp_path / "source.db"
-    with thermocline.open(path, embedder=HashEmbedder()) as mem:
+    with memotherm.open(path, embedder=HashEmbedder()) as mem:
         for tenant in TENANTS:
             _lived_in(mem.scoped(tenant=tenant) if tenant else mem, tmp_path / f"notes-{tenant}")
         mem.drawers["keys"].put("ops", {"hash": "x"})
     return path
 
 
-def _lived_in(mem: Thermocline, root: Path) -> None:
+def _lived_in(mem: Memotherm, root: Path) -> None:
     facts = mem.remember_many([{"content": f"the otter {n} lives in pond {n % 5}", "tags": ["zoo"]} for n in range(30)])
     mem.move(facts[0].id, "cold", why="far away")
     mem.pin(facts[1].id)
@@ -65,12 +65,12 @@ def _lived_in(mem: Thermocline, root: Path) -> None:
 
 def told(place: str | Path) -> dict[str, object]:
     """Return everything that can be asked of a store."""
-    with thermocline.open(place, embedder=HashEmbedder()) as mem:
+    with memotherm.open(place, embedder=HashEmbedder()) as mem:
         assert mem.check() == []
         return {str(tenant): _told(mem.scoped(tenant=tenant) if tenant else mem) for tenant in TENANTS}
 
 
-def _told(mem: Thermocline) -> dict[str, object]:
+def _told(mem: Memotherm) -> dict[str, object]:
     memories: list[Memory] = []
     for retention in ("active", "archived", "deleted", "purged"):
         memories += mem.find(retention=retention, limit=1000)
@@ -87,8 +87,8 @@ def _told(mem: Thermocline) -> dict[str, object]:
 
 def test_there_and_back_again(source: Path, url: str, tmp_path: Path) -> None:
     """From a file to a server and back: both copies answer as the original does."""
-    there = thermocline.migrate(source, url)
-    back = thermocline.migrate(url, tmp_path / "back.db")
+    there = memotherm.migrate(source, url)
+    back = memotherm.migrate(url, tmp_path / "back.db")
 
     assert there.rows == back.rows
     assert there.digest == back.digest
@@ -99,8 +99,8 @@ def test_there_and_back_again(source: Path, url: str, tmp_path: Path) -> None:
 
 def test_the_copy_goes_on_living(source: Path, url: str, tmp_path: Path) -> None:
     """New numbers begin behind the old ones, and what was purged stays away."""
-    thermocline.migrate(source, url)
-    with thermocline.open(url, embedder=HashEmbedder()) as mem:
+    memotherm.migrate(source, url)
+    with memotherm.open(url, embedder=HashEmbedder()) as mem:
         before = mem.status().seq
         acme = mem.scoped(tenant="acme")
         new = acme.remember("a new otter")
@@ -115,15 +115,15 @@ def test_the_copy_goes_on_living(source: Path, url: str, tmp_path: Path) -> None
 
 def test_a_checkpoint_of_a_server_is_a_file(source: Path, url: str, tmp_path: Path) -> None:
     """Which is a store of its own."""
-    thermocline.migrate(source, url)
-    with thermocline.open(url, embedder=HashEmbedder()) as mem:
+    memotherm.migrate(source, url)
+    with memotherm.open(url, embedder=HashEmbedder()) as mem:
         mem.checkpoint(tmp_path / "checkpoint.db")
         with pytest.raises(InvalidInput, match="exists"):
             mem.checkpoint(tmp_path / "checkpoint.db")
-    thermocline.restore(tmp_path / "checkpoint.db", tmp_path / "restored.db")
+    memotherm.restore(tmp_path / "checkpoint.db", tmp_path / "restored.db")
 
     assert told(tmp_path / "restored.db") == told(url)
-    assert not list(tmp_path.glob(".thermocline-*"))
+    assert not list(tmp_path.glob(".memotherm-*"))
 
 
 @pytest.mark.parametrize("stop", [1, 7, 19, 40])
@@ -149,12 +149,12 @@ def test_an_interrupted_transfer_goes_on(source: Path, url: str, monkeypatch: py
 
     monkeypatch.setattr(transfer, "_copied", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        thermocline.migrate(source, url)
+        memotherm.migrate(source, url)
     monkeypatch.setattr(transfer, "_copied", copied)
     with pytest.raises(StoreUnavailable, match="half filled"):
-        thermocline.open(url)
+        memotherm.open(url)
 
-    thermocline.migrate(source, url)
+    memotherm.migrate(source, url)
     assert told(url) == told(source)
 
 
@@ -164,13 +164,13 @@ def test_a_source_that_changed_during_an_interruption_is_noticed(
     """The first half of the copy would be of another time than the second."""
     monkeypatch.setattr(transfer, "_verified", _interrupt)
     with pytest.raises(KeyboardInterrupt):
-        thermocline.migrate(source, url)
+        memotherm.migrate(source, url)
     monkeypatch.undo()
-    with thermocline.open(source, embedder=HashEmbedder()) as mem:
+    with memotherm.open(source, embedder=HashEmbedder()) as mem:
         mem.move(mem.find()[0].id, "hot")
 
     with pytest.raises(StoreDamaged, match="into a new store"):
-        thermocline.migrate(source, url)
+        memotherm.migrate(source, url)
 
 
 def _interrupt(*_: object) -> None:
@@ -179,15 +179,15 @@ def _interrupt(*_: object) -> None:
 
 def test_only_into_an_empty_store(source: Path, tmp_path: Path) -> None:
     """Nothing is ever mixed, and a store that does not exist is not made."""
-    with thermocline.open(tmp_path / "used.db", embedder="none") as mem:
+    with memotherm.open(tmp_path / "used.db", embedder="none") as mem:
         mem.remember("mine")
 
     with pytest.raises(InvalidInput, match="not empty"):
-        thermocline.migrate(source, tmp_path / "used.db")
+        memotherm.migrate(source, tmp_path / "used.db")
     with pytest.raises(InvalidInput, match="not empty"):
-        thermocline.migrate(source, source)
+        memotherm.migrate(source, source)
     with pytest.raises(NotFound):
-        thermocline.migrate(tmp_path / "nowhere.db", tmp_path / "new.db")
+        memotherm.migrate(tmp_path / "nowhere.db", tmp_path / "new.db")
     assert not (tmp_path / "nowhere.db").exists()
     assert not (tmp_path / "new.db").exists()
 
@@ -198,13 +198,13 @@ def test_a_half_copy_of_another_store_is_left_alone(
     """It goes on only from where it came."""
     monkeypatch.setattr(transfer, "_verified", _interrupt)
     with pytest.raises(KeyboardInterrupt):
-        thermocline.migrate(source, tmp_path / "half.db")
+        memotherm.migrate(source, tmp_path / "half.db")
     monkeypatch.undo()
-    with thermocline.open(tmp_path / "other.db", embedder="none") as mem:
+    with memotherm.open(tmp_path / "other.db", embedder="none") as mem:
         mem.remember("another")
 
     with pytest.raises(InvalidInput, match="another store"):
-        thermocline.migrate(tmp_path / "other.db", tmp_path / "half.db")
+        memotherm.migrate(tmp_path / "other.db", tmp_path / "half.db")
 
 
 def test_the_command(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,24 @@
+"""`memotherm` and `python -m memotherm`: hand the command line to the CLI, or to the hook's short way."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    arguments = sys.argv[1:]
+    # A host waits for its hooks: they start without anything that is not in the standard library.
+    if arguments[:1] == ["hook"] and not {"-h", "--help"} & set(arguments):
+        from memotherm.hooks.entry import run as run_hook
+
+        run_hook(arguments[1:])
+    from memotherm.cli.app import run
+
+    sys.exit(run(arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""The same verbs for asyncio, derived from the facade and not written again.
+
+Each call runs on a thread of the instance's own pool. Cancelling an await does not stop a
+statement that is already running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
+
+from memotherm.errors import StoreClosed
+from memotherm.facade import Memotherm
+from memotherm.notes import Notes, Watcher
+from memotherm.services.scheduler import Scheduler
+from memotherm.session import Session
+
+__all__ = ["AsyncMemotherm", "AsyncNotes", "AsyncSession", "Opening"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+
+_THREADS = 8
+
+
+class _Run(Protocol):
+    """What runs a call on a thread and waits for it without blocking the loop."""
+
+    def __call__(self, call: Callable[[], T], /) -> Coroutine[Any, Any, T]:
+        """Run the call."""
+
+
+class _Derived(Generic[S]):
+    """Something whose synchronous twin does the work, on a thread."""
+
+    def __init__(self, twin: S, run: _Run) -> None:
+        self._twin = twin
+        self._run = run
+
+
+def _off_thread(
+    method: Callable[Concatenate[S, P], T],
+) -> Callable[Concatenate[_Derived[S], P], Coroutine[Any, Any, T]]:
+    @functools.wraps(method)
+    async def call(self: _Derived[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(functools.partial(method, self._twin, *args, **kwargs))
+
+    return call
+
+
+class AsyncSession(_Derived[Session]):
+    """A session, for asyncio. `sync` is the session underneath."""
+
+    @property
+    def sync(self) -> Session:
+        """The session underneath."""
+        return self._twin
+
+    add = _off_thread(Session.add)
+    hot = _off_thread(Session.hot)
+    spill = _off_thread(Session.spill)
+    promote = _off_thread(Session.promote)
+    demote = _off_thread(Session.demote)
+    recall = _off_thread(Session.recall)
+    status = _off_thread(Session.status)
+    prune = _off_thread(Session.prune)
+    forget = _off_thread(Session.forget)
+    keep = _off_thread(Session.keep)
+    clear = _off_thread(Session.clear)
+    end = _off_thread(Session.end)
+    session_start = _off_thread(Session.session_start)
+    before_turn = _off_thread(Session.before_turn)
+    context_compacted = _off_thread(Session.context_compacted)
+    session_end = _off_thread(Session.session_end)
+    run_ended = _off_thread(Session.run_ended)
+    flush_due = _off_thread(Session.flush_due)
+
+
+class AsyncNotes(_Derived[Notes]):
+    """Markdown notes, for asyncio."""
+
+    sync = _off_thread(Notes.sync)
+    search = _off_thread(Notes.search)
+    get = _off_thread(Notes.get)
+    append = _off_thread(Notes.append)
+    export = _off_thread(Notes.export)
+    adopt = _off_thread(Notes.adopt)
+    conflicts = _off_thread(Notes.conflicts)
+    resolve = _off_thread(Notes.resolve)
+    paths = _off_thread(Notes.paths)
+    stale = _off_thread(Notes.stale)
+
+    def watch(self) -> Watcher:
+        """Return a watcher that syncs when files have come to rest, on threads of its own."""
+        return self._twin.watch()
+
+
+class AsyncMemotherm(_Derived[Memotherm]):
+    """An agent's memory, for asyncio. `sync` is the facade underneath."""
+
+    def __init__(self, sync: Memotherm, executor: ThreadPoolExecutor | None = None) -> None:
+        super().__init__(sync, self._on_thread)
+        #: The facade underneath.
+        self.sync = sync
+        self._owner = executor is None
+        self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="memotherm")
+
+    async def _on_thread(self, call: Callable[[], T]) -> T:
+        try:
+            future = asyncio.get_running_loop().run_in_executor(self._executor, call)
+        except RuntimeError as exc:
+            raise StoreClosed("the memory is closed: open it again") from exc
+        return await future
+
+    remember = _off_thread(Memotherm.remember)
+    remember_many = _off_thread(Memotherm.remember_many)
+    recall = _off_thread(Memotherm.recall)
+    context = _off_thread(Memotherm.context)
+    get = _off_thread(Memotherm.get)
+    find = _off_thread(Memotherm.find)
+    history = _off_thread(Memotherm.history)
+    events = _off_thread(Memotherm.events)
+    status = _off_thread(Memotherm.status)
+    update = _off_thread(Memotherm.update)
+    move = _off_thread(Memotherm.move)
+    prioritize = _off_thread(Memotherm.prioritize)
+    pin = _off_thread(Memotherm.pin)
+    unpin = _off_thread(Memotherm.unpin)
+    archive = _off_thread(Memotherm.archive)
+    forget = _off_thread(Memotherm.forget)
+    restore = _off_thread(Memotherm.restore)
+    purge = _off_thread(Memotherm.purge)
+    undo = _off_thread(Memotherm.undo)
+    capture = _off_thread(Memotherm.capture)
+    pinned = _off_thread(Memotherm.pinned)
+    get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
+    widen = _off_thread(Memotherm.widen)
+    compact = _off_thread(Memotherm.compact)
+    maintain = _off_thread(Memotherm.maintain)
+    metrics = _off_thread(Memotherm.metrics)
+    reembed = _off_thread(Memotherm.reembed)
+    check = _off_thread(Memotherm.check)
+    checkpoint = _off_thread(Memotherm.checkpoint)
+    import_ = _off_thread(Memotherm.import_)
+
+    async def session(self, session_id: str) -> AsyncSession:
+        """Return the working memory of one session, beginning or continuing it."""
+        return AsyncSession(await self._run(functools.partial(self.sync.session, session_id)), self._run)
+
+    def notes(
+        self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None
+    ) -> AsyncNotes:
+        """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable."""
+        return AsyncNotes(self.sync.notes(root, extra_paths, name=name), self._run)
+
+    def scoped(
+        self,
+        *,
+        tenant: str | None = None,
+        project: str | None = None,
+        environment: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+    ) -> AsyncMemotherm:
+        """Return the same store seen from a narrower scope; closing it closes nothing."""
+        view = self.sync.scoped(
+            tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
+        )
+        return AsyncMemotherm(view, self._executor)
+
+    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+        """Return maintenance that runs in the background, on a thread of its own."""
+        return self.sync.maintenance(every_minutes)
+
+    async def close(self) -> None:
+        """Close the store and the threads; calling it twice is harmless."""
+        if not self._owner:
+            return
+        await asyncio.to_thread(self.sync.close)
+        self._executor.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class Opening:
+    """What `aopen` returns: await it, or enter it with `async with`."""
+
+    def __init__(self, opener: Callable[[], Memotherm]) -> None:
+        self._opener = opener
+        self._opened: AsyncMemotherm | None = None
+
+    async def _open(self) -> AsyncMemotherm:
+        self._opened = AsyncMemotherm(await asyncio.to_thread(self._opener))
+        return self._opened
+
+    def __await__(self) -> Any:  # noqa: ANN401
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncMemotherm:
+        return await self._open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            await self._opened.close()

@@ -1,0 +1,179 @@
+"""`memotherm bench quality`: how well the product finds things again, on your data."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from memotherm import __version__
+from memotherm.cli.opened import json_option
+from memotherm.cli.show import console
+from memotherm.errors import NotFound
+from memotherm.evaluation.controls import CONTROLS, STRICTER
+from memotherm.evaluation.datasets import EvaluationSet, load
+from memotherm.evaluation.measures import MEASURES
+from memotherm.evaluation.quality import OURS, Result, diagnose, quality_sets, run
+from memotherm.evaluation.quality import ablate as run_ablations
+
+__all__ = ["command"]
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure Memotherm on your machine and your data."""
+
+
+@command.command("quality")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="MEMOTHERM_DATA",
+    required=True,
+    help="A folder of evaluation sets (or of folders of them).",
+)
+@click.option("--set", "wanted", multiple=True, help="Only sets whose name begins so; may be repeated.")
+@click.option("--fusion", type=click.Choice(["evidence", "weighted", "rrf"]), help="Another way to rank.")
+@click.option("--diagnose", "question", help="Explain the answer to one question instead, by its id.")
+@click.option("--ablate", is_flag=True, help="Leave out each idea of the ranking instead, one at a time.")
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="MEMOTHERM_VECTORS",
+    help="Keep the vectors in this folder, and use those that are there.",
+)
+@click.option("--on", "store", help="Remember in this store instead, such as an empty PostgreSQL database.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the JSON to this file.")
+@json_option
+def quality(
+    data: Path,
+    wanted: tuple[str, ...],
+    fusion: str | None,
+    question: str | None,
+    ablate: bool,
+    cache: Path | None,
+    store: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Run evaluation sets through remember and recall, with plain controls beside them.
+
+    \b
+    memotherm bench quality --data evaluation/
+    memotherm bench quality --data evaluation/ --set locomo --diagnose locomo_0_qa3
+    memotherm bench quality --data evaluation/ --ablate
+    memotherm bench quality --data evaluation/ --on postgresql://memotherm@localhost/empty
+    """
+    sets = quality_sets(load(data), wanted)
+    settings: dict[str, Any] = {"fusion": fusion} if fusion else {}
+    if question is not None:
+        for line in _diagnosed(sets, question, settings, cache):
+            click.echo(line)
+        return
+    results = [_measured(each, settings, cache, store, ablate=ablate) for each in sets]
+    found = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": __version__,
+        "settings": settings,
+        "sets": [_left_out(result) if ablate else result.as_dict() for result in results],
+    }
+    if out is not None:
+        out.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for result in results:
+        if ablate:
+            _print_costs(result)
+        else:
+            _print(result)
+
+
+def _measured(
+    data: EvaluationSet, settings: dict[str, Any], cache: Path | None, store: str | None, *, ablate: bool
+) -> Result:
+    with tempfile.TemporaryDirectory(prefix="memotherm-quality-") as folder, _bars() as bars:
+        told = _Told(bars, data.name)
+        if ablate:
+            return run_ablations(data, Path(folder), told, cache=cache)
+        return run(data, Path(folder), told, settings=settings, cache=cache, store=store)
+
+
+def _left_out(result: Result) -> dict[str, Any]:
+    """Return what each idea is worth, for machines."""
+    return {
+        "set": result.name,
+        "n": len(result.questions),
+        "nDCG@10": result.table()[OURS]["nDCG@10"],
+        "left_out": {
+            idea: {"nDCG@10": delta, "low": low, "high": high} for idea, (delta, low, high) in result.costs().items()
+        },
+    }
+
+
+def _diagnosed(sets: list[EvaluationSet], asked: str, settings: dict[str, Any], cache: Path | None) -> list[str]:
+    for data in sets:
+        for question in data.questions:
+            if question.id == asked:
+                with tempfile.TemporaryDirectory(prefix="memotherm-quality-") as folder, _bars() as bars:
+                    told = _Told(bars, data.name)
+                    return diagnose(data, question, Path(folder), told, settings=settings, cache=cache)
+    raise NotFound(f"no question {asked!r} in these sets: --json lists nothing by id, the data's qid does")
+
+
+def _bars() -> Progress:
+    return Progress(console=Console(stderr=True), transient=True)
+
+
+class _Told:
+    """A bar for each kind of work on one set."""
+
+    def __init__(self, bars: Progress, name: str) -> None:
+        self._bars = bars
+        self._name = name
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, what: str, more: int, total: int) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(f"{self._name}: {what}", total=total)
+        self._bars.advance(self._tasks[what], more)
+
+
+def _print(result: Result) -> None:
+    screen = console()
+    table = Table(title=f"{result.name} (N = {len(result.questions)})", title_justify="left")
+    table.add_column("ranking")
+    for name in MEASURES:
+        table.add_column(name, justify="right")
+    for ranking, values in result.table().items():
+        cells = [f"{values[name]:.3f}" for name in MEASURES]
+        table.add_row(ranking, *cells, style="bold" if ranking == OURS else "")
+    categories = sorted({question.category for question in result.questions if question.category})
+    for category in categories:
+        values = result.table(category)[OURS]
+        count = sum(question.category == category for question in result.questions)
+        table.add_row(f"  {category} ({count})", *(f"{values[name]:.3f}" for name in MEASURES), style="dim")
+    screen.print(table)
+    for kind, controls in (("control", CONTROLS), ("control with our words", STRICTER)):
+        for name in ("nDCG@10", "all@5"):
+            best, (delta, low, high) = result.lead(name, controls)
+            screen.print(f"  {name}: {delta:+.3f} [{low:+.3f}, {high:+.3f}] against {best}, the best {kind}")
+
+
+def _print_costs(result: Result) -> None:
+    screen = console()
+    whole = result.table()[OURS]["nDCG@10"]
+    table = Table(title=f"{result.name} (N = {len(result.questions)}): nDCG@10 {whole:.3f}", title_justify="left")
+    table.add_column("left out")
+    table.add_column("changes it by", justify="right")
+    table.add_column("95 % interval", justify="right")
+    for idea, (delta, low, high) in result.costs().items():
+        table.add_row(idea, f"{delta:+.3f}", f"[{low:+.3f}, {high:+.3f}]".replace("[", r"\["))
+    screen.print(table)

@@ -1,0 +1,29 @@
+"""`memotherm compact`: run the tier rules once."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from memotherm.cli.opened import Place, json_option, opened, store_option
+from memotherm.shapes import move_json
+
+__all__ = ["command"]
+
+
+@click.command("compact")
+@click.option("--dry-run", is_flag=True, help="Tell what would move, and move nothing.")
+@store_option
+@json_option
+def command(dry_run: bool, store: Place, as_json: bool) -> None:
+    """Run the tier rules once, and print what moved to hot, warm and cold."""
+    with opened(store) as mem:
+        run = mem.compact(dry_run=dry_run)
+    if as_json:
+        counts = {"hot": run.hot, "warm": run.warm, "cold": run.cold, "dry_run": run.dry_run}
+        click.echo(json.dumps({**counts, "moves": [move_json(move) for move in run.moves]}, indent=2))
+        return
+    for move in run.moves:
+        click.echo(str(move))
+    click.echo(f"{run}{' (dry run: nothing was moved)' if dry_run else ''}")

@@ -1,0 +1,57 @@
+"""`memotherm keys`: who may call the server."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from memotherm.cli.opened import Place, json_option, opened, store_option
+from memotherm.rest.keys import Keys
+
+__all__ = ["command"]
+
+
+@click.group("keys")
+def command() -> None:
+    """Make, list and revoke the API keys of the server."""
+
+
+@command.command("create")
+@click.argument("name")
+@store_option
+@json_option
+def create(name: str, store: Place, as_json: bool) -> None:
+    """Make a key for the tenant named by --tenant, and print its secret: this is the only time it is shown."""
+    if store.scope.tenant is None:
+        raise click.UsageError("a key belongs to a tenant: add --tenant NAME")
+    with opened(store) as mem:
+        secret = Keys(mem).create(name, store.scope.tenant)
+    told = {"name": name, "tenant": store.scope.tenant, "key": secret}
+    click.echo(json.dumps(told) if as_json else secret)
+    if not as_json:
+        click.echo(f"note: key {name!r} of tenant {store.scope.tenant!r}; it cannot be shown again", err=True)
+
+
+@command.command("list")
+@store_option
+@json_option
+def list_keys(store: Place, as_json: bool) -> None:
+    """List the keys, without their secrets."""
+    with opened(store) as mem:
+        keys = Keys(mem).all()
+    if as_json:
+        click.echo(json.dumps([key.as_dict() for key in keys], indent=2))
+        return
+    for key in keys:
+        click.echo(f"{key.name}\t{key.tenant}\t{key.created_at:%Y-%m-%d %H:%M}")
+
+
+@command.command("revoke")
+@click.argument("name")
+@store_option
+def revoke(name: str, store: Place) -> None:
+    """Make a key worthless, in running servers too."""
+    with opened(store) as mem:
+        Keys(mem).revoke(name)
+    click.echo(f"revoked {name}", err=True)

@@ -1,0 +1,32 @@
+"""`memotherm mcp`: serve a memory to an agent over standard input and output."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import click
+
+import memotherm
+from memotherm.cli.opened import Place, store_option
+from memotherm.errors import PluginUnavailable
+
+__all__ = ["command"]
+
+
+@click.command("mcp")
+@click.option("--tools", help="all, core, one (a single tool), or names with commas; the setting `mcp_tools`.")
+@click.option("--notes", help="The folder whose Markdown notes memory_search reads; the setting `notes_root`.")
+@store_option
+def command(tools: str | None, notes: str | None, store: Place) -> None:
+    """Serve a memory to an agent over standard input and output (MCP)."""
+    # Standard output belongs to the protocol; whatever is to be said goes to standard error.
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        from memotherm.mcp.server import build
+    except ImportError as exc:
+        raise PluginUnavailable(f"the MCP server needs a package ({exc.name}): pip install 'memotherm[mcp]'") from exc
+    chosen = {"mcp_tools": tools, "notes_root": notes}
+    settings = {name: value for name, value in chosen.items() if value is not None}
+    with memotherm.open(store.url, scope=store.scope, settings=settings) as mem:
+        build(mem).run()

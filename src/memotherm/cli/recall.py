@@ -1,0 +1,80 @@
+"""`memotherm recall`: ask the memory, with every way to narrow the answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from memotherm.cli.opened import Place, json_option, opened, store_option
+from memotherm.cli.out import content_of, print_json, print_notes
+from memotherm.cli.show import console, hit_line
+from memotherm.model import Recall, Tier
+from memotherm.shapes import hit_json
+
+__all__ = ["command"]
+
+
+@click.command("recall")
+@click.argument("query")
+@click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True, help="How many hits.")
+@click.option(
+    "--tier", "tiers", multiple=True, type=click.Choice([str(tier) for tier in Tier]),
+    help="Where to look (repeatable); hot and warm.",
+)  # fmt: skip
+@click.option("--kind", "-k", "kinds", multiple=True, help="Only of this kind (repeatable).")
+@click.option("--tag", "-t", "tags", multiple=True, help="Only with this tag (repeatable).")
+@click.option("--min-score", type=click.FloatRange(0, 1), help="The least relevance; the setting.")
+@click.option("--promote", is_flag=True, help="Move hits that earned it to hot.")
+@click.option("--no-track", is_flag=True, help="Do not count this as a use of the hits.")
+@click.option("--as-of", type=click.DateTime(), help="Answer as on an earlier day or moment (UTC).")
+@store_option
+@json_option
+def command(
+    query: str,
+    limit: int,
+    tiers: tuple[str, ...],
+    store: Place,
+    as_json: bool,
+    no_track: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Ask the memory: what answers a query, best first, with the reasons.
+
+    \b
+    memotherm recall "can I ship today?"
+    memotherm recall "which database?" --tier cold --kind decision --json
+    """
+    moment: datetime | None = options["as_of"]
+    with opened(store) as mem:
+        recall = mem.recall(
+            content_of(query),
+            limit,
+            tiers or (Tier.HOT, Tier.WARM),
+            kinds=options["kinds"] or None,
+            tags=options["tags"] or None,
+            min_score=options["min_score"],
+            promote=options["promote"],
+            track=not no_track,
+            as_of=None if moment is None else moment.replace(tzinfo=UTC),
+        )
+    if as_json:
+        print_json(_json(recall))
+        return
+    out = console()
+    for hit in recall:
+        line = hit_line(hit)
+        line.append(f"  {hit.memory.id}", style="dim")
+        out.print(line)
+    print_notes([*recall.degraded, *(f"{each} moved to hot" for each in recall.promoted)])
+
+
+def _json(recall: Recall) -> dict[str, Any]:
+    return {
+        "query": recall.query,
+        "hits": [hit_json(hit) for hit in recall],
+        "promoted": list(recall.promoted),
+        "tiers": [str(tier) for tier in recall.tiers],
+        "degraded": list(recall.degraded),
+    }

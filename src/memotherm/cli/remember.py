@@ -1,0 +1,83 @@
+"""`memotherm remember`: store a memory, from the command line or from standard input."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from memotherm.cli.opened import Place, json_option, opened, store_option
+from memotherm.cli.out import content_of, print_changed
+from memotherm.errors import InvalidInput
+from memotherm.model import Priority, Tier
+
+__all__ = ["command"]
+
+
+@click.command("remember")
+@click.argument("content")
+@click.option("--kind", "-k", default="fact", show_default=True, help="fact, preference, decision, task, ...")
+@click.option("--tag", "-t", "tags", multiple=True, help="A label (repeatable).")
+@click.option("--tier", type=click.Choice([str(tier) for tier in Tier]), help="Where it is kept; the settings decide.")
+@click.option(
+    "--priority", "-p", type=click.Choice([str(each) for each in Priority]), default="normal", show_default=True,
+    help="How strongly it insists.",
+)  # fmt: skip
+@click.option("--ttl", help="How long it lives, such as 90m, 7d or a number of seconds.")
+@click.option("--metadata", help="Anything else, as a JSON object.")
+@click.option("--source", default="cli", show_default=True, help="Where it comes from.")
+@click.option("--supersedes", metavar="ID", help="The memory that this one replaces.")
+@store_option
+@json_option
+def command(
+    content: str,
+    kind: str,
+    tags: tuple[str, ...],
+    tier: str | None,
+    priority: str,
+    ttl: str | None,
+    metadata: str | None,
+    source: str,
+    supersedes: str | None,
+    store: Place,
+    as_json: bool,
+) -> None:
+    """Store a memory; `-` reads its content from standard input.
+
+    \b
+    memotherm remember "Deploys are frozen until Friday" --tag blocker --tier hot
+    git log -1 --format=%B | memotherm remember - --kind decision --project shop
+    """
+    with opened(store) as mem:
+        memory = mem.remember(
+            content_of(content),
+            kind=kind,
+            tags=tags,
+            tier=tier,
+            priority=priority,
+            ttl=_duration(ttl),
+            metadata=_object(metadata),
+            source=source,
+            supersedes=supersedes,
+        )
+    print_changed(memory, as_json=as_json)
+
+
+def _duration(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError as exc:
+        raise InvalidInput(f'--metadata is no JSON: write it such as \'{{"key": "value"}}\' ({exc})') from exc
+    if not isinstance(found, dict):
+        raise InvalidInput('--metadata must be a JSON object such as {"key": "value"}')
+    return found

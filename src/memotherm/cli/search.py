@@ -1,0 +1,46 @@
+"""`memotherm search`: find memories, in the tiers you name."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from memotherm.cli.opened import Place, json_option, opened, store_option
+from memotherm.cli.show import console, hit_line
+from memotherm.model import Tier
+from memotherm.shapes import hit_json
+
+__all__ = ["command"]
+
+
+@click.command("search")
+@click.argument("query")
+@click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    type=click.Choice([str(tier) for tier in Tier]),
+    help="Where to look (repeatable); hot and warm.",
+)
+@click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True, help="How many hits.")
+@store_option
+@json_option
+def command(query: str, tiers: tuple[str, ...], limit: int, store: Place, as_json: bool) -> None:
+    """Find memories, in the tiers you name."""
+    with opened(store) as mem:
+        recall = mem.recall(query, limit, tiers or (Tier.HOT, Tier.WARM))
+    if as_json:
+        told = {
+            "query": query,
+            "hits": [hit_json(hit) for hit in recall],
+            "tiers": [str(tier) for tier in recall.tiers],
+            "degraded": list(recall.degraded),
+        }
+        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        return
+    out = console()
+    for hit in recall:
+        out.print(hit_line(hit))
+    for reason in recall.degraded:
+        click.echo(f"note: {reason}", err=True)

@@ -1,0 +1,181 @@
+"""Embedders: what turns text into vectors, and how one is chosen.
+
+This module knows names, URLs and plugins. It reads no environment: keys are handed in.
+The concrete embedders and their packages are loaded when one is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from inspect import signature
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl, urlsplit
+
+from memotherm.embed.calibration import Calibration
+from memotherm.embed.protocol import Embedder, checked, close, embed_query, split
+from memotherm.embed.secret import host_of, redact_url
+from memotherm.errors import InvalidInput, PluginNotFound, PluginUnavailable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from memotherm.embed.gemini import GeminiEmbedder
+    from memotherm.embed.local import LocalEmbedder
+    from memotherm.embed.none import NoEmbedder
+    from memotherm.embed.openai import OpenAIEmbedder
+
+__all__ = [
+    "Calibration",
+    "Embedder",
+    "GeminiEmbedder",
+    "LocalEmbedder",
+    "NoEmbedder",
+    "OpenAIEmbedder",
+    "checked",
+    "close",
+    "embed_query",
+    "resolve",
+    "split",
+]
+
+GROUP = "memotherm.embedders"
+
+_CLASSES = {
+    "GeminiEmbedder": "memotherm.embed.gemini",
+    "LocalEmbedder": "memotherm.embed.local",
+    "NoEmbedder": "memotherm.embed.none",
+    "OpenAIEmbedder": "memotherm.embed.openai",
+}
+_BUILT_IN = {
+    "gemini": "GeminiEmbedder",
+    "local": "LocalEmbedder",
+    "none": "NoEmbedder",
+    "openai": "OpenAIEmbedder",
+}
+#: Options of a URL or a name arrive as text.
+_NUMBERS: Mapping[str, Callable[[str], int | float]] = {
+    "dimensions": int,
+    "max_chars": int,
+    "max_texts": int,
+    "overlap_tokens": int,
+    "part_tokens": int,
+    "retries": int,
+    "threads": int,
+    "timeout": float,
+    "window_tokens": int,
+}
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def resolve(
+    spec: object = None,
+    *,
+    options: Mapping[str, object] = _NOTHING,
+    keys: Mapping[str, str] = _NOTHING,
+) -> Embedder:
+    """Return the embedder that a spec means.
+
+    Args:
+        spec: An embedder; or None or "local"; "openai", "gemini", "none" or a plugin's name, which may carry
+            options ("openai?model=text-embedding-3-large&dimensions=256"); or the URL of an
+            OpenAI-compatible server ("http://localhost:11434/v1?model=nomic-embed-text").
+        options: Arguments for the embedder, where the spec itself does not give them.
+        keys: API keys by "openai", "gemini" or plugin name. A URL gets the key of its host or of "url", never
+            another service's.
+    """
+    if spec is None:
+        spec = "local"
+    if not isinstance(spec, str):
+        return _valid(spec)
+    name, _, query = spec.partition("?")
+    merged = {**options, **_parsed(query)}
+    if name.lower().startswith(("http://", "https://")):
+        return _from_url(name, merged, keys)
+    if name in _BUILT_IN:
+        key = {"api_key": keys[name]} if keys.get(name) else {}
+        return _made(name, _class(_BUILT_IN[name]), {**key, **merged})
+    return _from_plugin(name, merged, keys)
+
+
+def __getattr__(name: str) -> type:
+    """Load an embedder's class when it is first asked for."""
+    if name not in _CLASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _class(name)
+
+
+def _class(name: str) -> type:
+    return cast("type", getattr(import_module(_CLASSES[name]), name))
+
+
+def _from_url(url: str, options: Mapping[str, object], keys: Mapping[str, str]) -> Embedder:
+    if not options.get("model"):
+        raise InvalidInput(f"{redact_url(url)}: say which model, for example {redact_url(url)}?model=nomic-embed-text")
+    # An OpenAI key is for OpenAI; another server would learn it.
+    official = keys.get("openai") if urlsplit(url).hostname == "api.openai.com" else None
+    key = keys.get(host_of(url)) or keys.get("url") or official
+    given = {"api_key": key} if key else {}
+    return _made("openai", _class("OpenAIEmbedder"), {"base_url": url, **given, **options})
+
+
+def _from_plugin(name: str, options: Mapping[str, object], keys: Mapping[str, str]) -> Embedder:
+    from importlib.metadata import entry_points
+
+    plugins = {plugin.name: plugin for plugin in entry_points(group=GROUP)}
+    if name not in plugins:
+        known = ", ".join(sorted({*_BUILT_IN, *plugins}))
+        raise PluginNotFound(
+            f"No embedder is called {redact_url(name)!r}. Known: {known}; or give a server's http(s) URL."
+        )
+    key = {"api_key": keys[name]} if keys.get(name) else {}
+    return _made(name, _loaded(plugins[name]), {**key, **options})
+
+
+def _loaded(plugin: EntryPoint) -> Callable[..., object]:
+    try:
+        return cast("Callable[..., object]", plugin.load())
+    except ImportError as error:
+        package = error.name or (plugin.dist.name if plugin.dist else plugin.name)
+        raise PluginUnavailable(
+            f"The embedder {plugin.name!r} needs a package that is not installed: pip install {package}"
+        ) from error
+
+
+def _made(name: str, make: Callable[..., object], options: Mapping[str, object]) -> Embedder:
+    """Make an embedder, and say which options it takes when one is wrong."""
+    try:
+        signature(make).bind(**options)
+    except TypeError as error:
+        takes = ", ".join(signature(make).parameters) or "none"
+        raise InvalidInput(f"Wrong options for the embedder {name!r} ({error}). It takes: {takes}.") from None
+    return _valid(make(**options))
+
+
+def _parsed(query: str) -> dict[str, object]:
+    """Read the options after the question mark."""
+    options: dict[str, object] = {}
+    for name, text in parse_qsl(query, keep_blank_values=True):
+        try:
+            options[name] = _NUMBERS[name](text) if name in _NUMBERS else text
+        except ValueError:
+            raise InvalidInput(f"The embedder's option {name} must be a number.") from None
+    return options
+
+
+def _valid(found: object) -> Embedder:
+    """Return what can work as an embedder, or say what it lacks."""
+    if isinstance(found, type):
+        raise InvalidInput(f"{found.__name__} is a class; pass an instance of it as the embedder.")
+    name, size = getattr(found, "name", None), getattr(found, "dimensions", None)
+    wrong = []
+    if not isinstance(name, str) or not name:
+        wrong.append("name: str")
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        wrong.append("dimensions: int")
+    if not callable(getattr(found, "embed", None)):
+        wrong.append("embed(texts)")
+    if wrong:
+        raise InvalidInput(f"{type(found).__name__} is no embedder; it lacks {', '.join(wrong)}.")
+    return cast("Embedder", found)

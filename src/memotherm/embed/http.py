@@ -1,0 +1,249 @@
+"""One way to ask an embedding service: timeouts, retries, and errors that tell the remedy.
+
+This module knows HTTP and waiting.
+It does not know any service's JSON: `openai.py` and `gemini.py` do.
+A key never leaves through a repr, a log line or an error.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from memotherm.embed.batch import BadBatch
+from memotherm.embed.secret import redact, secrets_of
+from memotherm.errors import (
+    EmbedderError,
+    EmbedderRefused,
+    EmbedderUnavailable,
+    PluginUnavailable,
+)
+
+if TYPE_CHECKING:
+    import urllib3
+
+__all__ = ["Answer", "Service", "Transport", "pause"]
+
+log = logging.getLogger(__name__)
+
+RETRIES = 3
+CONNECT_SECONDS = 10.0
+#: A local server on a CPU may need this long for a batch.
+READ_SECONDS = 60.0
+#: Who is asked to wait longer than this gives up instead.
+LONGEST_WAIT = 120.0
+FIRST_WAIT, MAX_WAIT, JITTER = 0.5, 8.0, 0.25
+#: A server's own words in our error: enough to understand, too little to carry a content along.
+LONGEST_DETAIL = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """Where to post, and as whom."""
+
+    #: What the service is called in errors: its identity, without secrets.
+    name: str
+    #: The address to post to, without user or query.
+    url: str
+    #: Headers that may hold a key, so they are never shown.
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: What to set when the key is refused.
+    key_hint: str = "api_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: a status, headers in lower case, and the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+class Transport:
+    """Posts JSON to one service, patiently."""
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        timeout: float = READ_SECONDS,
+        retries: int = RETRIES,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._service = service
+        self._timeout = timeout
+        self._retries = retries
+        self._sleep = sleep
+        self._pool: urllib3.PoolManager | None = None
+
+    def post(self, payload: Mapping[str, object]) -> Any:  # noqa: ANN401  # JSON is anything
+        """Send a payload and return the JSON of the answer, trying again where that may help."""
+        body = json.dumps(payload).encode()
+        for attempt in range(self._retries + 1):
+            outcome = self._send(body)
+            if isinstance(outcome, Answer) and outcome.status == 200:
+                return self._parsed(outcome)
+            wait = pause(outcome, attempt, now=time.time(), jitter=random.random())
+            if wait is None or attempt == self._retries:
+                break
+            log.info("%s: %s; trying again in %.1f s", self._service.name, _summary(outcome), wait)
+            self._sleep(wait)
+        raise self._error(outcome, attempt + 1)
+
+    def close(self) -> None:
+        """Close idle connections."""
+        if self._pool is not None:
+            self._pool.clear()
+
+    def __repr__(self) -> str:
+        return f"Transport({self._service!r})"
+
+    def _send(self, body: bytes) -> Answer | Exception:
+        """Post once; a connection that fails is an outcome like any other."""
+        pool = self._manager()
+        from urllib3.exceptions import HTTPError
+
+        headers = {"Content-Type": "application/json", "User-Agent": "memotherm", **self._service.headers}
+        try:
+            # A redirect is not followed: it would carry the key to another host.
+            response = pool.request(
+                "POST", self._service.url, body=body, headers=headers, retries=False, redirect=False
+            )
+        except HTTPError as error:
+            return error
+        lowered = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(response.status, lowered, response.data)
+
+    def _manager(self) -> urllib3.PoolManager:
+        if self._pool is None:
+            try:
+                import urllib3
+            except ImportError as error:
+                raise PluginUnavailable("Embedding over HTTP needs urllib3: pip install urllib3.") from error
+            timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, self._timeout), read=self._timeout)
+            self._pool = urllib3.PoolManager(timeout=timeout, maxsize=10)
+        return self._pool
+
+    def _parsed(self, answer: Answer) -> Any:  # noqa: ANN401  # JSON is anything
+        try:
+            return json.loads(answer.body)
+        except ValueError as error:
+            raise EmbedderError(
+                f"{self._service.name} did not answer with JSON; is {self._service.url} an embedding service?"
+            ) from error
+
+    def _error(self, outcome: Answer | Exception, tries: int) -> EmbedderError:
+        """Translate the last outcome into an error with a remedy."""
+        service = self._service
+        if isinstance(outcome, Exception):
+            return _unreachable(service, outcome, tries)
+        detail = redact(_detail(outcome.body), secrets_of(service.headers))
+        said = f" It said: {detail}" if detail else ""
+        kind, remedy = _remedy(outcome, service, tries)
+        return kind(f"{service.name} answered {outcome.status}: {remedy}{said}")
+
+
+def pause(outcome: Answer | Exception, attempt: int, *, now: float, jitter: float) -> float | None:
+    """Return the seconds to wait before trying again, or None when that would not help.
+
+    `jitter` lies in [0, 1) and shortens the wait, so that clients do not come back together.
+    """
+    if isinstance(outcome, Exception):
+        return None if _is_certificate_error(outcome) else _backoff(attempt, jitter)
+    if not (outcome.status in (408, 409, 429) or outcome.status >= 500) or _out_of_quota(outcome):
+        return None
+    asked = _asked_wait(outcome.headers, now)
+    if asked is None:
+        return _backoff(attempt, jitter)
+    return asked if asked <= LONGEST_WAIT else None
+
+
+def _backoff(attempt: int, jitter: float) -> float:
+    return float(min(FIRST_WAIT * 2**attempt, MAX_WAIT) * (1 - JITTER * jitter))
+
+
+def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Read how long the service asks to wait: in milliseconds, in seconds or as a date."""
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            wait = float(headers[name]) / per_second
+        except (KeyError, ValueError):
+            continue
+        if 0 <= wait < float("inf"):
+            return wait
+    try:
+        return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - now)
+    except (KeyError, ValueError):
+        return None
+
+
+def _is_certificate_error(error: Exception) -> bool:
+    from urllib3.exceptions import SSLError
+
+    return isinstance(error, SSLError)
+
+
+def _out_of_quota(answer: Answer) -> bool:
+    return answer.status == 429 and b"insufficient_quota" in answer.body
+
+
+def _unreachable(service: Service, error: Exception, tries: int) -> EmbedderUnavailable:
+    remedy = "check the server's certificate" if _is_certificate_error(error) else "is it running, and the URL right?"
+    failure = EmbedderUnavailable(
+        f"{service.name} cannot be reached at {service.url} ({type(error).__name__}, {_tried(tries)}): {remedy}"
+    )
+    failure.__cause__ = error
+    return failure
+
+
+def _remedy(answer: Answer, service: Service, tries: int) -> tuple[type[EmbedderError], str]:
+    """Choose the error class and the advice for a status."""
+    status = answer.status
+    if _out_of_quota(answer):
+        return EmbedderUnavailable, "the quota is used up; add credit, or choose another embedder."
+    if status == 429:
+        return EmbedderUnavailable, f"too many requests ({_tried(tries)}); try later."
+    if status in (408, 409) or status >= 500:
+        return EmbedderUnavailable, f"it is overloaded or broken ({_tried(tries)}); try later."
+    if status in (400, 413, 422):
+        return BadBatch, "it does not take this text; check the model's limits and name."
+    if status in (401, 403):
+        return EmbedderRefused, f"the key is missing or not valid; set {service.key_hint}."
+    if status == 404:
+        return (
+            EmbedderRefused,
+            f"no such model or path at {service.url}; check both (Ollama: pull the model).",
+        )
+    if 300 <= status < 400:
+        return EmbedderRefused, "it redirects, which is not followed with a key; set the final base_url."
+    return EmbedderRefused, "it refused the request; check base_url and model."
+
+
+def _tried(tries: int) -> str:
+    return "tried once" if tries == 1 else f"tried {tries} times"
+
+
+def _summary(outcome: Answer | Exception) -> str:
+    return type(outcome).__name__ if isinstance(outcome, Exception) else f"status {outcome.status}"
+
+
+def _detail(body: bytes) -> str:
+    """Find the message in an error body; other parts may repeat the texts that were sent."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return ""
+    for name in ("error", "message", "detail"):
+        inner = found.get(name) if isinstance(found, dict) else None
+        if isinstance(inner, dict):
+            inner = inner.get("message")
+        if isinstance(inner, str):
+            return " ".join(inner.split())[:LONGEST_DETAIL]
+    return ""

@@ -1,0 +1,73 @@
+"""Keeping keys out of everything that is shown.
+
+This module knows what a key and an address may look like, and what of them may be repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from memotherm.errors import InvalidInput
+
+__all__ = ["checked_key", "checked_url", "host_of", "redact", "redact_url", "secrets_of"]
+
+
+def checked_key(key: str | None) -> str | None:
+    """Return a key that fits a header; the HTTP library would print a bad one in its error."""
+    if key is None or not key.strip():
+        return None
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise InvalidInput("The API key has characters no key has; copy it again, without line breaks.")
+    return key
+
+
+def checked_url(url: str) -> tuple[str, dict[str, str]]:
+    """Return an address without user and trailing slash, and the header its user stands for."""
+    parts = urlsplit(url)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InvalidInput(f"{redact_url(url)} is no address; use http(s)://host[:port]/path.")
+    if parts.query or parts.fragment:
+        # It would end up in other people's logs.
+        raise InvalidInput(f"{redact_url(url)}: a base URL has no query; pass a key as api_key.")
+    where = f"[{host}]" if ":" in host else host
+    where += f":{port}" if port else ""
+    return f"{parts.scheme}://{where}{parts.path.rstrip('/')}", _basic(parts)
+
+
+def host_of(url: str) -> str:
+    """Return the host and port of an address, which identify a service."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def redact_url(url: str) -> str:
+    """Return an address without user, query and fragment."""
+    bare = re.split(r"[?#]", url, maxsplit=1)[0]
+    return re.sub(r"//[^/]*@", "//", bare)
+
+
+def redact(text: str, secrets: Sequence[str] = ()) -> str:
+    """Return a text without secrets, and without what looks like a key."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    text = re.sub(r"(?i)\bbearer\s+\S+", "Bearer ***", text)
+    return re.sub(r"\b(?:sk|pk|AIza|hf|gsk|pa)[-_][\w*.-]{6,}|\bAIza[\w*-]{10,}", "***", text)
+
+
+def secrets_of(headers: Mapping[str, str]) -> list[str]:
+    """Return every header value and, of `Bearer KEY`, the key alone."""
+    return [part for value in headers.values() for part in {value, value.rpartition(" ")[2]} if part]
+
+
+def _basic(parts: SplitResult) -> dict[str, str]:
+    if not parts.username and not parts.password:
+        return {}
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}

@@ -1,0 +1,123 @@
+"""Plain rankings to compare with: one vector per text, one BM25, and two ways to join them.
+
+The controls share the product's model and nothing else: their words are those of a text in lower case.
+The stricter ones share its words as well, without stop words and stemmed, so that only ranking is left to differ.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm import embed
+from memotherm.embed import Embedder
+from memotherm.text.words import query_words, words
+
+__all__ = ["CONTROLS", "OUR_WORDS", "PLAIN", "STRICTER", "Corpus", "embedded"]
+
+Scores = NDArray[np.float64]
+
+_B = 0.75
+_RRF_K = 60
+_POOL = 200
+_WORD = re.compile(r"\w+")
+
+
+class Wording(NamedTuple):
+    """What BM25 takes for the words of a text and of a question, and its k1."""
+
+    of_text: Callable[[str], Sequence[str]]
+    of_question: Callable[[str], Sequence[str]]
+    k1: float
+
+
+def _lowered(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+PLAIN = Wording(_lowered, _lowered, 1.5)
+OUR_WORDS = Wording(words, query_words, 1.2)
+
+
+class Corpus:
+    """The documents of one scope, scored in full for any question."""
+
+    def __init__(self, contents: Sequence[str], vectors: NDArray[np.float32], wording: Wording) -> None:
+        self._vectors = vectors
+        self._wording = wording
+        counts = [Counter(wording.of_text(content)) for content in contents]
+        lengths = np.array([sum(count.values()) for count in counts], np.float64)
+        self._norm = wording.k1 * (1 - _B + _B * lengths / max(lengths.mean(), 1.0)) if counts else lengths
+        self._postings: dict[str, tuple[list[int], list[int]]] = {}
+        for row, count in enumerate(counts):
+            for word, times in count.items():
+                rows, tallies = self._postings.setdefault(word, ([], []))
+                rows.append(row)
+                tallies.append(times)
+        self._size = len(counts)
+
+    def words(self, question: str) -> Scores:
+        """Return BM25 of every document."""
+        scores = np.zeros(self._size)
+        for word in self._wording.of_question(question):
+            rows, tallies = self._postings.get(word, ([], []))
+            if rows:
+                idf = math.log(1 + (self._size - len(rows) + 0.5) / (len(rows) + 0.5))
+                times = np.array(tallies, np.float64)
+                scores[rows] += idf * times * (self._wording.k1 + 1) / (times + self._norm[rows])
+        return scores
+
+    def meaning(self, vector: NDArray[np.float32]) -> Scores:
+        """Return the cosine of every document."""
+        return np.asarray(self._vectors @ vector, np.float64)
+
+
+def embedded(
+    embedder: Embedder, contents: Sequence[str], progress: Callable[[int], None]
+) -> dict[str, NDArray[np.float32]]:
+    """Return one vector for each distinct text, cut where the model cuts it."""
+    distinct = list(dict.fromkeys(contents))
+    made: dict[str, NDArray[np.float32]] = {}
+    for start in range(0, len(distinct), 64):
+        batch = distinct[start : start + 64]
+        made.update(zip(batch, embed.checked(embedder, batch), strict=True))
+        progress(len(batch))
+    return made
+
+
+def _weighted(text: Scores, vector: Scores) -> Scores:
+    """Return 0.7 of meaning and 0.3 of words, each spread over [0, 1] for the question."""
+    return 0.7 * _spread(vector) + 0.3 * _spread(text)
+
+
+def _spread(scores: Scores) -> Scores:
+    if not scores.size or scores.max() <= scores.min():
+        return np.zeros_like(scores)
+    return np.asarray((scores - scores.min()) / (scores.max() - scores.min()), np.float64)
+
+
+def _reciprocal(text: Scores, vector: Scores) -> Scores:
+    total = np.zeros_like(text)
+    for scores in (text, vector):
+        order = np.argsort(-scores, kind="stable")[:_POOL]
+        order = order[scores[order] > 0]
+        total[order] += 1 / (_RRF_K + 1 + np.arange(len(order)))
+    return total
+
+
+#: Name -> a score for every document, from its BM25 and its cosine.
+CONTROLS: Mapping[str, Callable[[Scores, Scores], Scores]] = {
+    "BM25": lambda text, vector: text,  # noqa: ARG005
+    "vector": lambda text, vector: vector,  # noqa: ARG005
+    "0.7/0.3": _weighted,
+    "RRF": _reciprocal,
+}
+
+#: The same with the product's own words; a vector has none.
+STRICTER = {f"{name}, our words": control for name, control in CONTROLS.items() if name != "vector"}

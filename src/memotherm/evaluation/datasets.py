@@ -1,0 +1,288 @@
+"""Evaluation sets, read from any folder of the known forms.
+
+    docs + queries               turns or documents; search within `scope` where there is one
+    sessions + haystacks + queries   each question searches the sessions of its own haystack
+    corpus + questions           notes, asked in two phrasings
+    Conflict_Resolution.json     numbered facts; a later one makes an earlier one untrue
+    beliefs.seed + retrieval.cases   small beliefs with aliases, asked from several scopes
+
+A set is a list of documents and a list of questions; nothing in it says how to rank.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memotherm.errors import InvalidInput
+
+__all__ = ["Document", "EvaluationSet", "Question", "load"]
+
+_LEFT_OUT = {"abstention", "no_user_side_evidence"}
+#: Questions that have no answer, by number or by name.
+_ADVERSARIAL = {"5", "adversarial"}
+#: Besides ISO 8601.
+_TIMES = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
+#: Larger contexts of the same questions take long and teach nothing new.
+_MOST_FACTS = 3000
+_FACT = re.compile(r"^(\d+)\.\s+(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """Something to remember."""
+
+    id: str
+    content: str
+    kind: str = "fact"
+    #: Search happens within this; None = one store for all.
+    scope: str | None = None
+    at: datetime | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """Something to ask, and the documents that answer it."""
+
+    id: str
+    text: str
+    gold: frozenset[str]
+    scope: str | None = None
+    category: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvaluationSet:
+    """Documents and the questions asked of them."""
+
+    name: str
+    documents: tuple[Document, ...]
+    questions: tuple[Question, ...]
+
+
+def load(folder: Path) -> list[EvaluationSet]:
+    """Return every set with questions to score in a folder, or in the folders inside it."""
+    if not folder.is_dir():
+        raise InvalidInput(f"there is no folder {folder}: pass the folder that holds the evaluation sets")
+    inside = (each for each in (folder, *sorted(folder.iterdir())) if each.is_dir())
+    found = [one for each in inside for one in _sets_in(each) if one.questions]
+    if not found:
+        raise InvalidInput(
+            f"{folder} holds no evaluation set of a known form (docs + queries, corpus + questions, ...)"
+            " with questions that can be scored"
+        )
+    return found
+
+
+def _sets_in(folder: Path) -> Iterator[EvaluationSet]:
+    names = {path.name.split(".")[0] for path in folder.iterdir() if path.is_file()}
+    forms: tuple[tuple[set[str], Callable[[Path], Iterator[EvaluationSet]]], ...] = (
+        ({"docs", "queries"}, _turns),
+        ({"sessions", "haystacks", "queries"}, _haystacks),
+        ({"corpus", "questions"}, _notes),
+        ({"Conflict_Resolution"}, _conflicts),
+        ({"beliefs", "retrieval"}, _beliefs),
+    )
+    for needed, read in forms:
+        if needed <= names:
+            try:
+                yield from read(folder)
+            except KeyError as exc:
+                raise InvalidInput(f"{folder}: a line has no field {exc}") from exc
+
+
+def _turns(folder: Path) -> Iterator[EvaluationSet]:
+    documents = tuple(document for document in map(_turn, _rows(folder, "docs")) if document.content.strip())
+    questions = tuple(
+        Question(
+            id=str(row["qid"]),
+            text=row["question"],
+            gold=_ids(row.get("gold_turns_fixed") or row.get("gold_turns") or row.get("gold_docs") or ()),
+            scope=_scope(row),
+            category=str(row.get("category", "")),
+            at=_moment(row.get("ts")),
+        )
+        for row in _rows(folder, "queries")
+        if _is_scored(row)
+    )
+    yield EvaluationSet(name=folder.name, documents=documents, questions=_answerable(questions))
+
+
+def _turn(row: dict[str, Any]) -> Document:
+    speaker, text = row.get("speaker"), row["text"]
+    if row.get("caption"):
+        text = f"{text} [shares {row['caption']}]"
+    if row.get("title"):
+        text = f"{row['title']}\n{text}"
+    metadata = {"speaker": speaker, "thread": row.get("sid")}
+    return Document(
+        id=str(row["tid"] if "tid" in row else row["id"]),
+        content=f"{speaker}: {text}" if speaker else text,
+        kind="message" if speaker else "fact",
+        scope=_scope(row),
+        at=_moment(row.get("ts")),
+        metadata={name: value for name, value in metadata.items() if value},
+    )
+
+
+def _haystacks(folder: Path) -> Iterator[EvaluationSet]:
+    texts = {str(row["sid"]): row["text"] for row in _rows(folder, "sessions")}
+    asked = {str(row["qid"]): row for row in _rows(folder, "queries") if _is_scored(row)}
+    documents = tuple(
+        Document(id=str(sid), content=texts[str(sid)], kind="context", scope=str(row["qid"]), at=_moment(at))
+        for row in _rows(folder, "haystacks")
+        if str(row["qid"]) in asked
+        for sid, at in row["sessions"]
+        if texts.get(str(sid), "").strip()
+    )
+    questions = tuple(
+        Question(
+            id=qid,
+            text=row["question"],
+            gold=_ids(row["gold_sessions"]),
+            scope=qid,
+            category=str(row.get("category", "")),
+            at=_moment(row.get("ts")),
+        )
+        for qid, row in asked.items()
+    )
+    yield EvaluationSet(name=folder.name, documents=documents, questions=_answerable(questions))
+
+
+def _notes(folder: Path) -> Iterator[EvaluationSet]:
+    documents = tuple(Document(id=row["slug"], content=row["body"], kind="note") for row in _rows(folder, "corpus"))
+    rows = list(_rows(folder, "questions"))
+    for phrasing in ("question", "requery"):
+        questions = tuple(
+            Question(id=f"{row['slug']}/{phrasing}", text=row[phrasing], gold=frozenset({row["slug"]})) for row in rows
+        )
+        yield EvaluationSet(name=f"{folder.name}/{phrasing}", documents=documents, questions=questions)
+
+
+def _conflicts(folder: Path) -> Iterator[EvaluationSet]:
+    """Single-hop questions whose answer stands in the latest fact about their subject."""
+    for number, row in enumerate(_json(folder, "Conflict_Resolution")):
+        facts = [Document(id=f"{number}/{no}", content=text, at=None) for no, text in _FACT.findall(row["context"])]
+        pairs = row["metadata"].get("qa_pair_ids") or []
+        questions = [
+            Question(id=f"{number}/{place}", text=asked, gold=frozenset(_saying(facts, asked, answers)))
+            for place, (asked, answers) in enumerate(zip(row["questions"], row["answers"], strict=True))
+            if place < len(pairs) and "_sh_" in pairs[place]
+        ]
+        if len(facts) <= _MOST_FACTS:
+            name = f"{folder.name}/{len(facts)} facts"
+            yield EvaluationSet(name=name, documents=tuple(facts), questions=_answerable(tuple(questions)))
+
+
+def _beliefs(folder: Path) -> Iterator[EvaluationSet]:
+    """Beliefs that hold, as each case's scopes see them; a case without a relevant belief asks for nothing."""
+    held = [row for row in _json(folder, "beliefs") if not row.get("superseded_by") and not row.get("resolved_at")]
+    documents: dict[tuple[str, str], Document] = {}
+    questions: list[Question] = []
+    for case in _cases(folder):
+        wanted = case.get("expect", {}).get("relevantBeliefs", {})
+        scope = " ".join(sorted(case.get("scope") or ()))
+        questions.append(
+            Question(
+                id=case["caseId"],
+                text=case["query"],
+                gold=frozenset((*wanted.get("shouldOnlyInclude", ()), *wanted.get("mustInclude", ()))),
+                scope=scope,
+                category=str(case.get("category", "")),
+            )
+        )
+        for row in held:
+            ours = row.get("user_id") == case.get("userId", "test-user")
+            if ours and set(row["scope"]) & {*(case.get("scope") or ()), "user:universal"}:
+                content = f"{row['canonical_name']} ({', '.join(row['aliases'])}): {row['content']}"
+                documents[scope, row["_id"]] = Document(id=row["_id"], content=content, scope=scope)
+    yield EvaluationSet(name=folder.name, documents=tuple(documents.values()), questions=_answerable(tuple(questions)))
+
+
+def _cases(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield single questions, then the turns of sessions, each of which asks with the user's message."""
+    yield from _json(folder, "retrieval")
+    if any(path.name.split(".")[0] == "session-retrieval" for path in folder.iterdir()):
+        for session in _json(folder, "session-retrieval"):
+            for turn in session["turns"]:
+                number = f"{session['caseId']}/{turn['turnIndex']}"
+                yield {**turn, "caseId": number, "query": turn["userMessage"], "category": "Sessions"}
+
+
+def _saying(facts: list[Document], asked: str, answers: list[str]) -> list[str]:
+    """Return the latest fact that ends with an answer and shares the most words with the question."""
+    words = set(re.findall(r"\w+", asked.lower()))
+    telling = [
+        (len(words & set(re.findall(r"\w+", fact.content.lower()))), place, fact.id)
+        for place, fact in enumerate(facts)
+        if any(fact.content.rstrip(".").endswith(answer) for answer in answers)
+    ]
+    return [max(telling)[2]] if telling else []
+
+
+def _is_scored(row: dict[str, Any]) -> bool:
+    """Tell whether a question has an answer among the documents, as far as its line says so."""
+    kinds = {str(row.get("cat")), str(row.get("category"))}
+    return not kinds & _ADVERSARIAL and not _LEFT_OUT & set(row.get("flags") or ())
+
+
+def _ids(values: Iterable[object]) -> frozenset[str]:
+    return frozenset(map(str, values))
+
+
+def _scope(row: dict[str, Any]) -> str | None:
+    return None if row.get("scope") is None else str(row["scope"])
+
+
+def _answerable(questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    return tuple(question for question in questions if question.gold and question.text.strip())
+
+
+def _rows(folder: Path, stem: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_text(folder, stem).split("\n"), 1):
+        if line.strip():
+            row = _parsed(line, f"{folder / stem}, line {number}")
+            if not isinstance(row, dict):
+                raise InvalidInput(f"{folder / stem}, line {number}: not a JSON object")
+            yield row
+
+
+def _json(folder: Path, stem: str) -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = _parsed(_text(folder, stem), str(folder / stem))
+    return loaded
+
+
+def _parsed(text: str, place: str) -> Any:  # noqa: ANN401  # whatever JSON holds
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise InvalidInput(f"{place}: not JSON ({exc})") from exc
+
+
+def _text(folder: Path, stem: str) -> str:
+    path = next(path for path in sorted(folder.iterdir()) if path.name.split(".")[0] == stem)
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as exc:
+        raise InvalidInput(f"cannot read {path}: {exc}") from exc
+
+
+def _moment(value: object) -> datetime | None:
+    """Return a moment in any of the known forms, in UTC where it does not say otherwise."""
+    text = str(value)
+    for form in (None, *_TIMES):
+        try:
+            moment = datetime.fromisoformat(text) if form is None else datetime.strptime(text, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return None

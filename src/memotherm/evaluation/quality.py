@@ -1,0 +1,286 @@
+"""A set run through `remember` and `recall`, with the controls beside it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memotherm import embed
+from memotherm.embed import Embedder
+from memotherm.evaluation.cache import cached
+from memotherm.evaluation.controls import CONTROLS, OUR_WORDS, PLAIN, STRICTER, Corpus, embedded
+from memotherm.evaluation.datasets import Document, EvaluationSet, Question
+from memotherm.evaluation.measures import difference, mean, measured
+from memotherm.facade import Memotherm
+from memotherm.model import Recall, Scope
+from memotherm.opening import open as open_memory
+from memotherm.rank import IDEAS
+
+__all__ = ["ABLATIONS", "OURS", "WITHOUT_PARTS", "Result", "ablate", "diagnose", "quality_sets", "run"]
+
+#: How the product's own ranking is called in the tables.
+OURS = "memotherm"
+
+#: The ranking without one of its ideas, by the idea that is left out.
+ABLATIONS = {
+    "the question's words": replace(IDEAS, coverage=0.0),
+    "words of the turns before": replace(IDEAS, before=()),
+    "author": replace(IDEAS, author=0.0),
+    "time": replace(IDEAS, time=0.0),
+    "little weight for framing words": replace(IDEAS, frame=1.0),
+    "damping of long texts": replace(IDEAS, damping=0.0),
+    "differences among the candidates": replace(IDEAS, relative=0.0),
+    "newer version first": replace(IDEAS, versions=0),
+}
+WITHOUT_PARTS = "parts in the vector"
+
+_WHOLE_TEXTS = "local?part_tokens=0"
+_DEPTH = 100
+_START = datetime(2025, 1, 1, tzinfo=UTC)
+_BATCH = 64
+
+#: Called with (what is being done, how much more of it is done, how much there is).
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The measures of every question, by ranking, in the order of the set's questions."""
+
+    name: str
+    questions: tuple[Question, ...]
+    measures: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+
+    def table(self, category: str | None = None) -> dict[str, dict[str, float]]:
+        """Return the mean of every measure by ranking, of all questions or of one category."""
+        keep = [category is None or question.category == category for question in self.questions]
+        return {
+            ranking: mean([value for value, kept in zip(values, keep, strict=True) if kept])
+            for ranking, values in self.measures.items()
+        }
+
+    def lead(self, name: str, controls: Iterable[str] = tuple(CONTROLS)) -> tuple[str, tuple[float, float, float]]:
+        """Return the best of some controls by a measure, and how far ours is ahead with its 95 % interval."""
+        table = self.table()
+        means = {ranking: table[ranking][name] for ranking in controls}
+        best = max(means, key=lambda ranking: means[ranking])
+        return best, difference(self.measures[OURS], self.measures[best], name)
+
+    def costs(self) -> dict[str, tuple[float, float, float]]:
+        """Return what leaving out each idea changes in nDCG@10, with its 95 % interval."""
+        return {
+            idea: difference(values, self.measures[OURS], "nDCG@10")
+            for idea, values in self.measures.items()
+            if idea != OURS
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything that the tables show, for machines."""
+        categories = sorted({question.category for question in self.questions if question.category})
+        return {
+            "set": self.name,
+            "n": len(self.questions),
+            "rankings": self.table(),
+            "categories": {
+                each: {"n": sum(q.category == each for q in self.questions), "rankings": self.table(each)}
+                for each in categories
+            },
+            "lead": self._told(CONTROLS),
+            "lead_over_our_words": self._told(STRICTER),
+        }
+
+    def _told(self, controls: Iterable[str]) -> dict[str, Any]:
+        best, (delta, low, high) = self.lead("nDCG@10", controls)
+        return {"over": best, "nDCG@10": delta, "low": low, "high": high}
+
+
+class _Clock:
+    """A clock that stands where the documents say."""
+
+    def __init__(self) -> None:
+        self.now = _START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def run(
+    data: EvaluationSet,
+    folder: Path,
+    progress: Progress,
+    *,
+    embedder: Embedder | None = None,
+    settings: dict[str, Any] | None = None,
+    cache: Path | None = None,
+    store: str | None = None,
+) -> Result:
+    """Run one set in a scratch folder: the product first, then every control.
+
+    Args:
+        data: What is remembered and asked.
+        folder: Where the store may be made.
+        progress: Told of every step.
+        embedder: Makes all vectors; None takes the bundled model, and whole texts for the controls.
+        settings: What differs from the defaults.
+        cache: Where vectors are kept between runs.
+        store: Another store to remember in, such as a PostgreSQL database; the set gets a tenant of its own there.
+    """
+    model = cached(embedder or embed.resolve("local"), cache)
+    place, scope = (folder / "evaluation.db", None) if store is None else (store, Scope(tenant=data.name))
+    plain = model if embedder else cached(embed.resolve(_WHOLE_TEXTS), cache)
+    clock = _Clock()
+    result = Result(data.name, data.questions, {})
+    with open_memory(place, embedder=model, settings=settings, clock=clock, scope=scope) as memory:
+        names = _remember(memory, clock, data, progress)
+        result.measures[OURS] = _asked(memory, clock, data, names, progress)
+    result.measures.update(_controls(data, plain, progress))
+    return result
+
+
+def ablate(
+    data: EvaluationSet,
+    folder: Path,
+    progress: Progress,
+    *,
+    embedder: Embedder | None = None,
+    cache: Path | None = None,
+) -> Result:
+    """Run one set with the whole ranking, and again without each of its ideas.
+
+    The ideas of ranking are left out one by one over the same store; that of the bundled model, which joins
+    the vector of a text with those of its parts, needs a store of its own.
+    """
+    result = Result(data.name, data.questions, {})
+    models = {OURS: embedder or embed.resolve("local")}
+    if embedder is None:
+        models[WITHOUT_PARTS] = embed.resolve(_WHOLE_TEXTS)
+    for name, model in models.items():
+        clock = _Clock()
+        path = folder / f"{len(result.measures)}.db"
+        with open_memory(path, embedder=cached(model, cache), clock=clock) as memory:
+            names = _remember(memory, clock, data, progress)
+            result.measures[name] = _asked(memory, clock, data, names, progress)
+            for idea, ideas in ABLATIONS.items() if name == OURS else ():
+                memory._search.ideas = ideas
+                result.measures[idea] = _asked(memory, clock, data, names, progress)
+    return result
+
+
+def diagnose(
+    data: EvaluationSet,
+    question: Question,
+    folder: Path,
+    progress: Progress,
+    *,
+    embedder: Embedder | None = None,
+    settings: dict[str, Any] | None = None,
+    cache: Path | None = None,
+) -> list[str]:
+    """Return, for one question, the gold and what came first instead, with every part of each score."""
+    clock = _Clock()
+    scope = question.scope
+    part = EvaluationSet(
+        name=data.name,
+        documents=tuple(each for each in data.documents if each.scope == scope),
+        questions=(question,),
+    )
+    model = cached(embedder or embed.resolve("local"), cache)
+    with open_memory(folder / "diagnosis.db", embedder=model, settings=settings, clock=clock) as memory:
+        names = _remember(memory, clock, part, progress)
+        recall = _ask(memory, clock, part, question)
+    lines = [f"{question.id}: {question.text}", f"gold: {', '.join(sorted(question.gold))}"]
+    for place, hit in enumerate(recall, 1):
+        found = names[hit.memory.id]
+        right = "GOLD" if question.gold & set(found) else "    "
+        if place <= 10 or right == "GOLD":
+            lines.append(f"{place:>3} {right} {hit.explain()}  {found[0]}: {hit.memory.content[:100]!r}")
+    missing = question.gold - {each for hit in recall for each in names[hit.memory.id]}
+    if missing:
+        lines.append(f"not among the first {_DEPTH}: {', '.join(sorted(missing))}")
+    return lines
+
+
+def _remember(memory: Memotherm, clock: _Clock, data: EvaluationSet, progress: Progress) -> dict[str, list[str]]:
+    """Store the documents in their order and return the documents behind each memory's id."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for (scope, at), group in groupby(data.documents, key=lambda each: (each.scope, each.at)):
+        clock.now = at or clock.now
+        view = _view(memory, scope)
+        for batch in _batches(list(group)):
+            stored = view.remember_many([_draft(document) for document in batch])
+            for document, kept in zip(batch, stored, strict=True):
+                names[kept.id].append(document.id)
+            progress("remember", len(batch), len(data.documents))
+    return names
+
+
+def _draft(document: Document) -> dict[str, Any]:
+    return {"content": document.content, "kind": document.kind, "metadata": document.metadata or None}
+
+
+def _ask(memory: Memotherm, clock: _Clock, data: EvaluationSet, question: Question) -> Recall:
+    latest = max((each.at for each in data.documents if each.at and each.scope == question.scope), default=_START)
+    clock.now = question.at or latest
+    return _view(memory, question.scope).recall(question.text, limit=_DEPTH, track=False)
+
+
+def _asked(
+    memory: Memotherm, clock: _Clock, data: EvaluationSet, names: dict[str, list[str]], progress: Progress
+) -> list[dict[str, float]]:
+    """Ask every question and return how good each answer is."""
+    found = []
+    for question in data.questions:
+        recall = _ask(memory, clock, data, question)
+        found.append(measured(_ranked(recall, names), question.gold))
+        progress("ask", 1, len(data.questions))
+    return found
+
+
+def _view(memory: Memotherm, scope: str | None) -> Memotherm:
+    return memory if scope is None else memory.scoped(project=scope)
+
+
+def _ranked(recall: Recall, names: dict[str, list[str]]) -> list[str]:
+    return [document for hit in recall for document in names[hit.memory.id]]
+
+
+def _controls(data: EvaluationSet, model: Embedder, progress: Progress) -> dict[str, list[dict[str, float]]]:
+    total = len({document.content for document in data.documents})
+    vectors = embedded(
+        model, [document.content for document in data.documents], lambda n: progress("control", n, total)
+    )
+    corpora: dict[str | None, tuple[Corpus, Corpus, list[str]]] = {}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in (*CONTROLS, *STRICTER)}
+    for question in data.questions:
+        if question.scope not in corpora:
+            inside = [document for document in data.documents if document.scope == question.scope]
+            rows = np.array([vectors[document.content] for document in inside], np.float32)
+            rows = rows.reshape(len(inside), model.dimensions)
+            contents = [document.content for document in inside]
+            ids = [document.id for document in inside]
+            corpora[question.scope] = (Corpus(contents, rows, PLAIN), Corpus(contents, rows, OUR_WORDS), ids)
+        plain, ours, ids = corpora[question.scope]
+        vector = plain.meaning(embed.embed_query(model, question.text))
+        for corpus, controls in ((plain, CONTROLS), (ours, STRICTER)):
+            text = corpus.words(question.text)
+            for name, control in controls.items():
+                order = np.argsort(-control(text, vector), kind="stable")[:_DEPTH]
+                found[name].append(measured([ids[row] for row in order], question.gold))
+    return found
+
+
+def _batches(documents: Sequence[Document]) -> Iterable[Sequence[Document]]:
+    for start in range(0, len(documents), _BATCH):
+        yield documents[start : start + _BATCH]
+
+
+def quality_sets(found: Iterable[EvaluationSet], wanted: Sequence[str]) -> list[EvaluationSet]:
+    """Return the sets whose names begin with one of those wanted; all when none is."""
+    return [each for each in found if not wanted or any(each.name.startswith(name) for name in wanted)]

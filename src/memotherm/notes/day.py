@@ -1,0 +1,21 @@
+"""Which day it is for the user."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from memotherm.errors import SettingsError
+from memotherm.settings import Settings
+
+__all__ = ["local_day"]
+
+
+def local_day(now: datetime, settings: Settings) -> date:
+    """Return the date of a moment in the user's time zone, or in the system's."""
+    if not settings.timezone:
+        return now.astimezone().date()
+    try:
+        return now.astimezone(ZoneInfo(settings.timezone)).date()
+    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        raise SettingsError(f"unknown timezone {settings.timezone!r}: write for example Europe/Berlin") from exc

@@ -1,0 +1,320 @@
+"""Memories from where other programs keep them: read once, each entry a memory, nothing twice.
+
+    openclaw      a workspace: MEMORY.md, USER.md, memory/**/*.md
+    claude-code   a memory folder (or ~/.claude with all of them): *.md, MEMORY.md is their index
+    codex         ~/.codex/memories: *.md
+    mcp-memory    the JSON lines of the MCP reference memory server
+    jsonl         the JSON lines that `memotherm export` writes
+
+To keep files as the truth instead, open their folder with `mem.notes(...)`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from memotherm.errors import InvalidInput, NoteUnavailable
+from memotherm.markdown import Cut, chunks, decoded, items, lines_of
+from memotherm.markdown.shape import shape
+from memotherm.model import Priority, Tier
+from memotherm.notes.files import read
+from memotherm.notes.values import Skipped
+from memotherm.policy.notes import is_curated, note_date, note_tier
+from memotherm.settings import Settings
+from memotherm.text.counted import counted
+from memotherm.text.marker import without_blocks
+from memotherm.text.tokens import count_tokens
+
+__all__ = ["KINDS", "Imported", "import_memories"]
+
+Draft = dict[str, Any]
+
+_FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_FIELD = re.compile(r"^(\w+):\s*(.+?)\s*$", re.MULTILINE)
+_INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
+_CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
+_BATCH = 200
+#: What of an exported memory is remembered again.
+_EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Imported:
+    """What an import brought."""
+
+    kind: str
+    #: Files that were read.
+    files: int = 0
+    #: Memories that are new, and entries that were known already.
+    stored: int = 0
+    duplicates: int = 0
+    #: Entries that were purged here, and stay away; `remember` them to have them back.
+    purged: int = 0
+    #: What was not imported, and why.
+    skipped: tuple[Skipped, ...] = ()
+
+    def __str__(self) -> str:
+        told = [f"{self.duplicates} known already"]
+        if self.purged:
+            told.append(f"{self.purged} purged here before")
+        if self.skipped:
+            told.append(f"{len(self.skipped)} skipped")
+        return f"{counted(self.stored, 'memory')} from {counted(self.files, 'file')} ({', '.join(told)})"
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read so far."""
+
+    source: str
+    today: date
+    settings: Settings
+    drafts: list[Draft] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    files: int = 0
+
+
+def import_memories(
+    kind: str,
+    path: str | os.PathLike[str],
+    today: date,
+    settings: Settings,
+    bring: Callable[[Sequence[Draft]], tuple[int, int]],
+) -> Imported:
+    """Read another program's memories; `bring` stores some and tells how many are new, and how many were purged."""
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise NoteUnavailable(f"{place} does not exist: name the folder or file to import")
+    reading = _Reading(f"import:{kind}", today, settings)
+    reader(place, reading)
+    stored = purged = 0
+    for start in range(0, len(reading.drafts), _BATCH):
+        new, gone = bring(reading.drafts[start : start + _BATCH])
+        stored, purged = stored + new, purged + gone
+    return Imported(
+        kind=kind,
+        files=reading.files,
+        stored=stored,
+        duplicates=len(reading.drafts) - stored - purged,
+        purged=purged,
+        skipped=tuple(reading.skipped),
+    )
+
+
+# The programs
+
+
+def _openclaw(place: Path, reading: _Reading) -> None:
+    names = ("MEMORY.md", "memory.md", "USER.md", "DREAMS.md")
+    curated = {file.resolve(): file for name in names if (file := place / name).is_file()}
+    for file in [*curated.values(), *_markdown(place / "memory")]:
+        extra = {"kind": "preference"} if file.name == "USER.md" else {}
+        _entries(file, place, reading, extra)
+
+
+def _claude_code(place: Path, reading: _Reading) -> None:
+    folders = sorted(place.glob("projects/*/memory")) or [place]
+    for folder in folders:
+        for file in _markdown(folder):
+            if is_curated(file.name):
+                _index(file, folder, place, reading)
+            else:
+                _whole(file, place, reading)
+
+
+def _codex(place: Path, reading: _Reading) -> None:
+    folder = place / "memories" if (place / "memories").is_dir() else place
+    for file in _markdown(folder):
+        _entries(file, folder, reading, {})
+
+
+def _mcp_memory(place: Path, reading: _Reading) -> None:
+    file = place / "memory.jsonl" if place.is_dir() else place
+    _json_lines(file, reading, _graph, "not an entity or relation")
+
+
+def _jsonl(place: Path, reading: _Reading) -> None:
+    _json_lines(place, reading, _exported, "not an exported memory")
+
+
+def _json_lines(
+    file: Path, reading: _Reading, drafts_of: Callable[[Mapping[str, Any]], Iterator[Draft]], otherwise: str
+) -> None:
+    """Take a file with one JSON object in each line; a line that is something else is skipped, and told."""
+    text = _text(file, reading)
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            drafts = list(drafts_of(json.loads(line)))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
+            reading.skipped.append(Skipped(path=f"{file.name}#L{number}", why=f"{otherwise}: {exc}"))
+            continue
+        for draft in drafts:
+            _add(reading, draft, f"{file.name}#L{number}")
+
+
+_READERS: dict[str, Callable[[Path, _Reading], None]] = {
+    "openclaw": _openclaw,
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "mcp-memory": _mcp_memory,
+    "jsonl": _jsonl,
+}
+#: What can be imported.
+KINDS = tuple(_READERS)
+
+
+# Their forms
+
+
+def _graph(entry: Mapping[str, Any]) -> Iterator[Draft]:
+    """Yield what an entity's observations or a relation say, as sentences."""
+    if entry.get("type") == "entity":
+        name, sort = str(entry["name"]), str(entry.get("entityType", ""))
+        metadata = {"entity": name, "entity_type": sort}
+        for observation in entry.get("observations") or []:
+            yield {"content": f"{name}: {observation}", "kind": "entity", "metadata": metadata}
+        if not entry.get("observations"):
+            yield {"content": f"{name} is a {sort}" if sort else name, "kind": "entity", "metadata": metadata}
+    elif entry.get("type") == "relation":
+        subject, verb, target = (str(entry[key]) for key in ("from", "relationType", "to"))
+        metadata = {"from": subject, "relation": verb, "to": target}
+        yield {"content": f"{subject} {verb.replace('_', ' ')} {target}", "kind": "entity", "metadata": metadata}
+    else:
+        raise ValueError(f"type {entry.get('type')!r}")
+
+
+def _exported(entry: Mapping[str, Any]) -> Iterator[Draft]:
+    """Yield what `export` wrote: where and how it was kept stays, when it expires does too."""
+    draft: Draft = {name: entry[name] for name in _EXPORTED if entry.get(name) is not None}
+    content = entry["content"]
+    if not isinstance(content, str) or not content.strip():
+        raise ValueError("its content is empty, or no text")
+    draft["content"] = content
+    Tier.of(draft.get("tier", "warm"))
+    Priority.of(draft.get("priority", "normal"))
+    expires = entry.get("expires_at")
+    if expires:
+        left = (datetime.fromisoformat(str(expires)) - datetime.now(UTC)).total_seconds()
+        if left <= 0:
+            raise ValueError(f"it expired on {expires}")
+        draft["ttl"] = left
+    yield draft
+
+
+def _whole(file: Path, root: Path, reading: _Reading) -> None:
+    """Take a file that is one memory, with what its front matter says about it."""
+    text = _text(file, reading)
+    front = _FRONT.match(text)
+    about = dict(_FIELD.findall(front[1])) if front else {}
+    body = text[front.end() :] if front else text
+    told = about.get("description", "")
+    kind = _CLAUDE_KINDS.get(about.get("type", ""), "fact")
+    metadata = {"path": file.relative_to(root).as_posix(), "name": about.get("name", file.stem)}
+    content = f"{told}\n\n{body.strip()}" if told and told not in body else body.strip()
+    for piece in _pieces(content):
+        _add(reading, {"content": piece, "kind": kind, "metadata": metadata}, metadata["path"])
+
+
+def _index(file: Path, folder: Path, root: Path, reading: _Reading) -> None:
+    """Take the lines of an index that do not only point to files which are read anyway."""
+    text = _text(file, reading)
+    lines = lines_of(text)
+    kept = [line for line in lines if not any((folder / name).is_file() for name in _INDEX_LINE.findall(line))]
+    _entries_of("\n".join(kept), file.relative_to(root).as_posix(), reading, {})
+
+
+def _entries(file: Path, root: Path, reading: _Reading, extra: Draft) -> None:
+    _entries_of(_text(file, reading), file.relative_to(root).as_posix(), reading, extra)
+
+
+def _entries_of(text: str, path: str, reading: _Reading, extra: Draft) -> None:
+    """Take each list item and each other block as a memory."""
+    lines = lines_of(text)
+    known = shape(lines)
+    start = 0
+    spans: list[tuple[int, int, str]] = []
+    for item in items(lines):
+        spans += _blocks(lines, start, item.start)
+        spans.append((item.start, item.end, item.text))
+        start = item.end
+    spans += _blocks(lines, start, len(lines))
+    day = note_date(path)
+    old = note_tier(path, reading.today, reading.settings) is Tier.COLD
+    for first, end, said in spans:
+        heading = " > ".join(known.above[first])
+        metadata = {"path": path, "start": first + 1, "end": end, "heading": heading}
+        if day is not None:
+            metadata["date"] = day.isoformat()
+        for piece in _pieces(said):
+            draft = {"content": piece, "metadata": metadata, **({"tier": "cold"} if old else {}), **extra}
+            _add(reading, draft, f"{path}#L{first + 1}")
+
+
+def _blocks(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the paragraphs between list items, without headings."""
+    block: list[int] = []
+    fence = False
+    for number in [*range(start, end), end]:
+        line = lines[number] if number < end else ""
+        if number < end and line.lstrip().startswith(("```", "~~~")):
+            fence = not fence
+        over = number == end or (not fence and (not line.strip() or line.lstrip().startswith("#")))
+        if not over:
+            block.append(number)
+        elif block:
+            said = "\n".join(lines[each] for each in block).strip()
+            if said.strip("-=*_ \n"):
+                yield block[0], block[-1] + 1, said
+            block = []
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text, cut where it is too long for one memory."""
+    clean = without_blocks(text).strip()
+    if not clean:
+        return
+    if len(clean) <= 4000:
+        yield clean
+        return
+    yield from (chunk.text for chunk in chunks(clean, count_tokens, Cut(size=800, overlap=0)))
+
+
+# Small steps
+
+
+def _markdown(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    files = [file for file in sorted(folder.rglob("*.md")) if file.is_file() and not file.is_symlink()]
+    return [file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
+
+
+def _text(file: Path, reading: _Reading) -> str:
+    try:
+        content = read(file)
+    except OSError as exc:
+        reading.skipped.append(Skipped(path=file.name, why=f"cannot be read: {exc.strerror or exc}"))
+        return ""
+    if content is None:
+        return ""
+    reading.files += 1
+    return "\n".join(lines_of(decoded(content.data)))
+
+
+def _add(reading: _Reading, draft: Draft, where: str) -> None:
+    if len(draft["content"].strip()) < 3:
+        reading.skipped.append(Skipped(path=where, why="too short to mean something"))
+        return
+    reading.drafts.append({"source": reading.source, **draft})

@@ -1,0 +1,105 @@
+"""From a ranking of chunks to cited lines: floor, age, diversity, snippets. Pure, but for the values it is given."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from memotherm.policy.notes import note_date
+from memotherm.text.words import query_words, words
+
+__all__ = ["SNIPPET_CHARS", "Scored", "aged", "diverse", "shows_citations", "snippet"]
+
+#: The longest snippet, in characters.
+SNIPPET_CHARS = 700
+_GROUPS = {"group", "channel", "room", "public"}
+
+
+def shows_citations(setting: str, chat: str | None) -> bool:
+    """Tell whether a chat of that type shows where a result is from."""
+    if setting != "auto":
+        return setting == "on"
+    return (chat or "direct").casefold() not in _GROUPS
+
+
+def aged(path: str, today: date, half_life_days: float) -> float:
+    """Return what a note's age leaves of its relevance; undated and curated notes do not age."""
+    day = note_date(path)
+    if day is None or day >= today:
+        return 1.0
+    return math.exp(-math.log(2) * (today - day).days / half_life_days)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate: its place in the list it came from, its score and its text."""
+
+    place: int
+    score: float
+    text: str
+
+
+def diverse(candidates: Sequence[Scored], wanted: int, balance: float) -> list[int]:
+    """Return the places of those that are relevant and unlike each other (maximal marginal relevance)."""
+    sets = {each.place: frozenset(words(each.text)) for each in candidates}
+    left = list(candidates)
+    chosen: list[int] = []
+    while left and len(chosen) < wanted:
+        best = max(left, key=lambda each: (_marginal(each, sets, chosen, balance), -each.place))
+        left.remove(best)
+        chosen.append(best.place)
+    return chosen
+
+
+def _marginal(each: Scored, sets: dict[int, frozenset[str]], chosen: Sequence[int], balance: float) -> float:
+    nearest = max((_jaccard(sets[each.place], sets[other]) for other in chosen), default=0.0)
+    return balance * each.score - (1 - balance) * nearest
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    union = len(one | other)
+    return len(one & other) / union if union else 0.0
+
+
+def snippet(text: str, query: str, most: int = SNIPPET_CHARS) -> str:
+    """Return the lines around what was asked, whole where they fit, in at most so many characters."""
+    if len(text) <= most:
+        return text
+    wanted = frozenset(query_words(query))
+    lines = text.split("\n")
+    best = max(range(len(lines)), key=lambda number: (_matches(lines[number], wanted), -number))
+    first = last = best
+    size = len(lines[best])
+    if size > most - 2:
+        return _inside(lines[best], wanted, most)
+    while True:
+        if last + 1 < len(lines) and size + 1 + len(lines[last + 1]) <= most - 4:
+            last += 1
+            size += 1 + len(lines[last])
+        elif first > 0 and size + 1 + len(lines[first - 1]) <= most - 4:
+            first -= 1
+            size += 1 + len(lines[first])
+        else:
+            break
+    before = ["…"] if first else []
+    after = ["…"] if last + 1 < len(lines) else []
+    return "\n".join([*before, *lines[first : last + 1], *after])
+
+
+def _matches(line: str, wanted: frozenset[str]) -> int:
+    return len(wanted.intersection(words(line[:20_000]))) if wanted else 0
+
+
+def _inside(line: str, wanted: frozenset[str], most: int) -> str:
+    """Return a part of a long line that begins a little before the first word that was asked for."""
+    start = 0
+    for match in re.finditer(r"\S+", line):
+        if wanted.intersection(words(match[0])):
+            start = max(0, match.start() - most // 4)
+            break
+    start = line.find(" ", start, start + 40) + 1 or start if start else 0
+    body = line[start : start + most - 2]
+    return f"{'…' if start else ''}{body}{'…' if start + most - 2 < len(line) else ''}"

@@ -1,0 +1,67 @@
+"""What a memory's own words say about how it may be moved."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from memotherm.model import Memory, Priority
+
+__all__ = ["in_file", "is_blocker", "is_done_work", "is_open", "protected"]
+
+_OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
+_CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled"}
+_STATE_KEYS = ("status", "state")
+_DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
+
+
+def is_blocker(memory: Memory) -> bool:
+    """Tell whether it blocks work: tagged so, and not said to be over."""
+    return "blocker" in memory.tags and _state(memory) not in _CLOSED
+
+
+def in_file(memory: Memory) -> bool:
+    """Tell whether its truth is a note: only the file changes what it says, and only age cools it."""
+    return memory.source.startswith("file:")
+
+
+def is_open(memory: Memory) -> bool:
+    """Tell whether its metadata says that it is still going on."""
+    return _state(memory) in _OPEN
+
+
+def is_done_work(memory: Memory) -> bool:
+    """Tell whether it is a decision or a task, which count as done unless they say otherwise."""
+    return (memory.kind == "decision" or "task" in memory.tags) and not is_open(memory)
+
+
+def protected(memory: Memory, now: datetime) -> str | None:
+    """Return why disuse must not move a memory: pinned, blocking, permanent, or dated; None when it may."""
+    if memory.priority is Priority.PINNED:
+        return "pinned"
+    if in_file(memory):
+        return "it lives in a file"
+    if is_blocker(memory):
+        return "an active blocker"
+    if "permanent" in memory.tags or memory.metadata.get("permanent") is True:
+        return "permanent"
+    if memory.expires_at is not None:
+        return "it has an end of its own"
+    if any(_later(memory.metadata.get(key), now) for key in _DATE_KEYS):
+        return "its date is still to come"
+    return None
+
+
+def _state(memory: Memory) -> str:
+    found = (memory.metadata.get(key) for key in _STATE_KEYS)
+    return next((str(value).strip().lower() for value in found if value is not None), "")
+
+
+def _later(value: object, now: datetime) -> bool:
+    """Tell whether a value is a date or moment after now."""
+    if not isinstance(value, str):
+        return False
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) > now

@@ -1,0 +1,72 @@
+"""What an error looks like on the wire: `application/problem+json` (RFC 9457), with one table of statuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from memotherm.errors import MemothermError
+
+__all__ = ["PROBLEM_TYPE", "STATUSES", "answer", "problem", "status_of"]
+
+PROBLEM_TYPE = "application/problem+json"
+
+#: Every error code of `memotherm.errors`; a test keeps the table complete.
+STATUSES = {
+    "error": 500,
+    "invalid_input": 422,
+    "content_too_large": 413,
+    "not_found": 404,
+    "limit_reached": 409,
+    "budget_too_small": 409,
+    "stale_write": 412,
+    "note_unavailable": 503,
+    "settings": 500,
+    "store": 500,
+    "store_unavailable": 503,
+    "not_a_store": 500,
+    "schema_too_new": 500,
+    "store_busy": 503,
+    "store_full": 507,
+    "store_damaged": 500,
+    "store_closed": 503,
+    "embedder": 502,
+    "embedder_unavailable": 503,
+    "embedder_refused": 502,
+    "dimension_mismatch": 502,
+    "plugin": 500,
+    "plugin_not_found": 500,
+    "plugin_unavailable": 501,
+}
+_LATER = {429, 503}
+
+Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+
+
+def status_of(error: MemothermError) -> int:
+    """Return the status of an error."""
+    return STATUSES.get(error.code, 500)
+
+
+def problem(status: int, code: str, detail: str, **more: object) -> dict[str, Any]:
+    """Return the body of a problem; `code` is for programs, `detail` tells a person the remedy."""
+    title = HTTPStatus(status).phrase
+    return {
+        "type": f"urn:memotherm:problem:{code}",
+        "title": title,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        **more,
+    }
+
+
+def answer(status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Answer:
+    """Return a problem as status, headers and body."""
+    body = json.dumps(problem(status, code, detail, **more)).encode()
+    found = {"content-type": PROBLEM_TYPE, "content-length": str(len(body)), **(headers or {})}
+    if status in _LATER:
+        found.setdefault("retry-after", "1")
+    return status, [(name.encode("latin-1"), value.encode("latin-1")) for name, value in found.items()], body

@@ -1,0 +1,132 @@
+"""Does everything in a store agree with everything else?
+
+The memories are the truth. Words, tags, vectors, counters and the ledger are compared with
+them; each difference is named exactly, so that a person can see what happened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from memotherm.model import Priority, Retention, Tier
+from memotherm.results import Problem
+from memotherm.storage.rows import changes_of
+from memotherm.storage.statements import Row, Statements
+from memotherm.storage.writing import indexed_words
+from memotherm.text.clean import digest
+
+__all__ = ["Indexed", "chunks", "contents", "counters", "ledger", "tags", "texts", "vectors"]
+
+_TIERS = tuple(Tier)
+_PRIORITIES = tuple(Priority)
+_RETENTIONS = tuple(Retention)
+
+
+class Indexed(NamedTuple):
+    """Where a text index has a memory's words."""
+
+    table: str
+    space: int
+    tier: Tier
+    no: int
+
+
+def contents(statements: Statements) -> Iterator[Problem]:
+    """Compare contents with their digests."""
+    for _, memory_id, _, _, _, retention, content, _, stored, _ in statements.each("check_rows"):
+        purged = _RETENTIONS[retention] is Retention.PURGED
+        if purged and content:
+            yield Problem(code="purge", detail=f"{memory_id} is purged and still has its content")
+        if not purged and digest(content) != stored.hex():
+            yield Problem(code="digest", detail=f"the content of {memory_id} does not match its digest")
+
+
+def texts(statements: Statements, found: Iterable[tuple[Indexed, str]]) -> Iterator[Problem]:
+    """Compare the text indexes with the words of the memories, row by row."""
+    ids: dict[int, str] = {}
+    expected: dict[Indexed, str] = {}
+    for no, memory_id, space, tier, _, retention, content, tags_, _, _ in statements.each("check_rows"):
+        ids[no] = memory_id
+        if _RETENTIONS[retention] is Retention.ACTIVE:
+            place = _TIERS[tier]
+            table = "text_cold" if place is Tier.COLD else "text_live"
+            words = indexed_words(content, json.loads(tags_) if tags_ else ())
+            expected[Indexed(table, space, place, no)] = digest(words)
+    for row, words in found:
+        named = ids.get(row.no, "an unknown memory")
+        wanted = expected.pop(row, None)
+        if wanted is None:
+            yield Problem(code="text_extra", detail=f"{row.table} has a row for {named} that should not be there")
+        elif wanted != digest(words):
+            yield Problem(code="text_words", detail=f"{row.table} has other words for {named} than its content")
+    for row in expected:
+        yield Problem(code="text_missing", detail=f"{ids[row.no]} is missing from {row.table}")
+
+
+def tags(statements: Statements) -> Iterator[Problem]:
+    """Compare the index of tags with what the memories carry."""
+    indexed = {no: {tag for _, tag in rows} for no, rows in groupby(statements.each("check_tags"), itemgetter(0))}
+    for no, memory_id, _, _, _, _, _, carried, _, _ in statements.each("check_rows"):
+        said, found = set(json.loads(carried)) if carried else set(), indexed.get(no, set())
+        if said != found:
+            yield Problem(code="tags", detail=f"{memory_id} has tags {sorted(said)} and is indexed as {sorted(found)}")
+
+
+def vectors(statements: Statements, made_by: dict[str, object]) -> Iterator[Problem]:
+    """Compare the serving embedder's vectors with the memories that they belong to."""
+    for memory_id, said, found in statements.rows("check_parts", **made_by):
+        yield Problem(code="vector_count", detail=f"{memory_id} says {said} vectors and has {found}")
+    for (key,) in statements.rows("check_orphans"):
+        yield Problem(code="vector_orphan", detail=f"vector {key} belongs to no memory")
+    for key, length, dimensions in statements.rows("check_lengths"):
+        yield Problem(code="vector_length", detail=f"vector {key} has {length} bytes for {dimensions} dimensions")
+
+
+def counters(statements: Statements) -> Iterator[Problem]:
+    """Compare the counters with what they count."""
+    for space, tier, retention, said, said_tokens, found, found_tokens in statements.each("check_counters"):
+        where = f"space {space}, {_TIERS[tier]}, {_RETENTIONS[retention]}"
+        detail = f"{where}: {said} memories with {said_tokens} tokens counted, {found} with {found_tokens} there"
+        yield Problem(code="counter", detail=detail)
+
+
+def ledger(statements: Statements) -> Iterator[Problem]:
+    """Replay each memory's events and compare where they lead with where the memory is."""
+    histories = groupby(statements.each("check_events"), itemgetter(0))
+    pending = next(histories, None)
+    for no, memory_id, _, tier, priority, retention, _, _, _, version in statements.each("check_rows"):
+        if pending is None or pending[0] != no:
+            yield Problem(code="ledger_missing", detail=f"{memory_id} has no events")
+            continue
+        seqs, state = _replayed(pending[1])
+        now = {"tier": _TIERS[tier], "priority": _PRIORITIES[priority], "retention": _RETENTIONS[retention]}
+        for axis, value in now.items():
+            if state.get(axis) != value:
+                detail = f"{memory_id} is {value} and its events lead to {axis} {state.get(axis)}"
+                yield Problem(code="ledger_state", detail=detail)
+        if version not in seqs:
+            yield Problem(
+                code="ledger_version", detail=f"{memory_id} has version {version}, which is none of its events"
+            )
+        pending = next(histories, None)
+
+
+def _replayed(events: Iterator[Row]) -> tuple[set[int], dict[str, str]]:
+    seqs: set[int] = set()
+    state: dict[str, str] = {}
+    for _, seq, changes in events:
+        seqs.add(seq)
+        state.update({name: after for name, (_, after) in changes_of(changes).items()})
+    return seqs, state
+
+
+def chunks(statements: Statements) -> Iterator[Problem]:
+    """Compare the lists of files with the memories of their chunks."""
+    for memory_id, path in statements.each("check_chunks"):
+        yield Problem(code="chunk", detail=f"{memory_id} is listed in {path} and is not among its root's memories")
+    for memory_id, path in statements.each("check_unlisted"):
+        yield Problem(code="chunk", detail=f"{memory_id} says it is from {path} and is not listed there")

@@ -1,0 +1,41 @@
+"""Does everything in the database agree with everything else?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memotherm.model import Tier
+from memotherm.results import Problem
+from memotherm.storage import checking
+from memotherm.storage.checking import Indexed
+from memotherm.storage.postgres.statements import PostgresStatements
+from memotherm.storage.values import Identity
+
+__all__ = ["check"]
+
+_TIERS = tuple(Tier)
+
+
+def check(statements: PostgresStatements, identity: Identity | None) -> list[Problem]:
+    """Return every disagreement; numbers of events may have gaps, where a transaction was taken back."""
+    return [
+        *checking.contents(statements),
+        *checking.texts(statements, _indexed(statements)),
+        *checking.tags(statements),
+        *checking.vectors(statements, {"number": identity.number if identity else 0}),
+        *_places(statements),
+        *checking.counters(statements),
+        *checking.ledger(statements),
+        *checking.chunks(statements),
+    ]
+
+
+def _indexed(statements: PostgresStatements) -> Iterator[tuple[Indexed, str]]:
+    for no, space, tier, words in statements.each("check_texts"):
+        place = _TIERS[tier]
+        yield Indexed("text_cold" if place is Tier.COLD else "text_live", space, place, no), words
+
+
+def _places(statements: PostgresStatements) -> Iterator[Problem]:
+    for (memory_id,) in statements.rows("check_places"):
+        yield Problem(code="vector_place", detail=f"the vectors of {memory_id} are not where the memory is")

@@ -1,0 +1,68 @@
+"""From an empty database, or any older schema, to this one; several servers may start at once."""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from memotherm.errors import NotAStore, SchemaTooNew, StoreUnavailable
+from memotherm.storage import queries
+from memotherm.storage.postgres.connect import Connection, Connections
+from memotherm.storage.postgres.statements import SCHEMA, statement
+
+__all__ = ["LOCK", "SCHEMA_VERSION", "migrate", "schema_of"]
+
+#: The number of the store's advisory lock ("mthm"); each tenant's is made of it and the tenant's name.
+LOCK = 0x6D74686D
+#: The schema this code reads and writes.
+SCHEMA_VERSION = len(queries.migrations("postgres"))
+
+
+def migrate(connections: Connections) -> None:
+    """Bring the database to the current schema; who comes second waits and finds it done."""
+    with connections.alone() as connection:
+        if schema_of(connection, connections.name) == SCHEMA_VERSION:
+            return
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            for version in range(schema_of(connection, connections.name), SCHEMA_VERSION):
+                _step(connection, version, connections.name)
+
+
+def schema_of(connection: Connection, name: str) -> int:
+    """Return the version of the schema, 0 where there is none."""
+    found = connection.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", (SCHEMA,)).fetchone()
+    said = found[0] if found else None
+    if said is None:
+        (there,) = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SCHEMA}.memories",)).fetchone() or (0,)
+        if there:
+            raise NotAStore(f"the schema {SCHEMA} of {name} is not ours; it was left as it is: use another database")
+        return 0
+    version = int(said.rpartition(" ")[2])
+    if version > SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"{name} has schema {version} and this Memotherm knows {SCHEMA_VERSION}: "
+            "upgrade with pip install --upgrade memotherm"
+        )
+    return version
+
+
+def _step(connection: Connection, version: int, name: str) -> None:
+    if version == 0:
+        _require_vectors(connection, name)
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
+    connection.execute(queries.migrations("postgres")[version])
+    remark = sql.SQL("COMMENT ON SCHEMA {} IS {}")
+    said = f"Memotherm, version {version + 1}"
+    connection.execute(remark.format(sql.Identifier(SCHEMA), sql.Literal(said)))
+
+
+def _require_vectors(connection: Connection, name: str) -> None:
+    """See that pgvector is there; only some roles may add it."""
+    installed, offered, allowed = connection.execute(statement("pgvector")).fetchone() or (False, False, False)
+    if installed:
+        return
+    if not offered:
+        raise StoreUnavailable(f"{name} has no pgvector: install the extension on the server first")
+    if not allowed:
+        raise StoreUnavailable(f"{name} needs pgvector: let a superuser run CREATE EXTENSION vector in it")
+    connection.execute("CREATE EXTENSION vector")

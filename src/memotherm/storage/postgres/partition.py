@@ -1,0 +1,121 @@
+"""Growth inside one server: every table that has a tenant is cut into partitions by it.
+
+A table cannot be partitioned in place, so each one is made anew beside itself and takes over the rows, the
+keys, the indexes and the wall between tenants of the old one. All of it is one transaction: whoever comes
+in between waits, and if anything fails, nothing has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from psycopg import sql
+
+from memotherm.errors import InvalidInput
+from memotherm.storage.postgres.connect import Connection
+from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
+from memotherm.storage.statements import Row
+
+__all__ = ["MOST", "partition"]
+
+#: More parts than this make planning dearer than they make searching cheaper.
+MOST = 256
+
+Statement = sql.SQL | sql.Composed
+
+
+class _Table(NamedTuple):
+    """What a table is made of, beside its columns."""
+
+    name: str
+    keys: list[tuple[str, str]]
+    links: list[tuple[str, str]]
+    indexes: list[str]
+    policies: list[Row]
+
+
+def partition(connection: Connection, parts: int) -> list[str]:
+    """Cut the tables into that many parts by tenant, inside the connection's transaction; return their names."""
+    if not 2 <= parts <= MOST:
+        raise InvalidInput(f"cannot cut into {parts} parts: choose between 2 and {MOST}")
+    statements = PostgresStatements(connection, None)
+    found = statements.rows("catalogue_tables", schema=SCHEMA)
+    if any(already for _, already in found):
+        raise InvalidInput("the tables are partitioned already: to have other parts, migrate into a new database")
+    tables = [_described(statements, name) for name, _ in found]
+    for statement in _statements(tables, parts):
+        connection.execute(statement)
+    return [table.name for table in tables]
+
+
+def _described(statements: PostgresStatements, name: str) -> _Table:
+    place = f"{SCHEMA}.{name}"
+    constraints = statements.rows("catalogue_constraints", table=place)
+    return _Table(
+        name,
+        keys=[(key, text) for key, kind, text in constraints if kind != "f"],
+        links=[(key, text) for key, kind, text in constraints if kind == "f"],
+        indexes=[text for (text,) in statements.rows("catalogue_indexes", table=place)],
+        policies=statements.rows("catalogue_policies", schema=SCHEMA, table=name),
+    )
+
+
+def _statements(tables: list[_Table], parts: int) -> Iterator[Statement]:
+    """Yield what has to be done, in an order in which nothing points to what is not there."""
+    for table in tables:
+        for key, _ in table.links:
+            yield sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(_named(table.name), sql.Identifier(key))
+    for table in tables:
+        yield from _made_anew(table, parts)
+    for table in tables:
+        for key, text in table.links:
+            yield _added(table.name, key, text)
+
+
+def _made_anew(table: _Table, parts: int) -> Iterator[Statement]:
+    name, new = _named(table.name), _named(f"{table.name}_new")
+    yield sql.SQL(
+        "CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE INCLUDING COMMENTS) "
+        "PARTITION BY HASH (tenant)"
+    ).format(new, name)
+    for part in range(parts):
+        place = _named(f"{table.name}_{part}")
+        yield sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES WITH (MODULUS {}, REMAINDER {})").format(
+            place, new, sql.Literal(parts), sql.Literal(part)
+        )
+        # Only the way through the whole table has a door in the wall.
+        yield from _walled(place)
+    yield sql.SQL("INSERT INTO {} SELECT * FROM {}").format(new, name)
+    yield sql.SQL("DROP TABLE {}").format(name)
+    yield sql.SQL("ALTER TABLE {} RENAME TO {}").format(new, sql.Identifier(table.name))
+    for key, text in table.keys:
+        yield _added(table.name, key, text)
+    for text in table.indexes:
+        yield sql.SQL(text)  # as the server has told it
+    yield from _walled(name)
+    for policy, command, seen, written in table.policies:
+        yield sql.SQL("CREATE POLICY {} ON {} FOR {} {} {}").format(
+            sql.Identifier(policy),
+            name,
+            sql.SQL(command),
+            sql.SQL(f"USING ({seen})" if seen else ""),
+            sql.SQL(f"WITH CHECK ({written})" if written else ""),
+        )
+
+
+def _walled(place: sql.Identifier) -> Iterator[Statement]:
+    yield sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(place)
+    yield sql.SQL("ALTER TABLE {} FORCE ROW LEVEL SECURITY").format(place)
+
+
+def _added(table: str, key: str, text: str) -> Statement:
+    return sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} {}").format(
+        _named(table),
+        sql.Identifier(key),
+        sql.SQL(text),
+    )
+
+
+def _named(name: str) -> sql.Identifier:
+    return sql.Identifier(SCHEMA, name)

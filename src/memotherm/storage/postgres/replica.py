@@ -1,0 +1,67 @@
+"""A copy of the database that serves recalls; where it fails, the primary does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from memotherm.errors import StoreBusy, StoreUnavailable
+from memotherm.settings import Settings
+from memotherm.storage.postgres.connect import Connection, Connections
+from memotherm.storage.postgres.migrate import SCHEMA_VERSION, schema_of
+
+__all__ = ["Replica"]
+
+#: How long a replica that failed is left alone.
+_PAUSE_SECONDS = 10.0
+
+
+class Replica:
+    """Connections for reading that fall back to others."""
+
+    def __init__(self, settings: Settings, primary: Connections) -> None:
+        self._connections = Connections(settings.postgres_replica, settings)
+        self._primary = primary
+        self._open = False
+        self._paused_until = 0.0
+        self._trouble = ""
+
+    @contextmanager
+    def transaction(self, tenant: str | None, *, mode: str) -> Iterator[Connection]:
+        """Lend a connection for one transaction that only reads."""
+        with ExitStack() as stack:
+            yield self._begun(stack, tenant, mode)
+
+    def told(self, seconds: float | None, *, copying: bool) -> str | None:
+        """Say how far the replica is behind, by what the server that was read says, or why another one was read."""
+        if copying:
+            late = "of unknown age" if seconds is None else f"whose newest change is {max(0.0, seconds):.1f} s old"
+            return f"read from a replica {late}"
+        return f"the replica failed and the primary was read: {self._trouble}" if self._trouble else None
+
+    def close(self) -> None:
+        """Close every connection; calling it twice is harmless."""
+        self._connections.close()
+
+    def _require_schema(self) -> None:
+        """See once that the replica has what the primary was given at first."""
+        if self._open:
+            return
+        with self._connections.alone() as connection:
+            if schema_of(connection, self._connections.name) != SCHEMA_VERSION:
+                raise StoreUnavailable(f"{self._connections.name} has another schema: is it a replica of this store?")
+        self._connections.open()
+        self._open = True
+
+    def _begun(self, stack: ExitStack, tenant: str | None, mode: str) -> Connection:
+        if time.monotonic() >= self._paused_until:
+            try:
+                self._require_schema()
+                connection = stack.enter_context(self._connections.transaction(tenant, mode=mode))
+            except (StoreUnavailable, StoreBusy) as exc:
+                self._trouble, self._paused_until = str(exc), time.monotonic() + _PAUSE_SECONDS
+            else:
+                self._trouble = ""
+                return connection
+        return stack.enter_context(self._primary.transaction(tenant, mode=mode))

@@ -1,0 +1,139 @@
+"""The named statements of PostgreSQL, and how they are run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from memotherm.storage import queries
+from memotherm.storage.statements import Row, Statements, marked
+
+__all__ = ["SCHEMA", "PostgresStatements", "statement"]
+
+#: Where our tables are, so that they can live in a database with others.
+SCHEMA = "memotherm"
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+#: Stands for the band in a statement that exists once for live and once for cold.
+_BAND = "\x00"
+#: Larger than any list of rows that is worth reading at once.
+_PAGE = 5000
+
+
+def _placed(statement: str) -> str:
+    """Return a statement with its parameters as the driver wants them."""
+    return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
+
+
+def _loaded(*, of_tenant: bool) -> dict[str, str]:
+    """Return the statements; those of a tenant say in every filter whose rows they want."""
+
+    asking, everybody = "unnest(CAST(:tenants AS TEXT[]))", "(SELECT DISTINCT tenant FROM spaces)"
+
+    def own(table: str = "") -> str:
+        return f"{table}.tenant = ANY(:tenants) AND ".removeprefix(".") if of_tenant else ""
+
+    found = queries.load(
+        "postgres",
+        {
+            "in": lambda name: f"= ANY(:{name})",
+            "own": own,
+            "same": lambda one, other: f"{one}.tenant = {other}.tenant AND ",
+            "key": lambda: "tenant, ",
+            "index": lambda _: "",
+            "cross": lambda: "JOIN",
+            "each_tenant": lambda: f"{everybody if not of_tenant else asking} AS each (tenant)",
+            "band": lambda table: f"{table}.tier {_BAND} AND ",
+        },
+    )
+    banded = {name: text for name, text in found.items() if _BAND in text}
+    for name, text in banded.items():
+        found |= {f"{name}_live": text.replace(_BAND, "< 2"), f"{name}_cold": text.replace(_BAND, "= 2")}
+        del found[name]
+    return {name: _placed(text) for name, text in found.items()}
+
+
+_OF_TENANT = _loaded(of_tenant=True)
+_OF_ALL = _loaded(of_tenant=False)
+
+
+class PostgresStatements(Statements):
+    """The statements on one connection, for one tenant or for all of them.
+
+    For all of them, a row that is written belongs to the tenant of the space that its statement names.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any], tenant: str | None) -> None:
+        self._connection = connection
+        self.tenant = tenant
+        self._sql = _OF_ALL if tenant is None else _OF_TENANT
+        self._tenants = ["", tenant] if tenant else [""]
+        self._current = tenant or ""
+        self._known: dict[object, str] = {0: "", None: ""}
+
+    def rows(self, name: str, /, **values: object) -> list[Row]:
+        """Return all rows of a statement."""
+        return self._executed(self._sql[name], values).fetchall()
+
+    def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
+        """Return all rows of a statement whose text depends on numbers of ours, such as an index's."""
+        return self._executed(marked(self._sql[name], marks), values).fetchall()
+
+    def each(self, name: str, /, **values: object) -> Iterator[Row]:
+        """Yield the rows of a statement that may have very many."""
+        with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
+            cursor.itersize = _PAGE
+            cursor.execute(self._sql[name], {"tenants": self._tenants, **values})
+            yield from cursor
+
+    def run(self, name: str, /, **values: object) -> None:
+        """Run a statement whose rows nobody wants."""
+        self._belong(values)
+        self._executed(self._sql[name], values)
+
+    def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Run a statement once for every row of parameters."""
+        if rows:
+            self._belong(rows[0])
+            with self._connection.cursor() as cursor:
+                cursor.executemany(self._sql[name], [{"tenants": self._tenants, **row} for row in rows])
+
+    @contextmanager
+    def pipelined(self) -> Iterator[None]:
+        """Send what nobody waits for along with what comes next."""
+        with self._connection.pipeline():
+            yield
+
+    def each_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> Iterator[Row]:
+        """Yield the rows of a statement whose text depends on names of ours, and that may have very many."""
+        with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
+            cursor.itersize = _PAGE
+            cursor.execute(marked(self._sql[name], marks), values)
+            yield from cursor
+
+    def run_many_of(self, name: str, marks: Mapping[str, object], rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement whose text depends on names of ours once for every row of values."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(marked(self._sql[name], marks), rows)
+
+    def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
+        return self._connection.execute(statement, {"tenants": self._tenants, **values})
+
+    def _belong(self, values: Mapping[str, object]) -> None:
+        """Write for the tenant of a space, where statements are for all tenants."""
+        if self.tenant is not None or "space" not in values:
+            return
+        space = values["space"]
+        if space not in self._known:
+            self._known[space] = str(self.value("space_tenant", space=space))
+        if self._known[space] != self._current:
+            self._current = self._known[space]
+            self._connection.execute("SELECT set_config('memotherm.tenant', %s, true)", (self._current,))
+
+
+def statement(name: str, marks: Mapping[str, object] | None = None) -> str:
+    """Return a statement for all tenants, to be run outside a transaction of ours."""
+    return marked(_OF_ALL[name], marks or {})

@@ -1,0 +1,406 @@
+"""A store on a PostgreSQL server, for one tenant or for all of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.clock import to_micros
+from memotherm.errors import StoreBusy, StoreError
+from memotherm.model import Scope, Tier
+from memotherm.results import Problem
+from memotherm.settings import Settings
+from memotherm.storage.postgres.check import check
+from memotherm.storage.postgres.connect import Connections
+from memotherm.storage.postgres.errors import mapped
+from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
+from memotherm.storage.postgres.partition import partition
+from memotherm.storage.postgres.replica import Replica
+from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
+from memotherm.storage.postgres.text import queries
+from memotherm.storage.postgres.textindex import rebuild
+from memotherm.storage.postgres.transfer import PostgresTables
+from memotherm.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
+from memotherm.storage.postgres.writing import PostgresWriting
+from memotherm.storage.sqlite.backup import require_free
+from memotherm.storage.sqlite.store import SqliteStore
+from memotherm.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
+from memotherm.storage.statements import Row
+from memotherm.storage.transfer import transfer
+from memotherm.storage.values import Filter, Identity, Strengths
+
+__all__ = ["PostgresStore"]
+
+_log = logging.getLogger(__name__)
+
+Vectors = NDArray[np.float32]
+
+_LIVE = (Tier.HOT, Tier.WARM)
+#: How much more it costs to compare a vector on a page of the server than one that is in memory.
+_READING = 4
+
+
+class PostgresStore(SqlStore):
+    """Rows, words and vectors in one database; any number of servers may use it at once.
+
+    Writers of one tenant take turns; those of different tenants do not wait for each other. What works on all
+    tenants (`for_tenant(None)`) takes turns with everybody.
+    """
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        self._settings = settings
+        self._exact_limit = settings.exact_band_limit // _READING
+        self._tenant: str | None = None
+        self._connections = Connections(url, settings)
+        self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
+        #: Where to read from, if that is not where to write.
+        self._source: Replica | None = None
+        #: The statements of the snapshot that a thread is in, and whose they are.
+        self._held = threading.local()
+        self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
+        super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
+        migrate(self._connections)
+        self._connections.open()
+        try:
+            self._rebuild_if_outdated(rebuild)
+            if self._rows("walls")[0][0]:
+                _log.warning(
+                    "row-level security does not hold for the role of %s: let the server use a role "
+                    "that is neither superuser nor has BYPASSRLS",
+                    self.name,
+                )
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def for_tenant(self, tenant: str | None) -> Self:
+        """Return the same store as one tenant uses it; None = all tenants together."""
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        view._tenant = tenant
+        view._waiting = self._queues[tenant]
+        return view
+
+    def for_recall(self) -> Self:
+        """Return the same store as it is read from the replica, if there is one."""
+        view = self.for_tenant(self._tenant)
+        view._source = self._replica
+        return view
+
+    def behind(self) -> str | None:
+        """Say how far the replica is behind, or why it is not used; None without one."""
+        if self._source is None:
+            return None
+        with self._reading() as statements:
+            ((copying, seconds),) = statements.rows("replica_lag")
+        return self._source.told(seconds, copying=copying)
+
+    # Transactions
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let the reads of this thread see one state of the store, on one connection, until it is left."""
+        with self._reading() as statements:
+            before = getattr(self._held, "statements", None)
+            self._held.statements = (self._tenant, self._source, statements)
+            try:
+                yield
+            finally:
+                self._held.statements = before
+
+    @contextmanager
+    def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
+        tenant, source, held = getattr(self._held, "statements", None) or (None, None, None)
+        if held is not None and (tenant, source) == (self._tenant, self._source):
+            with mapped(self.name):
+                yield held
+            return
+        mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with (self._source or self._connections).transaction(self._tenant, mode=mode) as connection:
+            yield PostgresStatements(connection, self._tenant)
+
+    @contextmanager
+    def _writing(self) -> Iterator[PostgresStatements]:
+        with self._connections.transaction(self._tenant, patient=True) as connection:
+            statements = PostgresStatements(connection, self._tenant)
+            if self._tenant is None:
+                statements.rows("lock_store", store=LOCK)
+            else:
+                statements.rows("lock_tenant", store=LOCK, tenant=self._tenant)
+            yield statements
+
+    @contextmanager
+    def _marking(self) -> Iterator[PostgresStatements]:
+        with self._connections.transaction(self._tenant, patient=True, wide=True) as connection:
+            yield PostgresStatements(connection, self._tenant)
+
+    @contextmanager
+    def _logging(self) -> Iterator[PostgresStatements]:
+        # A tenant's recall also counts the use of what belongs to nobody in particular, so it reaches beyond.
+        with self._connections.transaction(self._tenant, patient=True, durable=False, wide=True) as connection:
+            statements = PostgresStatements(connection, self._tenant)
+            if not statements.value("try_lock_tenant", store=LOCK, tenant=self._tenant or ""):
+                raise StoreBusy(f"{self.name} is held by another writer: the log of recalls is written later")
+            with statements.pipelined():
+                yield statements
+
+    def _made_by(self, number: int) -> dict[str, object]:
+        return {"number": number}
+
+    # Tenants
+
+    def spaces_within(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces that lie inside a scope, as far as they are this tenant's."""
+        return super().spaces_within(replace(scope, tenant=self._tenant) if self._tenant else scope)
+
+    def parts(self, scope: Scope) -> list[Self]:
+        """Return the stores that together hold what lies inside a scope: one for each tenant."""
+        tenants = [scope.tenant] if scope.tenant else [tenant for (tenant,) in self._everyone()._rows("tenants")]
+        return [self.for_tenant(tenant) for tenant in tenants]
+
+    def claims(
+        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
+    ) -> Generator[Self, None, None]:
+        """Yield the tenants' parts of the store whose turn it is for some work and that nobody else is at."""
+        seen: list[str] = []
+        while (tenant := self._claimed(name, holder, now(), term, before, seen)) is not None:
+            seen.append(tenant)
+            outcome = "chore_drop"
+            try:
+                yield self.for_tenant(tenant)
+                outcome = "chore_done"
+            finally:
+                with self._everyone()._marking() as statements:
+                    statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
+
+    def _claimed(
+        self, name: str, holder: str, now: datetime, term: timedelta, before: datetime, seen: list[str]
+    ) -> str | None:
+        """Claim the tenant that has waited longest; one that somebody else is just claiming is passed over."""
+        with self._everyone()._marking() as statements:
+            statements.run("chores_know", name=name)
+            found = statements.value(
+                "chore_claim",
+                name=name,
+                holder=holder,
+                tenant=self._tenant,
+                now=to_micros(now),
+                until=to_micros(now + term),
+                before=to_micros(before),
+                seen=seen,
+            )
+        return None if found is None else str(found)
+
+    def _everyone(self) -> Self:
+        return self.for_tenant(None)
+
+    # Searching
+
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> Strengths:
+        """Return the best keyword matches, strongest first, newest first among equals."""
+        bands = list(_bands(tiers)) if words and spaces else []
+        found: list[Row] = []
+        with self._reading() as statements:
+            total, counted = self._counted(statements, bands if len(bands) > 1 else [], spaces, tiers, words)
+            for band, ranks in bands:
+                others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
+                found += statements.rows(
+                    f"text_search_{band}",
+                    spaces=list(spaces),
+                    tiers=ranks,
+                    scoped=queries(words, spaces),
+                    others=[others[place] for place in range(1, len(words) + 1)],
+                    total=total,
+                    limit=limit,
+                    **_filtered(where),
+                )
+        ranked = sorted(found, key=lambda row: (-row[1], -row[0]))
+        return dict(ranked[:limit])
+
+    def search_vector(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
+    ) -> Strengths:
+        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
+        if not spaces or not tiers:
+            return {}
+        with self._reading() as statements:
+            identity = by or identity_of(statements)
+            if identity is None:
+                return {}
+            place = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
+            exact = where.selective or Tier.COLD in tiers or statements.value("count_in", **place) <= self._exact_limit
+            rows = nearest(statements, identity, vector, limit, {**place, **_filtered(where)}, exact=exact)
+        return dict(rows)
+
+    def similarities(
+        self,
+        spaces: Sequence[int],  # noqa: ARG002
+        tiers: Sequence[Tier],  # noqa: ARG002
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
+    ) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+        with self._reading() as statements:
+            identity = by or identity_of(statements)
+            return {} if identity is None else strengths(statements, identity, vector, nos)
+
+    def frequencies(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+        with self._reading() as statements:
+            bands = list(_bands(tiers)) if words and spaces else []
+            total, counted = self._counted(statements, bands, spaces, tiers, words)
+        return total, {word: sum(each[place] for each in counted.values()) for place, word in enumerate(words, 1)}
+
+    def _counted(
+        self,
+        statements: PostgresStatements,
+        bands: Sequence[tuple[str, list[int]]],
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        words: Sequence[str],
+    ) -> tuple[int, dict[str, Counter[int]]]:
+        """Return how many memories there are, and for each band how many have each word, by its place."""
+        total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+        asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
+        return total, {
+            band: Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
+            for band, ranks in bands
+        }
+
+    # Writing
+
+    @contextmanager
+    def write(self, *, made_by: int | None = None) -> Iterator[PostgresWriting]:
+        """Begin a transaction."""
+        with self._writing() as statements, statements.pipelined():
+            # Kept apart: if the transaction is taken back, its new numbers belong to nothing.
+            scopes: dict[int, Scope] = {}
+            writing = PostgresWriting(
+                statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
+            )
+            yield writing
+            writing.finish()
+
+    # Embedders and their vectors
+
+    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Give an embedder a number; the first one that may serve does so at once."""
+        with self._everyone()._writing() as statements:
+            number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
+            identity = Identity(number=number, name=name, dimensions=dimensions)
+            if serve and identity_of(statements) is None:
+                statements.run("meta_set", key="embedder", value=str(number))
+        self.tend()
+        return identity
+
+    def cached(self, digest: str) -> Vectors | None:
+        """Return the serving vectors already made for the same content."""
+        with self._reading() as statements:
+            no = statements.value("vectors_by_digest", digest=bytes.fromhex(digest))
+            identity = None if no is None else identity_of(statements)
+            return None if identity is None else of_memory(statements, identity, no)
+
+    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
+        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
+        with self._reading() as statements:
+            identity = by or identity_of(statements)
+            return None if identity is None else sampled(statements, identity, limit)
+
+    # Upkeep
+
+    def size(self) -> int:
+        """Return the bytes that the tables and their indexes take."""
+        return int(self._rows("size", schema=SCHEMA)[0][0])
+
+    def tend(self) -> None:
+        """Index the live vectors of every embedder once a tenant has too many for an exact search."""
+        with self._reading() as statements:
+            missing = unindexed(statements) if largest(statements) >= self._exact_limit else []
+        for identity in missing:
+            with self._connections.alone() as connection:
+                index_live(connection, identity)
+
+    def check(self) -> list[Problem]:
+        """Compare everything with everything else and say what does not agree."""
+        with self._everyone()._reading() as statements:
+            return check(statements, identity_of(statements))
+
+    @contextmanager
+    def giving(self) -> Iterator[PostgresTables]:
+        """Lend a snapshot of the tables."""
+        with self._everyone()._reading() as statements:
+            yield PostgresTables(statements)
+
+    @contextmanager
+    def receiving(self) -> Iterator[PostgresTables]:
+        """Lend the tables in a transaction."""
+        with self._everyone()._writing() as statements:
+            yield PostgresTables(statements)
+
+    def partition(self, parts: int) -> list[str]:
+        """Cut the tables into parts by tenant, all at once; return their names."""
+        with self._connections.transaction(None, patient=True) as connection:
+            PostgresStatements(connection, None).rows("lock_store", store=LOCK)
+            return partition(connection, parts)
+
+    def checkpoint(self, path: Path) -> None:
+        """Write a consistent copy while others go on working: a store in one SQLite file."""
+        require_free(path)
+        with TemporaryDirectory(prefix=".memotherm-", dir=path.parent) as folder:
+            copy = SqliteStore(str(Path(folder) / "copy.db"), self._settings)
+            with closing(copy):
+                transfer(self, copy)
+                copy.checkpoint(path)
+
+    def close(self) -> None:
+        """Give up all connections; calling it twice is harmless."""
+        with suppress(StoreError):
+            for tenant, waiting in list(self._queues.items()):
+                if waiting:
+                    self.for_tenant(tenant)._log_waiting()
+        self._connections.close()
+        if self._replica is not None:
+            self._replica.close()
+
+
+def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
+    """Yield the bands that some tiers belong to, each with its part of them."""
+    live = [tier.rank for tier in tiers if tier in _LIVE]
+    if live:
+        yield "live", live
+    if Tier.COLD in tiers:
+        yield "cold", [Tier.COLD.rank]
+
+
+def _filtered(where: Filter) -> dict[str, object]:
+    """Return a filter as the parameters of a search."""
+    return {
+        "now": to_micros(where.now),
+        "any": int(not where.selective),
+        "any_kinds": int(where.kinds is None),
+        "kinds": list(where.kinds or ()),
+        "any_tags": int(where.tags is None),
+        "tags": list(where.tags or ()),
+    }

@@ -1,0 +1,67 @@
+"""A PostgreSQL store as the source or the target of a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from memotherm.storage.postgres.statements import PostgresStatements
+from memotherm.storage.postgres.textindex import rebuild
+from memotherm.storage.statements import Row
+from memotherm.storage.tables import VECTORS, Table
+from memotherm.storage.transfer import Notes
+
+__all__ = ["PostgresTables"]
+
+
+class PostgresTables(Notes):
+    """The tables inside one transaction; the statements must be those for all tenants."""
+
+    def __init__(self, statements: PostgresStatements) -> None:
+        super().__init__(statements)
+        self._sql = statements
+
+    def count(self, table: Table) -> int:
+        """Return how many rows a table has."""
+        ((count,),) = self._sql.rows_of("table_count", {"table": table.name})
+        return int(count)
+
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
+        values = {f"key{place}": part for place, part in enumerate(after or ())}
+        marks = {
+            "tenant": "t.tenant" if table.owner else "''",
+            "columns": ", ".join(table.columns),
+            "table": table.name,
+            "owner": "",
+            "keys": ", ".join(table.key),
+            "after": ", ".join(f"%({name})s" for name in values),
+        }
+        found = self._sql.each_of("table_rows_behind" if values else "table_rows", marks, **values)
+        return map(_with_bytes, found) if table is VECTORS else found
+
+    def put(self, table: Table, rows: Sequence[Row]) -> None:
+        """Add rows as a snapshot gives them."""
+        columns = ("tenant", *table.columns) if table.owner else table.columns
+        marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join(["%s"] * len(columns))}
+        taken = rows if table.owner else [row[1:] for row in rows]
+        self._sql.run_many_of("table_put", marks, list(map(_with_vector, taken)) if table is VECTORS else taken)
+
+    def complete(self) -> None:
+        """Make words and counters, and let the next numbers be new ones."""
+        self._sql.run("counters_clear")
+        self._sql.run("counters_make")
+        rebuild(self._sql)
+        self._sql.rows("numbers_follow")
+        self._sql.run("statistics")
+
+
+def _with_bytes(row: Row) -> Row:
+    """Return a row of vectors with the vector as every database can have it."""
+    return (*row[:-1], np.asarray(row[-1].to_numpy(), "<f4").tobytes())
+
+
+def _with_vector(row: Row) -> Row:
+    return (*row[:-1], np.frombuffer(row[-1], "<f4"))

@@ -1,0 +1,47 @@
+"""SQL as data: named statements, read from files once, with their marks filled in for a database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from importlib import resources
+
+from memotherm.storage.rows import COLUMNS
+
+__all__ = ["load", "migrations"]
+
+_HEADER = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
+_REMARK = re.compile(r"^--.*\n", re.MULTILINE)
+_MARK = re.compile(r"\{(\w+)((?: \w+)*)\}")
+_COLUMNS = {
+    "columns": ", ".join(COLUMNS),
+    "chunk_columns": ", ".join(f"m.{column}" for column in COLUMNS),
+    "values": ", ".join(f":{column}" for column in COLUMNS),
+    "assignments": ", ".join(f"{column} = :{column}" for column in COLUMNS if column != "no"),
+}
+
+
+def load(dialect: str, marks: Mapping[str, Callable[..., str]]) -> dict[str, str]:
+    """Return the shared statements and those of a database; `marks` says what else is filled in there."""
+
+    def filled(mark: re.Match[str]) -> str:
+        name, arguments = mark[1], mark[2].split()
+        return _COLUMNS[name] if name in _COLUMNS else marks[name](*arguments)
+
+    folder = resources.files(__package__) / "sql"
+    found: dict[str, str] = {}
+    for file in ("queries.sql", f"{dialect}.sql"):
+        found |= _parse((folder / file).read_text("utf-8"))
+    return {name: _MARK.sub(filled, statement) for name, statement in found.items()}
+
+
+def migrations(dialect: str) -> list[str]:
+    """Return the schema's steps in order; step n leads to schema version n."""
+    folder = resources.files(__package__) / "sql" / dialect
+    steps = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
+    return [each.read_text("utf-8") for each in steps]
+
+
+def _parse(text: str) -> dict[str, str]:
+    pieces = _HEADER.split(text)[1:]
+    return {name: _REMARK.sub("", body).strip() for name, body in zip(pieces[::2], pieces[1::2], strict=True)}

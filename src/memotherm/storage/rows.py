@@ -1,0 +1,208 @@
+"""Between memories and rows: columns, encodings, and what an event says has changed."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from memotherm.clock import from_micros, to_micros
+from memotherm.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier
+from memotherm.storage.values import Record
+
+__all__ = [
+    "COLUMNS",
+    "apply_changes",
+    "changes_between",
+    "changes_of",
+    "changes_row",
+    "created_changes",
+    "event_of",
+    "record_of",
+    "redacted",
+    "row_of",
+    "scope_of",
+    "scope_row",
+    "tombstone",
+]
+
+TIERS = tuple(Tier)
+PRIORITIES = tuple(Priority)
+RETENTIONS = tuple(Retention)
+
+COLUMNS = (
+    "no", "id", "space", "content", "kind", "tags", "tier", "priority", "retention", "metadata", "source",
+    "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "recent_uses",
+    "relevance", "supersedes", "tier_since", "tier_rule", "retention_since", "version", "parts",
+)  # fmt: skip
+
+#: The fields whose changes are events. What follows from them (tokens, digest, times) is not listed.
+_LEDGER_FIELDS = (
+    "content", "kind", "tags", "tier", "tier_rule", "priority", "retention", "scope", "metadata", "source",
+    "expires_at", "supersedes",
+)  # fmt: skip
+_AXES = ("tier", "priority", "retention")
+#: What an event may quote of a memory; gone after a purge.
+_QUOTED = ("content", "tags", "metadata", "source")
+
+
+def row_of(record: Record) -> dict[str, Any]:
+    """Return a record as the parameters of a statement."""
+    memory = record.memory
+    return {
+        "no": record.no,
+        "id": memory.id,
+        "space": record.space,
+        "content": memory.content,
+        "kind": memory.kind,
+        "tags": json.dumps(memory.tags, ensure_ascii=False) if memory.tags else "",
+        "tier": TIERS.index(memory.tier),
+        "priority": PRIORITIES.index(memory.priority),
+        "retention": RETENTIONS.index(memory.retention),
+        "metadata": json.dumps(memory.metadata, ensure_ascii=False) if memory.metadata else "",
+        "source": memory.source,
+        "tokens": memory.tokens,
+        "digest": bytes.fromhex(memory.digest),
+        "created_at": to_micros(memory.created_at),
+        "updated_at": to_micros(memory.updated_at),
+        "accessed_at": _micros(memory.accessed_at),
+        "expires_at": _micros(memory.expires_at),
+        "access_count": memory.access_count,
+        "recent_uses": memory.recent_uses,
+        "relevance": memory.relevance,
+        "supersedes": memory.supersedes,
+        "tier_since": to_micros(memory.tier_since),
+        "tier_rule": memory.tier_rule,
+        "retention_since": to_micros(memory.retention_since),
+        "version": memory.version,
+        "parts": record.parts,
+    }
+
+
+def record_of(row: Sequence[Any], scope: Scope) -> Record:
+    """Return the record that a row of `COLUMNS` stands for."""
+    memory = Memory(
+        id=row[1],
+        content=row[3],
+        kind=row[4],
+        tags=tuple(json.loads(row[5])) if row[5] else (),
+        tier=TIERS[row[6]],
+        priority=PRIORITIES[row[7]],
+        retention=RETENTIONS[row[8]],
+        scope=scope,
+        metadata=json.loads(row[9]) if row[9] else {},
+        source=row[10],
+        tokens=row[11],
+        digest=row[12].hex(),
+        created_at=from_micros(row[13]),
+        updated_at=from_micros(row[14]),
+        accessed_at=_moment(row[15]),
+        expires_at=_moment(row[16]),
+        access_count=row[17],
+        recent_uses=row[18],
+        relevance=row[19],
+        supersedes=row[20],
+        tier_since=from_micros(row[21]),
+        tier_rule=row[22],
+        retention_since=from_micros(row[23]),
+        version=row[24],
+    )
+    return Record(row[0], row[2], memory, row[25])
+
+
+def scope_row(scope: Scope) -> dict[str, str]:
+    """Return a scope as parameters; an empty text is a field that is not set."""
+    return {name: getattr(scope, name) or "" for name in SCOPE_FIELDS}
+
+
+def scope_of(row: Sequence[str]) -> Scope:
+    """Return the scope that a row of its six fields stands for."""
+    return Scope(**{name: value for name, value in zip(SCOPE_FIELDS, row, strict=True) if value})
+
+
+def created_changes(memory: Memory) -> dict[str, tuple[Any, Any]]:
+    """Return what the first event of a memory says: where it starts on each axis."""
+    return {name: (None, _encoded(getattr(memory, name))) for name in _AXES}
+
+
+def changes_between(before: Memory, after: Memory) -> dict[str, tuple[Any, Any]]:
+    """Return field -> (before, after) for every field that differs."""
+    pairs = ((name, getattr(before, name), getattr(after, name)) for name in _LEDGER_FIELDS)
+    return {name: (_encoded(was), _encoded(now)) for name, was, now in pairs if was != now}
+
+
+def changes_row(changes: Mapping[str, tuple[Any, Any]]) -> str:
+    """Return changes as an event has them; of the first one of a memory, only the words on the axes."""
+    value: object = changes
+    if tuple(changes) == _AXES and all(was is None for was, _ in changes.values()):
+        value = " ".join(now for _, now in changes.values())
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def changes_of(row: str) -> dict[str, tuple[Any, Any]]:
+    """Return the changes that an event has."""
+    value = json.loads(row)
+    if isinstance(value, str):
+        return {name: (None, now) for name, now in zip(_AXES, value.split(), strict=True)}
+    return {name: (was, now) for name, (was, now) in value.items()}
+
+
+def apply_changes(memory: Memory, values: Mapping[str, Any]) -> Memory:
+    """Return the memory with fields set to values as an event has them."""
+    return replace(memory, **{name: _decoded(name, value) for name, value in values.items()})
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """Return the event that a row stands for."""
+    return Event(
+        seq=row[0],
+        at=from_micros(row[1]),
+        memory_id=row[2],
+        action=row[3],
+        actor=row[4],
+        rule=row[5],
+        why=row[6],
+        changes=changes_of(row[7]),
+    )
+
+
+def redacted(changes: Mapping[str, tuple[Any, Any]]) -> dict[str, tuple[Any, Any]]:
+    """Return the changes without anything that quotes the memory."""
+    return {name: pair for name, pair in changes.items() if name not in _QUOTED}
+
+
+def tombstone(secret: str, content_digest: str) -> str:
+    """Return the mark by which a store knows a content that it has purged, and nobody else does."""
+    return hmac.digest(bytes.fromhex(secret), bytes.fromhex(content_digest), "sha256").hex()
+
+
+def _micros(moment: datetime | None) -> int | None:
+    return None if moment is None else to_micros(moment)
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def _encoded(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Scope):
+        return dict(value.items())
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Tier | Priority | Retention) else value
+
+
+def _decoded(name: str, value: Any) -> Any:  # noqa: ANN401
+    if name == "scope":
+        return Scope(**value)
+    if name == "tags":
+        return tuple(value)
+    if name == "expires_at":
+        return None if value is None else datetime.fromisoformat(value)
+    axis = {"tier": Tier, "priority": Priority, "retention": Retention}.get(name)
+    return axis(value) if axis else value

@@ -1,0 +1,244 @@
+-- The first schema: the truth (spaces, memories, vectors), what is derived from it
+-- (tags, text_live, text_cold, counters), and what happened (events, recalls).
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- One row per distinct scope and shelf; an empty text is a field that is not set. What a scope's notes
+-- hold stands on a shelf of its own, visible like the rest of the scope and searchable apart from it.
+CREATE TABLE spaces (
+    space       INTEGER PRIMARY KEY,
+    tenant      TEXT NOT NULL,
+    project     TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    user_       TEXT NOT NULL,
+    agent       TEXT NOT NULL,
+    session     TEXT NOT NULL,
+    shelf       TEXT NOT NULL DEFAULT '',
+    UNIQUE (tenant, project, environment, user_, agent, session, shelf)
+);
+
+-- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged;
+-- times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet.
+CREATE TABLE memories (
+    no              INTEGER PRIMARY KEY,
+    id              TEXT    NOT NULL UNIQUE,
+    space           INTEGER NOT NULL REFERENCES spaces (space),
+    content         TEXT    NOT NULL,
+    kind            TEXT    NOT NULL,
+    tags            TEXT    NOT NULL,
+    tier            INTEGER NOT NULL CHECK (tier BETWEEN 0 AND 2),
+    priority        INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 4),
+    retention       INTEGER NOT NULL CHECK (retention BETWEEN 0 AND 3),
+    metadata        TEXT    NOT NULL,
+    source          TEXT    NOT NULL,
+    tokens          INTEGER NOT NULL,
+    digest          BLOB    NOT NULL,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    accessed_at     INTEGER,
+    expires_at      INTEGER,
+    access_count    INTEGER NOT NULL,
+    recent_uses     INTEGER NOT NULL,
+    relevance       REAL    NOT NULL,
+    supersedes      TEXT,
+    tier_since      INTEGER NOT NULL,
+    tier_rule       TEXT    NOT NULL,
+    retention_since INTEGER NOT NULL,
+    version         INTEGER NOT NULL,
+    parts           INTEGER NOT NULL
+);
+CREATE INDEX memories_by_place ON memories (space, retention, tier, no);
+CREATE INDEX memories_by_digest ON memories (digest, space);
+CREATE INDEX memories_by_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL AND retention = 0;
+CREATE INDEX memories_by_urgency ON memories (space, priority) WHERE priority < 2 AND retention = 0;
+CREATE INDEX memories_without_vector ON memories (no) WHERE parts = 0 AND retention < 3;
+
+CREATE TABLE tags (
+    tag TEXT    NOT NULL,
+    no  INTEGER NOT NULL REFERENCES memories (no),
+    PRIMARY KEY (tag, no)
+) WITHOUT ROWID;
+CREATE INDEX tags_by_memory ON tags (no);
+
+-- Who said a message, in which thread, and what was said before it.
+CREATE TABLE turns (
+    no       INTEGER PRIMARY KEY REFERENCES memories (no),
+    space    INTEGER NOT NULL,
+    thread   TEXT    NOT NULL,
+    author   TEXT    NOT NULL,
+    previous INTEGER
+);
+CREATE INDEX turns_by_thread ON turns (space, thread, no) WHERE thread <> '';
+
+-- Which embedders have made vectors here; `number` is part of every vector's key.
+CREATE TABLE embedders (
+    number     INTEGER PRIMARY KEY,
+    name       TEXT    NOT NULL UNIQUE,
+    dimensions INTEGER NOT NULL
+);
+
+-- key = embedder << 56 | memory << 20 | part; vector = float32, little-endian, unit length.
+CREATE TABLE vectors (
+    key    INTEGER PRIMARY KEY,
+    vector BLOB NOT NULL
+);
+
+-- rowid = space << 38 | tier << 36 | memory, so that a scope and a tier are a range of the index.
+-- The indexes are asked only which memories have a word: so they hold neither where in a memory it stands (`detail`)
+-- nor how long the memory is (`columnsize`), which would be 50 bytes of a short one.
+CREATE VIRTUAL TABLE text_live USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0);
+CREATE VIRTUAL TABLE text_cold USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0);
+
+CREATE TABLE events (
+    seq     INTEGER PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    no      INTEGER NOT NULL REFERENCES memories (no),
+    action  TEXT    NOT NULL,
+    actor   TEXT    NOT NULL,
+    rule    TEXT    NOT NULL,
+    why     TEXT    NOT NULL,
+    changes TEXT    NOT NULL
+);
+CREATE INDEX events_by_memory ON events (no, seq);
+
+CREATE TABLE recalls (
+    recall     INTEGER PRIMARY KEY,
+    at         INTEGER NOT NULL,
+    space      INTEGER,
+    query      TEXT    NOT NULL,
+    tiers      TEXT    NOT NULL,
+    micros     INTEGER NOT NULL,
+    best       REAL    NOT NULL,
+    candidates TEXT    NOT NULL,
+    returned   TEXT    NOT NULL,
+    promoted   TEXT    NOT NULL,
+    degraded   TEXT    NOT NULL
+);
+CREATE INDEX recalls_by_time ON recalls (at);
+
+-- Which sessions go on: active, archived (ended) or summarized.
+CREATE TABLE sessions (
+    space      INTEGER PRIMARY KEY REFERENCES spaces (space),
+    state      TEXT    NOT NULL CHECK (state IN ('active', 'archived', 'summarized')),
+    started_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL
+);
+
+-- How often something happened in a space (recall, spill, a rule's moves), and how much of it.
+CREATE TABLE tallies (
+    space  INTEGER NOT NULL,
+    name   TEXT    NOT NULL,
+    times  INTEGER NOT NULL,
+    amount INTEGER NOT NULL,
+    PRIMARY KEY (space, name)
+) WITHOUT ROWID;
+
+-- Who may do what only one process at a time should do, and until when.
+CREATE TABLE leases (
+    name   TEXT PRIMARY KEY,
+    holder TEXT    NOT NULL,
+    until  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Folders whose Markdown files are indexed; each has a space of its own.
+CREATE TABLE roots (
+    space INTEGER PRIMARY KEY REFERENCES spaces (space),
+    path  TEXT NOT NULL,
+    extra TEXT NOT NULL
+);
+
+-- The files, as they were when they were last read; `cut` names the rule that cut them into chunks,
+-- `settled` says whether an equal time stamp means equal bytes, `tier` where the rules have put the file.
+CREATE TABLE notes (
+    note     INTEGER PRIMARY KEY,
+    space    INTEGER NOT NULL REFERENCES roots (space),
+    path     TEXT    NOT NULL,
+    hash     TEXT    NOT NULL,
+    stamp    TEXT    NOT NULL,
+    size     INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    settled  INTEGER NOT NULL,
+    cut      TEXT    NOT NULL,
+    tier     INTEGER NOT NULL CHECK (tier BETWEEN 0 AND 2),
+    UNIQUE (space, path)
+);
+
+-- The pieces of a file in their order; each is a memory. `digest` is of the content that the file last had
+-- for it; `linked` marks a list item that is a memory of its own, which others may change too.
+CREATE TABLE chunks (
+    note    INTEGER NOT NULL REFERENCES notes (note),
+    place   INTEGER NOT NULL,
+    no      INTEGER NOT NULL REFERENCES memories (no),
+    first   INTEGER NOT NULL,
+    last    INTEGER NOT NULL,
+    heading TEXT    NOT NULL,
+    digest  TEXT    NOT NULL,
+    linked  INTEGER NOT NULL,
+    PRIMARY KEY (note, place)
+) WITHOUT ROWID;
+CREATE INDEX chunks_by_memory ON chunks (no);
+CREATE INDEX chunks_linked ON chunks (note) WHERE linked = 1;
+
+-- Which session was told to flush in which cycle between two context compactions.
+CREATE TABLE flushes (
+    space INTEGER PRIMARY KEY REFERENCES spaces (space),
+    cycle INTEGER NOT NULL,
+    armed INTEGER NOT NULL
+);
+
+-- What a session has in its prompt already, and when that had last changed, so that no turn repeats it.
+CREATE TABLE given (
+    space      INTEGER NOT NULL REFERENCES spaces (space),
+    no         INTEGER NOT NULL REFERENCES memories (no),
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (space, no)
+) WITHOUT ROWID;
+
+-- API keys of the server, and answers to requests that may come twice.
+CREATE TABLE kept (
+    drawer TEXT NOT NULL,
+    key    TEXT NOT NULL,
+    value  TEXT NOT NULL,
+    until  INTEGER,
+    PRIMARY KEY (drawer, key)
+) WITHOUT ROWID;
+
+-- What was purged must not come back by an import, a sync or a restore. A tombstone is not the content's
+-- digest but a keyed one, so that it says nothing to anybody who does not have this store's secret.
+INSERT INTO meta (key, value) VALUES ('secret', lower(hex(randomblob(32))));
+
+CREATE TABLE tombstones (
+    space INTEGER NOT NULL REFERENCES spaces (space),
+    mark  TEXT    NOT NULL,
+    at    INTEGER NOT NULL,
+    PRIMARY KEY (mark, space)
+) WITHOUT ROWID;
+
+-- Kept by the triggers below in the transaction of the change itself.
+CREATE TABLE counters (
+    space     INTEGER NOT NULL,
+    tier      INTEGER NOT NULL,
+    retention INTEGER NOT NULL,
+    memories  INTEGER NOT NULL,
+    tokens    INTEGER NOT NULL,
+    PRIMARY KEY (space, tier, retention)
+) WITHOUT ROWID;
+
+CREATE TRIGGER memories_counted_in AFTER INSERT ON memories BEGIN
+    INSERT INTO counters (space, tier, retention, memories, tokens)
+    VALUES (new.space, new.tier, new.retention, 1, new.tokens)
+    ON CONFLICT (space, tier, retention)
+    DO UPDATE SET memories = memories + 1, tokens = tokens + excluded.tokens;
+END;
+
+CREATE TRIGGER memories_counted_over AFTER UPDATE OF space, tier, retention, tokens ON memories BEGIN
+    UPDATE counters SET memories = memories - 1, tokens = tokens - old.tokens
+    WHERE space = old.space AND tier = old.tier AND retention = old.retention;
+    INSERT INTO counters (space, tier, retention, memories, tokens)
+    VALUES (new.space, new.tier, new.retention, 1, new.tokens)
+    ON CONFLICT (space, tier, retention)
+    DO UPDATE SET memories = memories + 1, tokens = tokens + excluded.tokens;
+END;

@@ -1,0 +1,335 @@
+"""The vectors of one space and tier, in memory, ready to be searched.
+
+A small band keeps exact vectors and is one matrix product. A large one keeps 4-bit codes
+and returns candidates to be rescored with the exact vectors. A band knows neither SQL nor
+files of the store; `bands.py` fills it and keeps it true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.storage.sqlite.keys import PART_BITS
+
+__all__ = ["CODED_MULTIPLE", "LEAST_RESCORED", "Band", "CodedBand", "ExactBand", "best", "coding_available", "products"]
+
+Numbers = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+Real = TypeVar("Real", bound=np.floating[Any])
+
+_CODE_BITS = 4
+_CALIBRATION_SAMPLE = 2000
+#: Codes are made for vectors whose length this number divides.
+CODED_MULTIPLE = 8
+#: An exact band of as many vectors gets codes to look through first, once it was searched so often.
+_SIEVED_FROM = 4096
+_SIEVED_AFTER = 20
+#: The least number of codes whose vectors are compared; measured, the best 128 contain the true best 50.
+LEAST_RESCORED = 128
+#: How many changes a coded band collects before it repacks its codes (which costs a full pass).
+_MOST_FRESH = 4096
+_MOST_DEAD = 1024
+#: How far a matrix product may lie from the same product computed alone: it depends on the row's place.
+_NOISE = 1e-5
+
+
+def coding_available() -> bool:
+    """Tell whether 4-bit codes can be used on this platform."""
+    try:
+        import turbovec  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class Band(Protocol):
+    """A set of (key, vector) that can be searched. Keys are memory << 20 | part."""
+
+    #: Whether the strengths it returns are exact.
+    exact: bool
+
+    def __len__(self) -> int: ...
+
+    def add(self, keys: Numbers, vectors: Vectors) -> None:
+        """Add vectors under new keys."""
+
+    def discard(self, no: int) -> None:
+        """Remove every vector of a memory, if there are any."""
+
+    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
+
+
+class ExactBand:
+    """A matrix with room to grow; removal moves the last row into the gap."""
+
+    exact = True
+
+    def __init__(self, dimensions: int) -> None:
+        self._matrix: Vectors = np.empty((0, dimensions), np.float32)
+        self._keys: Numbers = np.empty(0, np.int64)
+        self._row: dict[int, int] = {}
+        self._sieve: _Sieve | None = None
+        self._searches = 0
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    @property
+    def keys(self) -> Numbers:
+        """The keys it holds, in the order of its rows."""
+        return self._keys[: len(self)]
+
+    @property
+    def vectors(self) -> Vectors:
+        """The vectors it holds, in the order of its rows."""
+        return self._matrix[: len(self)]
+
+    def add(self, keys: Numbers, vectors: Vectors) -> None:
+        """Add vectors under new keys."""
+        start, end = len(self), len(self) + len(keys)
+        if end > len(self._keys):
+            self._grow(max(end, 2 * len(self._keys)) if start else end)
+        self._matrix[start:end] = vectors
+        self._keys[start:end] = keys
+        self._row.update(zip(keys.tolist(), range(start, end), strict=True))
+        if self._sieve is not None:
+            self._sieve.fresh.update(keys.tolist())
+
+    def _grow(self, rows: int) -> None:
+        matrix = np.empty((rows, self._matrix.shape[1]), np.float32)
+        matrix[: len(self)] = self.vectors
+        keys = np.zeros(rows, np.int64)
+        keys[: len(self)] = self.keys
+        self._matrix, self._keys = matrix, keys
+
+    def discard(self, no: int) -> None:
+        """Remove every vector of a memory, if there are any."""
+        key = no << PART_BITS
+        while (row := self._row.pop(key, None)) is not None:
+            last = len(self)
+            if row != last:
+                self._matrix[row] = self._matrix[last]
+                self._keys[row] = self._keys[last]
+                self._row[int(self._keys[row])] = row
+            key += 1
+
+    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
+        keys, vectors = self.keys, self.vectors
+        if allowed is not None:
+            rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed))
+            keys, vectors = keys[rows], vectors[rows]
+        near = self._sieved(query, limit) if allowed is None else None
+        if near is None:
+            near = _strongest(_products_by_row(vectors, query), limit, _NOISE)
+        return best(keys[near], products(vectors[near], query), limit)
+
+    def _sieved(self, query: Vectors, limit: int) -> Numbers | None:
+        """Return the rows that are worth comparing, as the codes tell; None while there are no codes."""
+        self._searches += 1
+        if self._sieve is not None and self._sieve.stale(self._row.keys()):
+            self._sieve, self._searches = None, 0
+        if self._sieve is None and self._searches > _SIEVED_AFTER and len(self) >= _SIEVED_FROM:
+            if self.vectors.shape[1] % CODED_MULTIPLE or not coding_available():
+                return None
+            self._sieve = _Sieve(self.keys, self.vectors)
+        if self._sieve is None:
+            return None
+        rows, keys = self._sieve.passing(query, max(limit, LEAST_RESCORED))
+        stayed = (rows < len(self)) & (self._keys[rows] == keys)
+        others = {*keys[~stayed].tolist(), *self._sieve.fresh}
+        if not others:
+            return rows
+        found = (row for row in map(self._row.get, others) if row is not None)
+        return np.array([*{*rows[stayed].tolist(), *found}], np.int64)
+
+    def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
+        """Return the strength of those memories that are here; the nearest part counts."""
+        rows: list[int] = []
+        owners: list[int] = []
+        for no in nos:
+            key = no << PART_BITS
+            while (row := self._row.get(key)) is not None:
+                rows.append(row)
+                owners.append(no)
+                key += 1
+        found: dict[int, float] = {}
+        if not rows:
+            return found
+        for no, strength in zip(owners, products(self._matrix[rows], query).tolist(), strict=True):
+            found[no] = max(strength, found.get(no, -1.0))
+        return found
+
+
+class _Sieve:
+    """4-bit codes of an exact band: a fifth of a millisecond where the whole matrix takes one or two.
+
+    They only choose what is compared exactly, so a code may outlive its vector.
+    """
+
+    def __init__(self, keys: Numbers, vectors: Vectors) -> None:
+        #: A code is named by the row of its vector, where that stays as a rule.
+        self._index = _coded(np.arange(len(keys)), vectors)
+        self._keys = keys.copy()
+        #: The keys that came after the codes were made.
+        self.fresh: set[int] = set()
+
+    def stale(self, keys: Set[int]) -> bool:
+        """Tell whether so much has changed that the codes are better made anew."""
+        return len(self.fresh) > _MOST_DEAD or len(self._keys) + len(self.fresh) - len(keys) > _MOST_DEAD
+
+    def passing(self, query: Vectors, limit: int) -> tuple[Numbers, Numbers]:
+        """Return the rows that the strongest codes were made of, and the keys that were there."""
+        _, found = self._index.search(query[np.newaxis, :], min(limit, len(self._keys)))
+        rows = found[0].astype(np.int64)
+        return rows, self._keys[rows]
+
+
+class CodedBand:
+    """4-bit codes of the vectors: an eighth of the memory, scanned in place.
+
+    Changing the codes costs a pass over all of them, so changes wait beside them: new vectors
+    in an exact band, removed memories in a set that searches skip.
+    """
+
+    exact = False
+
+    def __init__(self, index: Any, keys: Numbers, dimensions: int) -> None:  # noqa: ANN401 - turbovec has no types
+        self._index = index
+        self._keys = keys  # sorted
+        self._fresh = ExactBand(dimensions)
+        self._dead: set[int] = set()
+        #: How many of the codes belong to dead memories.
+        self._dead_codes = 0
+        #: How often the codes changed since they were made or loaded.
+        self.repacked = 0
+
+    @classmethod
+    def of(cls, keys: Numbers, vectors: Vectors) -> CodedBand:
+        """Return a band of the given vectors."""
+        return cls(_coded(keys, vectors), np.sort(keys), vectors.shape[1])
+
+    @classmethod
+    def load(cls, path: str, keys: Numbers) -> CodedBand:
+        """Read a band that `save` wrote; raises ValueError or OSError when that is impossible."""
+        import turbovec
+
+        index = turbovec.IdMapIndex.load(path)
+        if len(index) != len(keys):
+            raise ValueError(f"{path} holds {len(index)} vectors instead of {len(keys)}")
+        return cls(index, keys, index.dim)
+
+    def save(self, path: str) -> Numbers:
+        """Write the codes to a file, at once or not at all, and return their keys."""
+        self._repack()
+        self._index.write(path, durable=False)
+        self.repacked = 0
+        return self._keys
+
+    def extend(self, keys: Numbers, vectors: Vectors) -> None:
+        """Add many vectors straight to the codes."""
+        self._index.add_with_ids(np.ascontiguousarray(vectors), keys.astype(np.uint64))
+        self._keys = np.sort(np.concatenate([self._keys, keys]))
+
+    def __len__(self) -> int:
+        return len(self._keys) + len(self._fresh)
+
+    def add(self, keys: Numbers, vectors: Vectors) -> None:
+        """Add vectors under new keys; those of a dead memory stay beside its codes until these are repacked."""
+        self._fresh.add(keys, vectors)
+        if len(self._fresh) > _MOST_FRESH:
+            self._repack()
+
+    def discard(self, no: int) -> None:
+        """Remove every vector of a memory, if there are any."""
+        self._fresh.discard(no)
+        low, high = np.searchsorted(self._keys, [no << PART_BITS, (no + 1) << PART_BITS])
+        if low < high and no not in self._dead:
+            self._dead.add(no)
+            self._dead_codes += int(high - low)
+        if len(self._dead) > _MOST_DEAD:
+            self._repack()
+
+    def _repack(self) -> None:
+        """Let the codes catch up with what changed."""
+        if not self._dead and not len(self._fresh):
+            return
+        gone = np.isin(self._keys >> PART_BITS, np.fromiter(self._dead, np.int64))
+        for key in self._keys[gone].tolist():
+            self._index.remove(key)
+        if len(self._fresh):
+            self._index.add_with_ids(self._fresh.vectors.copy(), self._fresh.keys.astype(np.uint64))
+        self._keys = np.sort(np.concatenate([self._keys[~gone], self._fresh.keys]))
+        self._fresh = ExactBand(self._fresh.vectors.shape[1])
+        self._dead.clear()
+        self._dead_codes = 0
+        self.repacked += 1
+
+    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
+        keys, strengths = self._search_codes(query, limit + self._dead_codes, allowed)
+        if self._dead:
+            alive = ~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))
+            keys, strengths = keys[alive], strengths[alive]
+        fresh_keys, fresh_strengths = self._fresh.search(query, limit, allowed)
+        return best(np.concatenate([keys, fresh_keys]), np.concatenate([strengths, fresh_strengths]), limit)
+
+    def _search_codes(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+        options: dict[str, Any] = {}
+        limit = min(limit, len(self._keys))
+        if allowed is not None:
+            listed = self._keys[np.isin(self._keys >> PART_BITS, allowed)]
+            limit = min(limit, len(listed))
+            options["allowlist"] = listed.astype(np.uint64)
+        if not limit:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        strengths, keys = self._index.search(query[np.newaxis, :], limit, **options)
+        return keys[0].astype(np.int64), strengths[0].astype(np.float32)
+
+
+def _coded(keys: Numbers, vectors: Vectors) -> Any:  # noqa: ANN401 - turbovec has no types
+    """Return an index of the codes of some vectors."""
+    import turbovec
+
+    index = turbovec.IdMapIndex(vectors.shape[1], _CODE_BITS)
+    stride = max(1, len(vectors) // _CALIBRATION_SAMPLE)
+    with suppress(ValueError):  # a sample without variation cannot be calibrated; codes work without it
+        index.calibrate(np.ascontiguousarray(vectors[::stride]))
+    index.add_with_ids(np.ascontiguousarray(vectors), keys.astype(np.uint64))
+    return index
+
+
+def products(vectors: Vectors, query: Vectors) -> Vectors:
+    """Return the product of each row with the query: equal rows have equal products, wherever they are."""
+    return np.asarray(_products_by_row(vectors.astype(np.float64), query.astype(np.float64)), np.float32)
+
+
+def _products_by_row(vectors: NDArray[Real], query: NDArray[Real]) -> NDArray[Real]:
+    """Return vectors @ query, one row at a time: BLAS would share a large product among threads.
+
+    On a busy machine they wait for each other: 7 ms of CPU and 20 of wall for 10,000 rows, against 1 this way.
+    """
+    return np.asarray(np.matmul(vectors[:, np.newaxis, :], query[:, np.newaxis])[:, 0, 0])
+
+
+def _strongest(strengths: NDArray[Real], limit: int, noise: float = 0.0) -> Numbers:
+    """Return the rows of the strongest, with all that are as strong as the last that fits."""
+    if limit >= len(strengths):
+        return np.arange(len(strengths))
+    threshold = np.partition(strengths, -limit)[-limit] if limit else np.inf
+    return np.flatnonzero(strengths >= threshold - noise)
+
+
+def best(keys: Numbers, strengths: NDArray[Real], limit: int) -> tuple[Numbers, NDArray[Real]]:
+    """Return the strongest, newest first among equals."""
+    if limit < len(strengths) // 2:  # to sort a few too many is cheaper than to part them
+        rows = _strongest(strengths, limit)
+        keys, strengths = keys[rows], strengths[rows]
+    order = np.lexsort((-keys, -strengths))[:limit]
+    return keys[order], strengths[order]

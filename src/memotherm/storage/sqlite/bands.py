@@ -1,0 +1,350 @@
+"""All vector bands of one store, kept true by the ledger.
+
+A band is a projection: before each search, the events that other threads and processes have
+appended since the last one are applied. A band that is lost is read again from the store;
+large ones are also cached in files beside it, which may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import threading
+import zipfile
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Tier
+from memotherm.storage.sqlite.band import (
+    CODED_MULTIPLE,
+    LEAST_RESCORED,
+    Band,
+    CodedBand,
+    ExactBand,
+    best,
+    coding_available,
+    products,
+)
+from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
+from memotherm.storage.sqlite.statements import SQL
+from memotherm.storage.values import Filter, Identity, Strengths
+
+__all__ = ["Bands", "Place", "decoded"]
+
+
+_log = logging.getLogger(__name__)
+
+#: What reading a cache file may raise when it was cut, overwritten or made by something else.
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+
+Numbers = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+_MOST_BANDS = 512
+_BATCH = 20_000
+#: More changes than this are cheaper to read anew than to apply one by one.
+_MOST_CHANGES = 20_000
+#: A coded band whose cache file lacks more than this share of changes is built anew.
+_STALE_SHARE = 0.2
+
+
+class Place(NamedTuple):
+    """Where a band's memories are."""
+
+    space: int
+    tier: Tier
+
+
+class Bands:
+    """The bands of one store, loaded when they are first searched."""
+
+    def __init__(self, store: str, folder: Path | None, exact_limit: int) -> None:
+        self._store = store
+        self._folder = folder
+        self._exact_limit = exact_limit if coding_available() else 1 << 62
+        self._bands: OrderedDict[Place, Band] = OrderedDict()
+        self._allowed: dict[tuple[Place, Filter], Numbers] = {}
+        self._identity: Identity | None = None
+        self._seq = 0
+        self._lock = threading.RLock()
+
+    def search(
+        self,
+        connection: sqlite3.Connection,
+        identity: Identity,
+        places: Sequence[Place],
+        query: Vectors,
+        limit: int,
+        where: Filter,
+    ) -> Strengths:
+        """Return the nearest memories of some places, nearest first."""
+        with self._lock:
+            self._catch_up(connection, identity)
+            near = [self._nearest(connection, place, query, limit, where) for place in places]
+        found = [each for each in near if len(each[0])]
+        if not found:
+            return {}
+        nos, strengths = found[0]
+        if len(found) > 1:
+            merged = [np.concatenate(each) for each in zip(*found, strict=True)]
+            nos, strengths = best(merged[0], merged[1], limit)
+        return dict(zip(nos.tolist(), strengths.tolist(), strict=True))
+
+    def cosines(
+        self,
+        connection: sqlite3.Connection,
+        identity: Identity,
+        places: Sequence[Place],
+        nos: Sequence[int],
+        query: Vectors,
+    ) -> dict[int, float]:
+        """Return the strength of some memories, from the loaded bands or from the store."""
+        with self._lock:
+            self._catch_up(connection, identity)
+            found: dict[int, float] = {}
+            for place in places:
+                band = self._bands.get(place)
+                if isinstance(band, ExactBand):
+                    found |= band.strengths([no for no in nos if no not in found], query)
+        missing = [no for no in nos if no not in found]
+        if missing:
+            keys, vectors = self._read(
+                connection, "vectors_of_memories", nos=json.dumps(missing), base=vector_base(identity.number)
+            )
+            for key, strength in zip(keys.tolist(), products(vectors, query).tolist(), strict=True):
+                no = key >> PART_BITS
+                found[no] = max(strength, found.get(no, -1.0))
+        return found
+
+    def forget_files(self) -> None:
+        """Delete the cache files: what was purged must not survive in codes."""
+        for file in self._files("*"):
+            file.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Save what would be dear to build again."""
+        with self._lock:
+            for place, band in self._bands.items():
+                if isinstance(band, CodedBand) and band.repacked:
+                    self._save(place, band)
+            self._bands.clear()
+
+    # Keeping the bands true
+
+    def _catch_up(self, connection: sqlite3.Connection, identity: Identity) -> None:
+        seq = _last_seq(connection)
+        if seq < self._seq and connection.in_transaction:
+            # Another thread has seen more than this snapshot: look again, so that bands never go back.
+            connection.execute("COMMIT")
+            connection.execute("BEGIN")
+            seq = _last_seq(connection)
+        if identity != self._identity:
+            self._bands.clear()
+            self._identity = identity
+        elif seq > self._seq and self._bands:
+            self._apply_since(connection)
+        if seq != self._seq:
+            self._allowed.clear()
+        self._seq = seq
+
+    def _apply_since(self, connection: sqlite3.Connection) -> None:
+        changed = _changed_since(connection, self._seq)
+        if len(changed) > _MOST_CHANGES:
+            self._bands.clear()
+            return
+        for band in self._bands.values():
+            for no in changed:
+                band.discard(no)
+        for place, nos in _places(connection, changed).items():
+            if place in self._bands:
+                keys, vectors = self._read_memories(connection, nos)
+                self._bands[place].add(keys, vectors)
+
+    # Searching one band
+
+    def _nearest(
+        self, connection: sqlite3.Connection, place: Place, query: Vectors, limit: int, where: Filter
+    ) -> tuple[Numbers, Vectors]:
+        """Return up to `limit` memories and their strengths, best first; a memory counts with its nearest part."""
+        band = self._band(connection, place)
+        if not len(band):
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        allowed = self._allowed_in(connection, place, where) if where.selective else None
+        wanted = limit if band.exact else max(limit, LEAST_RESCORED)
+        while True:
+            keys, strengths = band.search(query, wanted, allowed)
+            nos = keys >> PART_BITS
+            # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
+            found = len(set(nos.tolist()))
+            if found >= limit or len(keys) < wanted:
+                break
+            wanted *= 2
+        if band.exact and found == len(nos):
+            return nos[:limit], strengths[:limit]
+        if not band.exact:
+            keys, strengths = self._rescored(connection, keys, query)
+            nos = keys >> PART_BITS
+        if found != len(nos):
+            # The nearest part of each memory stands first.
+            order = np.lexsort((-strengths, nos))
+            nos, first = np.unique(nos[order], return_index=True)
+            strengths = strengths[order][first]
+        return best(nos, strengths, limit)
+
+    def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
+        found, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
+        return found, products(vectors, query)
+
+    def _allowed_in(self, connection: sqlite3.Connection, place: Place, where: Filter) -> Numbers:
+        timeless = Filter(now=where.now.min, kinds=where.kinds, tags=where.tags)
+        key = (place, timeless)
+        if key not in self._allowed:
+            rows = connection.execute(
+                SQL["matching"],
+                {
+                    "space": place.space,
+                    "tier": place.tier.rank,
+                    "kinds": None if where.kinds is None else json.dumps(where.kinds),
+                    "tags": None if where.tags is None else json.dumps(where.tags),
+                },
+            )
+            self._allowed[key] = np.fromiter((no for (no,) in rows), np.int64)
+        return self._allowed[key]
+
+    # Loading and saving bands
+
+    def _band(self, connection: sqlite3.Connection, place: Place) -> Band:
+        band = self._bands.get(place)
+        if band is None:
+            band = self._bands[place] = self._cached(connection, place) or self._built(connection, place)
+            while len(self._bands) > _MOST_BANDS:
+                self._bands.popitem(last=False)
+        self._bands.move_to_end(place)
+        return band
+
+    def _built(self, connection: sqlite3.Connection, place: Place) -> Band:
+        """Read a band from the store, in batches, so that a large one never stands in memory whole."""
+        exact = ExactBand(self._dimensions)
+        coded: CodedBand | None = None
+        cursor = connection.execute(
+            SQL["vectors_of_place"], {"base": self._base, "space": place.space, "tier": place.tier.rank}
+        )
+        while rows := cursor.fetchmany(_BATCH):
+            keys, vectors = self._decoded(rows)
+            if coded is not None:
+                coded.extend(keys, vectors)
+                continue
+            exact.add(keys, vectors)
+            if len(exact) > self._exact_limit and not self._dimensions % CODED_MULTIPLE:
+                coded = CodedBand.of(exact.keys, exact.vectors)
+                exact = ExactBand(self._dimensions)
+        if coded is None:
+            return exact
+        self._save(place, coded)
+        return coded
+
+    def _cached(self, connection: sqlite3.Connection, place: Place) -> CodedBand | None:
+        """Load a large band from its file and apply what happened since; None when there is none."""
+        for file in self._files(f"{self._prefix(place)}*.npz"):
+            try:
+                seq, keys = _read_keys(file)
+                band = CodedBand.load(str(file.with_suffix(".tvim")), keys)
+            except _UNREADABLE as exc:
+                _log.warning("the vector cache %s is unusable and will be rebuilt: %s", file, exc)
+                file.unlink(missing_ok=True)
+                continue
+            changed = _changed_since(connection, seq) if seq <= _last_seq(connection) else []
+            if seq > _last_seq(connection) or len(changed) > _STALE_SHARE * len(keys):
+                continue
+            for no in changed:
+                band.discard(no)
+            for where, nos in _places(connection, changed).items():
+                if where == place:
+                    band.add(*self._read_memories(connection, nos))
+            return band
+        return None
+
+    def _save(self, place: Place, band: CodedBand) -> None:
+        if self._folder is None:
+            return
+        stale = self._files(f"{self._prefix(place)}*")
+        # The process id keeps two processes that save at once from mixing their files.
+        codes = self._folder / f"{self._prefix(place)}{self._seq}-{os.getpid()}.tvim"
+        try:
+            self._folder.mkdir(exist_ok=True)
+            keys = band.save(str(codes))
+            with codes.with_suffix(".npz").open("wb") as handle:
+                np.savez(handle, seq=np.int64(self._seq), keys=keys)
+            for file in stale:
+                if file.stem != codes.stem:
+                    file.unlink(missing_ok=True)
+        except OSError as exc:
+            _log.warning("the vector cache %s could not be written: %s", codes, exc)
+
+    def _prefix(self, place: Place) -> str:
+        return f"{self._store}-{place.space}-{place.tier}-{self._number}-"
+
+    def _files(self, pattern: str) -> list[Path]:
+        return sorted(self._folder.glob(pattern)) if self._folder and self._folder.is_dir() else []
+
+    # Reading vectors
+
+    @property
+    def _number(self) -> int:
+        return self._identity.number if self._identity else 0
+
+    @property
+    def _base(self) -> int:
+        return vector_base(self._number)
+
+    @property
+    def _dimensions(self) -> int:
+        return self._identity.dimensions if self._identity else 0
+
+    def _read_memories(self, connection: sqlite3.Connection, nos: Sequence[int]) -> tuple[Numbers, Vectors]:
+        rows: list[tuple[int, bytes]] = []
+        for no in nos:
+            rows += connection.execute(SQL["vectors_between"], vector_range(self._number, no)._asdict())
+        return self._decoded(rows)
+
+    def _read(self, connection: sqlite3.Connection, name: str, **values: object) -> tuple[Numbers, Vectors]:
+        return self._decoded(connection.execute(SQL[name], values).fetchall())
+
+    def _decoded(self, rows: Sequence[tuple[int, bytes]]) -> tuple[Numbers, Vectors]:
+        keys = np.fromiter((key for key, _ in rows), np.int64, len(rows)) - self._base
+        return keys, decoded([blob for _, blob in rows], self._dimensions)
+
+
+def decoded(blobs: Sequence[bytes], dimensions: int) -> Vectors:
+    """Return stored vectors as a matrix."""
+    return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), dimensions)
+
+
+def _last_seq(connection: sqlite3.Connection) -> int:
+    return int(connection.execute(SQL["event_last"]).fetchone()[0])
+
+
+def _changed_since(connection: sqlite3.Connection, seq: int) -> list[int]:
+    return [no for (no,) in connection.execute(SQL["events_changed_since"], {"seq": seq})]
+
+
+def _places(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[Place, list[int]]:
+    """Return where some memories are; those that are not active are nowhere."""
+    found: dict[Place, list[int]] = {}
+    for no, space, tier, retention in connection.execute(SQL["places"], {"nos": json.dumps(list(nos))}):
+        if retention == 0:
+            found.setdefault(Place(space, tuple(Tier)[tier]), []).append(no)
+    return found
+
+
+def _read_keys(file: Path) -> tuple[int, Numbers]:
+    # Opened here, because numpy leaves the file open when it is not one of its own.
+    with file.open("rb") as handle, np.lib.npyio.NpzFile(handle) as saved:
+        return int(saved["seq"]), saved["keys"].astype(np.int64)

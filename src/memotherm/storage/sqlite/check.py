@@ -1,0 +1,69 @@
+"""Does everything in the file agree with everything else?"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from memotherm.model import Tier
+from memotherm.results import Problem
+from memotherm.storage import checking
+from memotherm.storage.checking import Indexed
+from memotherm.storage.sqlite.connect import mapped
+from memotherm.storage.sqlite.keys import MEMORY_MASK, text_place, vector_base
+from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.values import Identity
+
+__all__ = ["check", "check_text_structure"]
+
+_TIERS = tuple(Tier)
+
+
+def check(statements: SqliteStatements, identity: Identity | None) -> list[Problem]:
+    """Return every disagreement that can be found by reading."""
+    return [
+        *_structure(statements.connection),
+        *checking.contents(statements),
+        *checking.texts(statements, _indexed(statements)),
+        *checking.tags(statements),
+        *checking.vectors(statements, {"base": vector_base(identity.number if identity else 0)}),
+        *checking.counters(statements),
+        *_gaps(statements),
+        *checking.ledger(statements),
+        *checking.chunks(statements),
+    ]
+
+
+def check_text_structure(statements: SqliteStatements) -> list[Problem]:
+    """Let FTS5 compare its own structures; it does so only where it might also write."""
+    problems = []
+    for table in ("text_live", "text_cold"):
+        try:
+            statements.run(f"{table}_verify")
+        except sqlite3.DatabaseError as exc:
+            problems.append(Problem(code="text_structure", detail=f"the index {table} is damaged: {exc}"))
+    return problems
+
+
+def _structure(connection: sqlite3.Connection) -> Iterator[Problem]:
+    with mapped("the store"):
+        for (line,) in connection.execute("PRAGMA integrity_check(20)"):
+            if line != "ok":
+                yield Problem(code="file", detail=line)
+        for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+            yield Problem(code="reference", detail=f"row {row} of {table} points to nothing in {parent}")
+
+
+def _indexed(statements: SqliteStatements) -> Iterator[tuple[Indexed, str]]:
+    for table in ("text_live", "text_cold"):
+        for rowid, words in statements.each(f"{table}_rows"):
+            space, rank = text_place(rowid)
+            yield Indexed(table, space, _TIERS[rank], rowid & MEMORY_MASK), words
+
+
+def _gaps(statements: SqliteStatements) -> Iterator[Problem]:
+    """Look for events that are gone: one writer numbers them without leaving any out."""
+    ((count, first, last),) = statements.rows("check_seqs")
+    if count != last - first + 1:
+        detail = f"{last - first + 1 - count} events between {first} and {last} are gone"
+        yield Problem(code="ledger_gap", detail=detail)

@@ -1,0 +1,298 @@
+"""Connections to one SQLite file: a single writer, a pool of readers, one border for errors."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+from memotherm.errors import (
+    InvalidInput,
+    MemothermError,
+    NotAStore,
+    StoreBusy,
+    StoreClosed,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+from memotherm.settings import Settings
+
+__all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
+
+#: The path of a store that lives only as long as its process.
+MEMORY = ":memory:"
+
+_HEADER = b"SQLite format 3\x00"
+#: Five vectors of 384 dimensions fit one page; the default of 4096 would waste a quarter.
+_PAGE_SIZE = 8192
+_CACHE_KIB = 16_384
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_SHUT = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
+
+
+class mapped:  # noqa: N801 - it is used as a function; a class enters faster than a generator, and every read does
+    """Turn SQLite's errors into ours, each with what can be done about it."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, exc: BaseException | None, _trace: object) -> None:
+        if isinstance(exc, sqlite3.Error):
+            raise _translated(exc, self._name) from exc
+        if isinstance(exc, UnicodeEncodeError):
+            raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
+        if isinstance(exc, OverflowError):
+            raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
+
+
+class _Lent:
+    """A connection of the pool, lent to one reader."""
+
+    __slots__ = ("_border", "_connection", "_once", "_owner")
+
+    def __init__(self, owner: Connections, *, once: bool) -> None:
+        self._owner = owner
+        self._once = once
+        self._border = mapped(owner.name)
+        self._connection: sqlite3.Connection
+
+    def __enter__(self) -> sqlite3.Connection:
+        with self._border:
+            self._connection = self._owner.borrow()
+            if not self._once:
+                self._begin()
+        return self._connection
+
+    def _begin(self) -> None:
+        try:
+            self._connection.execute("BEGIN")
+        except BaseException:
+            self._owner.give_back(self._connection)
+            raise
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        self._owner.give_back(self._connection)
+        self._border.__exit__(kind, exc, trace)
+
+
+class _Held:
+    """The connection of a snapshot, lent to each of its reads."""
+
+    __slots__ = ("_border", "_connection")
+
+    def __init__(self, name: str, connection: sqlite3.Connection) -> None:
+        self._border = mapped(name)
+        self._connection = connection
+
+    def __enter__(self) -> sqlite3.Connection:
+        return self._connection
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        self._border.__exit__(kind, exc, trace)
+
+
+def _translated(exc: sqlite3.Error, name: str) -> MemothermError:
+    code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    if code in _BUSY:
+        return StoreBusy(f"{name} is held by another writer: try again, or raise the setting busy_timeout_ms")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(f"no space left for {name}: free some; the change was rolled back")
+    if code == sqlite3.SQLITE_NOTADB:
+        return NotAStore(f"{name} is not a Memotherm store; it was left as it is: choose another path")
+    if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
+        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint with memotherm.restore(...)")
+    if code in _SHUT:
+        return StoreUnavailable(
+            f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
+        )
+    if "not supported" in str(exc) and isinstance(exc, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        return InvalidInput(f"an argument has a type that cannot be stored: {exc}")
+    if isinstance(exc, sqlite3.ProgrammingError) and "closed" in str(exc):
+        return StoreClosed(f"{name} is closed: open it again")
+    return StoreError(f"SQLite could not use {name}: {exc}")
+
+
+class Connections:
+    """Every connection to one file. A transaction holds the writer; reads never wait for it."""
+
+    def __init__(self, path: str, settings: Settings) -> None:
+        self.name = path
+        self._settings = settings
+        self._closed = False
+        self._idle: list[sqlite3.Connection] = []
+        self._pool = threading.Lock()
+        #: What lends the connection of the snapshot that a thread is in.
+        self._held = threading.local()
+        self._writing = threading.RLock()
+        # The log does not wait for the writer, except in memory, where all share one connection.
+        self._logging = self._writing if path == MEMORY else threading.RLock()
+        with mapped(path):
+            self._writer = self._connect(settings.synchronous)
+
+    def _connect(self, synchronous: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.name, isolation_level=None, check_same_thread=False, cached_statements=256)
+        try:
+            self._configure(connection, synchronous)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _configure(self, connection: sqlite3.Connection, synchronous: str) -> None:
+        connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+        connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+        self._enter_wal(connection)
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    def _enter_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch to write-ahead logging; SQLite does not wait by itself when others open at once."""
+        deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as exc:
+                if exc.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
+    def reading(self, *, once: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend a connection whose statements all see one state of the store.
+
+        A single statement (`once`) does so by itself and is spared the transaction.
+        """
+        held: _Held | None = getattr(self._held, "lent", None)
+        if held is not None:
+            return held
+        return self._shared() if self.name == MEMORY else _Lent(self, once=once)
+
+    @contextmanager
+    def _shared(self) -> Iterator[sqlite3.Connection]:
+        """Lend the one connection that a store in memory has."""
+        with self._writing, mapped(self.name):
+            self._require_open()
+            yield self._writer
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads of this thread share one connection, and one state of the store."""
+        with self.reading() as connection:
+            before = getattr(self._held, "lent", None)
+            self._held.lent = _Held(self.name, connection)
+            try:
+                yield
+            finally:
+                self._held.lent = before
+
+    def borrow(self) -> sqlite3.Connection:
+        """Take a connection out of the pool."""
+        with self._pool:
+            self._require_open()
+            if self._idle:
+                return self._idle.pop()
+        return self._connect("normal")
+
+    def give_back(self, connection: sqlite3.Connection) -> None:
+        """Put a connection back into the pool, and end what it was reading."""
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+        with self._pool:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Hold the writer for one transaction; an exception takes everything back."""
+        with self._writing, mapped(self.name):
+            self._require_open()
+            with _transaction(self._writer):
+                yield self._writer
+
+    @contextmanager
+    def logging(self) -> Iterator[sqlite3.Connection]:
+        """Write without waiting, neither for the disk nor for others; raises StoreBusy at once.
+
+        The connection is the one that has just read: what any other one writes empties its page cache.
+        """
+        with self._logging, mapped(self.name):
+            if self.name == MEMORY:
+                self._require_open()
+                with _transaction(self._writer):
+                    yield self._writer
+                return
+            connection = self.borrow()
+            try:
+                connection.execute("PRAGMA busy_timeout = 0")
+                with _transaction(connection):
+                    yield connection
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+                self.give_back(connection)
+
+    def truncate_log(self) -> None:
+        """Move the write-ahead log into the file and empty it, as far as readers allow."""
+        with self._writing, mapped(self.name):
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Close every connection that is not lent; the others close when they come back."""
+        with self._writing, self._logging, self._pool:
+            if self._closed:
+                return
+            self._closed = True
+            for connection in (*self._idle, self._writer):
+                connection.close()
+            self._idle.clear()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreClosed(f"{self.name} is closed: open it again")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        raise
+
+
+def require_openable(path: str) -> None:
+    """Refuse what SQLite would report in riddles: a missing folder, a folder, a foreign file."""
+    if path == MEMORY:
+        return
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise StoreUnavailable(f"{path} is a folder: name a file in it, such as {file / 'agent.db'}")
+        if not file.parent.is_dir():
+            raise StoreUnavailable(f"the folder {file.parent} does not exist: create it first")
+        if file.exists() and file.stat().st_size:
+            with file.open("rb") as handle:
+                if handle.read(len(_HEADER)) != _HEADER:
+                    raise NotAStore(f"{path} is not a Memotherm store; it was left as it is: choose another path")
+    except OSError as exc:
+        raise StoreUnavailable(f"cannot open {path}: {exc.strerror or exc}") from exc

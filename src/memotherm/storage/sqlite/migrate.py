@@ -1,0 +1,102 @@
+"""From any older schema to this one: numbered steps, in one transaction with their record."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from memotherm.errors import NotAStore, SchemaTooNew
+from memotherm.storage import queries
+from memotherm.storage.sqlite.connect import MEMORY, Connections, mapped
+
+__all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
+
+#: Marks the file as ours ("mthm").
+_APPLICATION_ID = 0x6D74686D
+#: How often a file that looks foreign is looked at, and the seconds in between.
+_LOOKS = 6
+_BETWEEN_LOOKS = 0.05
+#: The schema this code reads and writes.
+SCHEMA_VERSION = len(queries.migrations("sqlite"))
+
+
+def require_ours(path: str) -> None:
+    """Look at an existing file without changing a byte of it; raise unless it is ours or empty.
+
+    A file that another process is just making may look foreign for a moment, so the verdict is asked for again.
+    """
+    if path == MEMORY:
+        return
+    for last in (*(False,) * (_LOOKS - 1), True):
+        try:
+            _look(path)
+        except NotAStore:
+            if last:
+                raise
+            time.sleep(_BETWEEN_LOOKS)
+        else:
+            return
+
+
+def _look(path: str) -> None:
+    if not Path(path).exists() or not Path(path).stat().st_size:
+        return
+    uri = f"{Path(path).absolute().as_uri()}?mode=ro{'' if _marked(path) else '&immutable=1'}"
+    with mapped(path), closing(sqlite3.connect(uri, uri=True)) as connection:
+        _version(connection, path)
+
+
+def _marked(path: str) -> bool:
+    """Tell whether a file may be ours; reading any other one must not even leave a log beside it."""
+    with Path(path).open("rb") as handle:
+        header = handle.read(100)
+    log = Path(f"{path}-wal")
+    return header[68:72] == _APPLICATION_ID.to_bytes(4, "big") or (log.exists() and log.stat().st_size > 0)
+
+
+def migrate(connections: Connections) -> None:
+    """Bring the store to the current schema; several processes may try at once."""
+    with connections.reading() as connection:
+        if _version(connection, connections.name) == SCHEMA_VERSION:
+            return
+    with connections.writing() as connection:
+        for version in range(_version(connection, connections.name), SCHEMA_VERSION):
+            _step(connection, version)
+
+
+def _version(connection: sqlite3.Connection, name: str) -> int:
+    """Return the schema version of the store, 0 for an empty file."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != _APPLICATION_ID and (tables or application or version):
+        raise NotAStore(f"{name} is a database of another program; it was left as it is: choose another path")
+    if version > SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"{name} has schema {version} and this Memotherm knows {SCHEMA_VERSION}: "
+            "upgrade with pip install --upgrade memotherm"
+        )
+    return int(version)
+
+
+def _step(connection: sqlite3.Connection, version: int) -> None:
+    for statement in _statements(queries.migrations("sqlite")[version]):
+        connection.execute(statement)
+    if version == 0:
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        connection.execute("INSERT INTO meta (key, value) VALUES ('store', ?)", (uuid.uuid4().hex,))
+    connection.execute(f"PRAGMA user_version = {version + 1}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script at the semicolons that end statements, not at those inside triggers."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""

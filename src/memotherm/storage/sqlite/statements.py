@@ -1,0 +1,75 @@
+"""The named statements of SQLite, and how they are run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+from memotherm.storage import queries
+from memotherm.storage.statements import Row, Statements
+
+__all__ = ["SQL", "Lending", "SqliteStatements"]
+
+#: Every statement by its name. One file has no tenants to keep apart in its keys; its planner wants to be told.
+SQL = queries.load(
+    "sqlite",
+    {
+        "in": lambda name: f"IN (SELECT value FROM json_each(:{name}))",  # noqa: S608 - a name of ours
+        "own": lambda _="": "",
+        "same": lambda *_: "",
+        "key": lambda: "",
+        "index": lambda name: f"INDEXED BY {name}",
+        "cross": lambda: "CROSS JOIN",
+    },
+)
+
+
+class Lending:
+    """Lends the statements on a connection that is itself lent."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: AbstractContextManager[sqlite3.Connection]) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> SqliteStatements:
+        return SqliteStatements(self._connection.__enter__())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.__exit__(kind, exc, trace)
+
+
+class SqliteStatements(Statements):
+    """The statements on one SQLite connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def rows(self, name: str, /, **values: object) -> list[Row]:
+        """Return all rows of a statement."""
+        return self.connection.execute(SQL[name], _adapted(values)).fetchall()
+
+    def each(self, name: str, /, **values: object) -> Iterator[Row]:
+        """Yield the rows of a statement that may have very many."""
+        return self.connection.cursor().execute(SQL[name], _adapted(values))
+
+    def run(self, name: str, /, **values: object) -> None:
+        """Run a statement whose rows nobody wants."""
+        self.connection.execute(SQL[name], _adapted(values))
+
+    def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Run a statement once for every row of parameters."""
+        self.connection.executemany(SQL[name], rows)
+
+
+def _adapted(values: dict[str, object]) -> dict[str, object]:
+    """Return the parameters with lists as JSON."""
+    for name, value in values.items():
+        if type(value) in (list, tuple):
+            values[name] = json.dumps(value)
+    return values

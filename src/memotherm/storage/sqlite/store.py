@@ -1,0 +1,313 @@
+"""A store in one SQLite file, or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.errors import StoreDamaged, StoreError
+from memotherm.model import Scope, Tier
+from memotherm.results import Problem
+from memotherm.settings import Settings
+from memotherm.storage.rows import scope_row
+from memotherm.storage.sqlite.backup import copy
+from memotherm.storage.sqlite.band import best
+from memotherm.storage.sqlite.bands import Bands, Place, decoded
+from memotherm.storage.sqlite.check import check, check_text_structure
+from memotherm.storage.sqlite.connect import MEMORY, Connections, require_openable
+from memotherm.storage.sqlite.keys import vector_base, vector_range
+from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
+from memotherm.storage.sqlite.postings import MOST_KEPT, Postings, strengths
+from memotherm.storage.sqlite.statements import Lending, SqliteStatements
+from memotherm.storage.sqlite.textindex import rebuild
+from memotherm.storage.sqlite.transfer import SqliteTables
+from memotherm.storage.sqlite.writing import SqliteWriting
+from memotherm.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
+from memotherm.storage.values import Filter, Identity, Strengths
+
+__all__ = ["SqliteStore"]
+
+Vectors = NDArray[np.float32]
+
+#: How many scopes' spaces are remembered.
+_MOST_SCOPES = 10_000
+
+
+class SqliteStore(SqlStore):
+    """Rows, words and vectors in one file; several processes may use it at once."""
+
+    def __init__(self, path: str, settings: Settings) -> None:
+        require_openable(path)
+        require_ours(path)
+        super().__init__(path, SCHEMA_VERSION, settings.use_window_days, {}, new_waiting())
+        #: Scope -> the last space when it was looked up, and the spaces it can see.
+        self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
+        self._connections = Connections(path, settings)
+        try:
+            migrate(self._connections)
+            self._rebuild_if_outdated(rebuild)
+            store = str(self._rows("meta_get", key="store")[0][0])
+        except BaseException:
+            self._connections.close()
+            raise
+        folder = None if path == MEMORY else Path(f"{path}-vectors")
+        self._bands = Bands(store, folder, settings.exact_band_limit)
+        # A store in memory reads what may yet be taken back, so nothing is kept there.
+        self._postings = Postings(0 if path == MEMORY else MOST_KEPT)
+
+    def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
+        """Return the store itself: in one file, the scope filter is the only wall."""
+        return self
+
+    def parts(self, scope: Scope) -> list[Self]:  # noqa: ARG002
+        """Return the store itself, which holds what lies inside any scope."""
+        return [self]
+
+    def claims(
+        self,
+        name: str,
+        holder: str,
+        now: Callable[[], datetime],
+        term: timedelta,
+        before: datetime,  # noqa: ARG002
+    ) -> Generator[Self, None, None]:
+        """Yield the store itself, unless somebody else is at the same work."""
+        if self.lease(name, holder, now(), now() + term):
+            try:
+                yield self
+            finally:
+                self.release(name, holder)
+
+    def for_recall(self) -> Self:
+        """Return the store itself: one file has no copies."""
+        return self
+
+    def behind(self) -> str | None:
+        """Return None: what is read is what is written."""
+        return None
+
+    def _reading(self, *, once: bool = False) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.reading(once=once))
+
+    def _writing(self) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.writing())
+
+    def _marking(self) -> AbstractContextManager[SqliteStatements]:
+        return self._writing()
+
+    def _logging(self) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.logging())
+
+    def _made_by(self, number: int) -> dict[str, object]:
+        return {"base": vector_base(number)}
+
+    # Reading
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until it is left."""
+        return self._connections.snapshot()
+
+    def spaces(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces whose memories a scope can see."""
+        known = self._visible.get(scope)
+        if known is not None and known[0] == self._rows("space_last")[0][0]:
+            return known[1]
+        with self._reading() as statements:
+            last = int(statements.value("space_last"))
+            found = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
+        # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
+        if self.name != MEMORY:
+            if len(self._visible) >= _MOST_SCOPES:
+                self._visible.clear()
+            self._visible[scope] = (last, found)
+        return found
+
+    # Searching
+
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> Strengths:
+        """Return the best keyword matches, strongest first, newest first among equals."""
+        with self._reading() as statements:
+            nos, worth = strengths(*self._counted(statements, spaces, tiers, words))
+            over = expired(statements, spaces, where.now)
+            if over:
+                lasting = ~np.isin(nos, over)
+                nos, worth = nos[lasting], worth[lasting]
+            wanted = limit
+            while True:
+                found, strength = best(nos, worth, wanted)
+                kept = dict(zip(found.tolist(), strength.tolist(), strict=True))
+                if where.selective:
+                    allowed = {row[0] for row in shown(statements, "visible", spaces, tiers, list(kept), where)}
+                    kept = {no: strength for no, strength in kept.items() if no in allowed}
+                if len(kept) >= limit or wanted >= len(nos):
+                    return _first(limit, kept)
+                wanted *= 4
+
+    def search_vector(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
+    ) -> Strengths:
+        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
+        places = [Place(space, tier) for space in spaces for tier in tiers]
+        with self._reading() as statements:
+            identity = by or identity_of(statements)
+            if identity is None:
+                return {}
+            over = set(expired(statements, spaces, where.now))
+            wanted = limit + len(over)
+            found = self._bands.search(statements.connection, identity, places, vector, wanted, where)
+        return _first(limit, {no: strength for no, strength in found.items() if no not in over}) if over else found
+
+    def similarities(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
+    ) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+        places = [Place(space, tier) for space in spaces for tier in tiers]
+        with self._reading() as statements:
+            identity = by or identity_of(statements)
+            return {} if identity is None else self._bands.cosines(statements.connection, identity, places, nos, vector)
+
+    def frequencies(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+        with self._reading() as statements:
+            lists, total = self._counted(statements, spaces, tiers, words)
+        return total, dict(zip(words, map(len, lists), strict=True))
+
+    def _counted(
+        self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[list[NDArray[np.int64]], int]:
+        """Return the memories that have each word, and how many there are in all."""
+
+        def count() -> int:
+            return int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+
+        seq = int(statements.value("event_last"))
+        total = self._postings.total(seq, spaces, tiers, count)
+        return [self._postings.of(statements.connection, seq, spaces, tiers, word) for word in words], total
+
+    # Writing
+
+    @contextmanager
+    def write(self, *, made_by: int | None = None) -> Iterator[SqliteWriting]:
+        """Begin a transaction."""
+        with self._writing() as statements:
+            # Kept apart: if the transaction is taken back, its new numbers may go to other scopes.
+            scopes: dict[int, Scope] = {}
+            writing = SqliteWriting(
+                statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
+            )
+            yield writing
+        if writing.purged:
+            self._erase_traces()
+
+    def _erase_traces(self) -> None:
+        """After a purge: rewrite the text indexes and empty the log, so that no copy is left."""
+        self._bands.forget_files()
+        with self._writing() as statements:
+            statements.run("text_live_optimize")
+            statements.run("text_cold_optimize")
+        self._connections.truncate_log()
+
+    # Embedders and their vectors
+
+    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Give an embedder a number; the first one that may serve does so at once."""
+        with self._writing() as statements:
+            number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
+            if serve and identity_of(statements) is None:
+                statements.run("meta_set", key="embedder", value=str(number))
+        return Identity(number=number, name=name, dimensions=dimensions)
+
+    def cached(self, digest: str) -> Vectors | None:
+        """Return the serving vectors already made for the same content."""
+        if not self._rows("vectors_by_digest", digest=bytes.fromhex(digest)):
+            return None
+        with self._reading() as statements:
+            identity = identity_of(statements)
+            no = statements.value("vectors_by_digest", digest=bytes.fromhex(digest))
+            if identity is None or no is None:
+                return None
+            rows = statements.rows("vectors_between", **vector_range(identity.number, no)._asdict())
+        return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
+
+    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
+        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
+        identity = by or self.identity()
+        if identity is None:
+            return None
+        base = vector_base(identity.number)
+        rows = self._rows("vectors_sample", low=base, high=vector_base(identity.number + 1) - 1, limit=limit)
+        return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
+
+    # Upkeep
+
+    @contextmanager
+    def giving(self) -> Iterator[SqliteTables]:
+        """Lend a snapshot of the tables."""
+        with self._reading() as statements:
+            yield SqliteTables(statements)
+
+    @contextmanager
+    def receiving(self) -> Iterator[SqliteTables]:
+        """Lend the tables in a transaction."""
+        with self._writing() as statements:
+            yield SqliteTables(statements)
+
+    def size(self) -> int:
+        """Return the bytes the store takes, without the log of what is not checkpointed yet."""
+        with self._connections.reading() as connection:
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        return int(pages * page_size)
+
+    def tend(self) -> None:
+        """Do nothing: bands are made when they are searched."""
+
+    def check(self) -> list[Problem]:
+        """Compare everything with everything else and say what does not agree."""
+        try:
+            with self._reading() as statements:
+                problems = check(statements, identity_of(statements))
+            with self._writing() as statements:
+                return problems + check_text_structure(statements)
+        except (StoreDamaged, ValueError, LookupError, TypeError, AttributeError) as exc:
+            # Pages that cannot be read, or that read back as something no writer writes.
+            return [Problem(code="file", detail=f"the file is damaged and could not be read to the end: {exc}")]
+
+    def checkpoint(self, path: Path) -> None:
+        """Write a consistent copy while others go on working."""
+        with self._connections.reading() as connection:
+            copy(connection, path)
+
+    def close(self) -> None:
+        """Give up all connections; calling it twice is harmless."""
+        with suppress(StoreError):
+            if self._waiting:
+                self._log_waiting()
+        self._bands.close()
+        self._connections.close()
+
+
+def _first(count: int, found: Strengths) -> Strengths:
+    return dict(islice(found.items(), count))

@@ -1,0 +1,70 @@
+"""A SQLite store as the source or the target of a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from memotherm.storage.sqlite.keys import MEMORY_MASK, PART_BITS, vector_range
+from memotherm.storage.sqlite.statements import SQL, SqliteStatements
+from memotherm.storage.sqlite.textindex import rebuild
+from memotherm.storage.statements import Row, marked
+from memotherm.storage.tables import VECTORS, Table
+from memotherm.storage.transfer import Notes
+
+__all__ = ["SqliteTables"]
+
+#: How a row's tenant is found.
+_OWNERS = {
+    "": "",
+    "space": "LEFT JOIN spaces s ON s.space = t.space",
+    "no": "JOIN memories m ON m.no = t.no JOIN spaces s ON s.space = m.space",
+    "note": "JOIN notes n ON n.note = t.note JOIN spaces s ON s.space = n.space",
+}
+
+
+class SqliteTables(Notes):
+    """The tables on one connection, inside one transaction."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        super().__init__(statements)
+        self._sql = statements
+        self._connection = statements.connection
+
+    def count(self, table: Table) -> int:
+        """Return how many rows a table has."""
+        return int(self._connection.execute(marked(SQL["table_count"], {"table": table.name})).fetchone()[0])
+
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
+        if table is VECTORS:
+            behind = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
+            return self._sql.each("vectors_all", behind=behind, parts=1 << PART_BITS, numbers=MEMORY_MASK)
+        marks = {
+            "tenant": "coalesce(s.tenant, '')" if table.owner else "''",
+            "columns": ", ".join(f"t.{column}" for column in table.columns),
+            "table": table.name,
+            "owner": _OWNERS[table.owner],
+            "keys": ", ".join(f"t.{column}" for column in table.key),
+            "after": ", ".join("?" * len(table.key)),
+        }
+        name = "table_rows" if after is None else "table_rows_behind"
+        return self._connection.cursor().execute(marked(SQL[name], marks), after or ())
+
+    def put(self, table: Table, rows: Sequence[Row]) -> None:
+        """Add rows as a snapshot gives them."""
+        if table is VECTORS:
+            found = [
+                {"key": vector_range(embedder, no).low + part, "vector": vector}
+                for _, embedder, no, part, _, _, vector in rows
+            ]
+            self._sql.run_many("vector_add", found)
+            return
+        owned = table.name == "spaces"
+        columns = ("tenant", *table.columns) if owned else table.columns
+        marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join("?" * len(columns))}
+        self._connection.executemany(marked(SQL["table_put"], marks), rows if owned else [row[1:] for row in rows])
+
+    def complete(self) -> None:
+        """Make the words; counters were kept by triggers, and numbers follow from the rows."""
+        rebuild(self._sql)

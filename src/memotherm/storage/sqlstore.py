@@ -1,0 +1,489 @@
+"""What stores on every database do by running named statements; the database adds searches and transactions."""
+
+from __future__ import annotations
+
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any
+
+from memotherm.clock import to_micros
+from memotherm.errors import StoreBusy, StoreFull, StoreUnavailable
+from memotherm.model import Event, Priority, Retention, Scope, Tier
+from memotherm.results import TierCount
+from memotherm.storage import notes
+from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
+from memotherm.storage.statements import Row, Statements
+from memotherm.storage.values import (
+    Candidate,
+    ChunkPlace,
+    ChunkRow,
+    Counts,
+    Filter,
+    Find,
+    Identity,
+    NoteRow,
+    RecallEntry,
+    Record,
+    RootRow,
+    Saying,
+    Tally,
+    Watch,
+)
+from memotherm.storage.writing import settle_words, words_outdated
+from memotherm.tuples import made
+
+__all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "shown"]
+
+_log = logging.getLogger(__name__)
+
+_TIERS = tuple(Tier)
+_PRIORITIES = tuple(Priority)
+_RETENTIONS = tuple(Retention)
+_MICROS_PER_DAY = 86_400_000_000
+#: Larger than any number of a memory or an event.
+_EVERY = 1 << 62
+#: How many recalls wait to be logged while others write.
+_MOST_WAITING = 1000
+
+#: Recalls that wait to be logged, and whether the log keeps each.
+Waiting = deque[tuple[RecallEntry, bool]]
+
+
+def new_waiting() -> Waiting:
+    """Return an empty queue of recalls; the oldest give way when it is full."""
+    return deque(maxlen=_MOST_WAITING)
+
+
+class _Records(Mapping[int, Record]):
+    """Memories by number; each is made of its row when somebody first looks at it, for many are never looked at."""
+
+    def __init__(self, rows: Mapping[int, Row], scopes: Mapping[int, Scope]) -> None:
+        self._rows = rows
+        self._scopes = scopes
+        self._made: dict[int, Record] = {}
+
+    def __getitem__(self, no: int) -> Record:
+        record = self._made.get(no)
+        if record is None:
+            row = self._rows[no]
+            record = self._made[no] = record_of(row, self._scopes[row[2]])
+        return record
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class SqlStore(ABC):
+    """The part of `Store` that is the same in SQL everywhere."""
+
+    def __init__(
+        self, name: str, schema: int, use_window_days: float, scopes: dict[int, Scope], waiting: Waiting
+    ) -> None:
+        self.name = name
+        self.schema = schema
+        self._window_micros = int(use_window_days * _MICROS_PER_DAY)
+        self._scopes = scopes
+        self._waiting = waiting
+
+    @abstractmethod
+    def _reading(self, *, once: bool = False) -> AbstractContextManager[Statements]:
+        """Lend statements that all see one state of the store; `once` when it is a single one."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[Statements]:
+        """Lend statements in one transaction that excludes other writers."""
+
+    @abstractmethod
+    def _marking(self) -> AbstractContextManager[Statements]:
+        """Lend statements in a transaction for what two may write at once without harm, whoever's it is."""
+
+    @abstractmethod
+    def _logging(self) -> AbstractContextManager[Statements]:
+        """Lend statements in a transaction that waits for nobody; raises StoreBusy at once."""
+
+    @abstractmethod
+    def _made_by(self, number: int) -> dict[str, object]:
+        """Return the parameter by which statements name an embedder's vectors."""
+
+    # Reading
+
+    def spaces(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces whose memories a scope can see."""
+        return tuple(space for (space,) in self._rows("spaces_visible", **scope_row(scope)))
+
+    def spaces_within(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces that lie inside a scope: equal to it or narrower."""
+        return tuple(space for (space,) in self._rows("spaces_within", **scope_row(scope)))
+
+    def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
+        """Return a memory that lies in one of the spaces."""
+        records = self._records("memory_by_id", id=memory_id)
+        return next((record for record in records if record.space in spaces), None)
+
+    def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
+        """Return a page of memories, newest first."""
+        return self._records(
+            "find",
+            spaces=list(spaces),
+            before=_EVERY if find.before is None else find.before,
+            retention=find.retention.rank,
+            tiers=[tier.rank for tier in (Tier if find.tier is None else [find.tier])],
+            priority=None if find.priority is None else find.priority.rank,
+            kind=find.kind,
+            any_tags=int(find.tags is None),
+            tags=list(find.tags or ()),
+            expired=int(find.retention is not Retention.ACTIVE),
+            now=to_micros(find.now),
+            limit=find.limit,
+        )
+
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return whole memories by number, as they are now, whenever somebody looks at them."""
+        with self._reading(once=True) as statements:
+            rows = {row[0]: row for row in statements.rows("memories_of", nos=list(nos))}
+            spaces = {row[2] for row in rows.values()}
+            return _Records(rows, {space: self._scope(statements, space, self._scopes) for space in spaces})
+
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+        return self._records("pinned", spaces=list(spaces), now=to_micros(now))
+
+    def candidates(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
+    ) -> dict[int, Candidate]:
+        """Return those of the memories that may be shown: the last wall behind both legs."""
+        with self._reading(once=where.tags is None) as statements:
+            rows = shown(statements, "candidates", spaces, tiers, nos, where)
+        if not rows:
+            return {}
+        numbers, places, ranks, priorities, *others = zip(*rows, strict=True)
+        axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
+        return dict(zip(numbers, made(Candidate, zip(numbers, places, *axes, *others, strict=True)), strict=True))
+
+    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
+        """Return what active memories say, by number."""
+        return {no: Saying(*said) for no, *said in self._rows("sayings", nos=list(nos))}
+
+    def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
+        """Return a batch of what a policy wants to look at, in order of number."""
+        moments = {name: to_micros(moment) for name, moment in watch.moments.items()}
+        values = {"spaces": list(watch.spaces), "now": to_micros(watch.now), **moments}
+        return self._records(f"watch_{watch.name}", after=after, limit=limit, **values)
+
+    # Sessions and what happened
+
+    def place(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
+        """Return the visible memories of one space in one tier, newest first."""
+        return self._records("session_place", space=space, tier=tier.rank, now=to_micros(now), limit=limit)
+
+    def place_count(self, space: int, tier: Tier, now: datetime) -> TierCount:
+        """Return how many visible memories one space has in one tier, and their tokens."""
+        ((memories, tokens),) = self._rows("session_tokens", space=space, tier=tier.rank, now=to_micros(now))
+        return TierCount(memories=memories, tokens=tokens)
+
+    def session_state(self, space: int) -> str | None:
+        """Return whether a session is active, archived or summarized; None when it never began."""
+        rows = self._rows("session_state", space=space)
+        return rows[0][0] if rows else None
+
+    def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
+        """Return the names of the sessions that go on in some spaces."""
+        return frozenset(name for (name,) in self._rows("sessions_open", spaces=list(spaces)))
+
+    def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
+        """Return what happened in some spaces, by name."""
+        rows = self._rows("tallies_of", spaces=list(spaces))
+        return {name: Tally(times, amount) for name, times, amount in rows}
+
+    def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
+        """Return how long the last recalls took, newest first."""
+        return [micros for (micros,) in self._rows("recalls_micros", spaces=list(spaces), limit=limit)]
+
+    def trim_recalls(self, before: datetime) -> None:
+        """Drop the log of what was asked before a moment."""
+        with self._writing() as statements:
+            statements.run("recalls_trim", before=to_micros(before))
+
+    def given(self, space: int) -> dict[int, int]:
+        """Return what a session has in its prompt: memory number -> when it had last changed, in microseconds."""
+        return dict(self._rows("given_of", space=space))
+
+    def give(self, space: int, updated: Mapping[int, int]) -> None:
+        """Remember that a session was given memories, and when each had last changed."""
+        rows = [{"space": space, "no": no, "updated_at": moment} for no, moment in sorted(updated.items())]
+        with self._marking() as statements:
+            statements.run_many("given_put", rows)
+
+    def clear_given(self, space: int) -> None:
+        """Forget what a session was given: its prompt was cut, or it has ended."""
+        with self._marking() as statements:
+            statements.run("given_clear", space=space)
+
+    def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
+        """Take or renew a lease; False when somebody else holds it."""
+        values = {"name": name, "holder": holder, "now": to_micros(now), "until": to_micros(until)}
+        with self._marking() as statements:
+            return statements.row("lease_take", **values) is not None
+
+    def release(self, name: str, holder: str) -> None:
+        """Give a lease back."""
+        with self._marking() as statements:
+            statements.run("lease_drop", name=name, holder=holder)
+
+    # The ledger
+
+    def written_before(self, spaces: Sequence[int], moment: datetime, after: int, limit: int) -> list[Record]:
+        """Return memories that existed at a moment and still have their content, in order of number."""
+        values = {"spaces": list(spaces), "moment": to_micros(moment)}
+        return self._records("written_before", after=after, limit=limit, **values)
+
+    def events(self, record: Record) -> list[Event]:
+        """Return the history of one memory, oldest first."""
+        return [event_of(row) for row in self._rows("events_of", no=record.no)]
+
+    def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
+        """Return one event of a memory in one of the spaces, and that memory as it is now."""
+        rows = self._rows("event_get", seq=seq)
+        if not rows or rows[0][9] not in spaces:
+            return None
+        (record,) = self._records("memory_by_no", no=rows[0][8])
+        return event_of(rows[0]), record
+
+    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+        """Return events of memories in some spaces, purged ones included, in the order of the ledger or against it."""
+        name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
+        rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
+        return [event_of(row) for row in rows]
+
+    def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
+        """Return how much some spaces hold; what is past its time counts as deleted."""
+        tiers = {tier: TierCount() for tier in Tier}
+        retention = dict.fromkeys(Retention, 0)
+        with self._reading() as statements:
+            held = statements.rows("counts", spaces=list(spaces))
+            over = statements.rows("counts_expired", spaces=list(spaces), now=to_micros(now))
+        for tier, kept, memories, tokens in held:
+            retention[_RETENTIONS[kept]] += memories
+            if kept == 0:
+                tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+        for tier, memories, tokens in over:
+            left = tiers[_TIERS[tier]]
+            tiers[_TIERS[tier]] = TierCount(memories=left.memories - memories, tokens=left.tokens - tokens)
+            retention[Retention.ACTIVE] -= memories
+            retention[Retention.DELETED] += memories
+        return Counts(tiers=tiers, retention=retention)
+
+    def pending(self, spaces: Sequence[int]) -> int:
+        """Return how many visible memories wait for their vectors."""
+        return int(self._rows("pending_in", spaces=list(spaces))[0][0])
+
+    def seq(self) -> int:
+        """Return the sequence number of the newest event."""
+        return int(self._rows("event_last")[0][0])
+
+    # The log of recalls
+
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall and, if `keep`, log it; never waits for other writers."""
+        self._waiting.append((entry, keep))
+        self._log_waiting()
+
+    def _log_waiting(self) -> None:
+        """Write what waits, unless the store cannot be written now: then the next recall tries again."""
+        waiting: list[tuple[RecallEntry, bool]] = []
+        try:
+            with self._logging() as statements:
+                waiting += [self._waiting.popleft() for _ in range(len(self._waiting))]
+                for entry, keep in waiting:
+                    self._log_entry(statements, entry, keep=keep)
+        except (StoreBusy, StoreFull, StoreUnavailable) as exc:
+            self._waiting.extendleft(reversed(waiting))
+            if not isinstance(exc, StoreBusy):
+                # What was found is still worth returning, though nobody will know that it was used.
+                _log.warning("the uses of a recall could not be counted: %s", exc)
+
+    def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
+        now = to_micros(entry.at)
+        # In order, so that two who touch the same memories wait for each other and not in a circle.
+        touches = [{"no": no, "now": now, "window": now - self._window_micros} for no in sorted(entry.touched)]
+        statements.run_many("memory_touch", touches)
+        statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
+        if keep:
+            statements.run("recall_add", **_recall_row(entry))
+            statements.run_many("tally_add", _recall_tallies(entry))
+
+    # Embedders and their vectors
+
+    def identity(self, name: str | None = None) -> Identity | None:
+        """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
+        with self._reading(once=True) as statements:
+            if name is None:
+                return identity_of(statements)
+            row = statements.row("embedder_by_name", name=name)
+        return None if row is None else Identity(number=row[0], name=name, dimensions=row[1])
+
+    def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
+        """Return (number, content) of memories an embedder has not seen yet."""
+        rows = self._rows("vectors_missing", **self._made_by(number), after=after, limit=limit)
+        return [(no, content) for no, content in rows]
+
+    def count_without_vectors(self, number: int) -> int:
+        """Return how many memories an embedder has not seen yet."""
+        return int(self._rows("vectors_missing_count", **self._made_by(number))[0][0])
+
+    # Notes
+
+    def shelf(self, scope: Scope, shelf: str) -> int | None:
+        """Return the number of a shelf of a scope, if it exists."""
+        with self._reading(once=True) as statements:
+            return notes.shelf_of(statements, scope, shelf)
+
+    def roots(self, spaces: Sequence[int]) -> list[RootRow]:
+        """Return the folders whose notes are in some spaces."""
+        with self._reading(once=True) as statements:
+            return notes.roots_of(statements, spaces)
+
+    def flush_state(self, space: int) -> tuple[int, bool] | None:
+        """Return the cycle that a session was last told to flush in, and whether it may be told again."""
+        rows = self._rows("flush_get", space=space)
+        return (int(rows[0][0]), bool(rows[0][1])) if rows else None
+
+    def notes(self, space: int) -> list[NoteRow]:
+        """Return the files of a space."""
+        with self._reading(once=True) as statements:
+            return notes.notes_of(statements, space)
+
+    def links(self, space: int) -> list[tuple[str, ChunkRow]]:
+        """Return the list items of a space's files that are memories of their own, each with its path."""
+        with self._reading() as statements:
+            return notes.links_of(statements, space, lambda each: self._scope(statements, each, self._scopes))
+
+    def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
+        """Return where memories stand in files."""
+        with self._reading(once=True) as statements:
+            return notes.chunk_places(statements, nos)
+
+    # What doors keep
+
+    def kept(self, drawer: str, now: datetime, key: str | None = None) -> dict[str, str]:
+        """Return what a drawer holds by key, or the one thing under a key."""
+        if key is None:
+            return dict(self._rows("kept_all", drawer=drawer, now=to_micros(now)))
+        rows = self._rows("kept_get", drawer=drawer, key=key, now=to_micros(now))
+        return {key: rows[0][0]} if rows else {}
+
+    def keep(
+        self, drawer: str, key: str, value: str, now: datetime, until: datetime | None, *, replace: bool
+    ) -> str | None:
+        """Put a thing into a drawer; without `replace`, what is there already stays and is returned."""
+        moment = to_micros(now)
+        row = {"drawer": drawer, "key": key, "value": value, "until": None if until is None else to_micros(until)}
+        with self._marking() as statements:
+            statements.run("kept_expire", now=moment)
+            if replace:
+                statements.run("kept_put", **row)
+                return None
+            claimed = statements.row("kept_claim", **row)
+            return None if claimed else str(statements.value("kept_get", drawer=drawer, key=key, now=moment))
+
+    def unkeep(self, drawer: str, key: str) -> bool:
+        """Take a thing out of a drawer; tell whether it was there."""
+        with self._marking() as statements:
+            return statements.row("kept_drop", drawer=drawer, key=key) is not None
+
+    # Small steps
+
+    def _rebuild_if_outdated(self, rebuild: Callable[[Any], None]) -> None:
+        """Make the text index anew when it was made by other rules for words."""
+        with self._reading(once=True) as statements:
+            if not words_outdated(statements):
+                return
+        with self._writing() as statements:
+            if words_outdated(statements):
+                rebuild(statements)
+                settle_words(statements)
+
+    def _rows(self, name: str, /, **values: object) -> list[Row]:
+        with self._reading(once=True) as statements:
+            return statements.rows(name, **values)
+
+    def _records(self, name: str, /, **values: object) -> list[Record]:
+        with self._reading(once=True) as statements:
+            rows = statements.rows(name, **values)
+            return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def _scope(self, statements: Statements, space: int, kept: dict[int, Scope]) -> Scope:
+        """Return the scope behind a number; the two never change, so they are kept."""
+        scope = self._scopes.get(space) or kept.get(space)
+        if scope is None:
+            ((*fields,),) = statements.rows("space_scope", space=space)
+            scope = kept[space] = scope_of(fields)
+        return scope
+
+
+def shown(
+    statements: Statements,
+    name: str,
+    spaces: Sequence[int],
+    tiers: Sequence[Tier],
+    nos: Sequence[int],
+    where: Filter,
+) -> list[Row]:
+    """Return the rows of those memories that scope, tier, retention, expiry and the filter let through."""
+    ranks = {tier.rank for tier in tiers}
+    rows = [
+        row
+        for row in statements.rows(name, nos=list(nos), now=to_micros(where.now))
+        if row[2] in ranks and row[1] in spaces and (where.kinds is None or row[4] in where.kinds)
+    ]
+    if where.tags is not None and rows:
+        tagged = {no for (no,) in statements.rows("tagged", tags=list(where.tags), nos=[row[0] for row in rows])}
+        rows = [row for row in rows if row[0] in tagged]
+    return rows
+
+
+def expired(statements: Statements, spaces: Sequence[int], now: datetime) -> list[int]:
+    """Return what is past its time and not taken out yet."""
+    return [no for (no,) in statements.rows("expired", now=to_micros(now), spaces=list(spaces))]
+
+
+def identity_of(statements: Statements) -> Identity | None:
+    """Return the embedder whose vectors serve searches, if there is one."""
+    row = statements.row("embedder_serving")
+    return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
+
+
+def _recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:
+    """Count the recall, and apart whether it found something, promoted, or looked into cold."""
+    counted = {"recall": entry.micros}
+    if entry.found:
+        counted["recall.hit"] = 0
+    if entry.promoted:
+        counted["recall.promoted"] = len(entry.promoted)
+    if Tier.COLD in entry.tiers:
+        counted["recall.cold"] = entry.micros
+    space = entry.space or 0
+    return [{"space": space, "name": name, "times": 1, "amount": amount} for name, amount in counted.items()]
+
+
+def _recall_row(entry: RecallEntry) -> dict[str, object]:
+    return {
+        "at": to_micros(entry.at),
+        "space": entry.space,
+        "query": entry.query,
+        "tiers": " ".join(entry.tiers),
+        "micros": entry.micros,
+        "best": entry.best,
+        "candidates": f"[{','.join([f'[{no},{score:.4f}]' for no, score in entry.candidates])}]",
+        "returned": json.dumps(list(entry.returned)),
+        "promoted": json.dumps(list(entry.promoted)),
+        "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
+    }

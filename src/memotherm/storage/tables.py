@@ -1,0 +1,52 @@
+"""What the tables of every store hold, for copying one store into another."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memotherm.storage.rows import COLUMNS
+
+__all__ = ["META", "TABLES", "VECTORS", "Table"]
+
+
+class Table(NamedTuple):
+    """A table as both databases have it; the tenant of a row is not among its columns."""
+
+    name: str
+    #: What its rows are ordered by, and told apart.
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    #: The column that leads to the tenant: space, no (a memory) or note; empty = the rows belong to the store.
+    owner: str = ""
+
+
+def _table(name: str, key: str, rest: str = "", owner: str = "") -> Table:
+    return Table(name, tuple(key.split()), (*key.split(), *rest.split()), owner)
+
+
+#: Each vector with the place of its memory; tier 3 = hidden.
+VECTORS = _table("vectors", "embedder no part", "space tier vector", "no")
+
+#: In an order in which nothing points to what is not there yet.
+TABLES = (
+    _table("embedders", "number", "name dimensions"),
+    _table("spaces", "space", "project environment user_ agent session shelf", "space"),
+    Table("memories", ("no",), COLUMNS, "space"),
+    _table("tags", "no tag", owner="no"),
+    _table("turns", "no", "space thread author previous", "space"),
+    VECTORS,
+    _table("events", "seq", "at no action actor rule why changes", "no"),
+    _table("tombstones", "mark space", "at", "space"),
+    _table("recalls", "recall", "at space query tiers micros best candidates returned promoted degraded", "space"),
+    _table("sessions", "space", "state started_at changed_at", "space"),
+    _table("tallies", "space name", "times amount", "space"),
+    _table("roots", "space", "path extra", "space"),
+    _table("notes", "note", "space path hash stamp size messages settled cut tier", "space"),
+    _table("chunks", "note place", "no first last heading digest linked", "note"),
+    _table("flushes", "space", "cycle armed", "space"),
+    _table("given", "space no", "updated_at", "space"),
+    _table("kept", "drawer key", "value until"),
+)
+
+#: What else makes a store what it is: who serves its searches, and the secret behind its tombstones.
+META = ("embedder", "secret")

@@ -1,0 +1,149 @@
+"""What the tests of the contract share: a fresh store for each, a clock, and short ways to write."""
+
+# ruff: noqa: S101 - asserting is what a test does
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from memotherm.draft import Draft, memory_of
+from memotherm.model import Memory, Scope, Tier
+from memotherm.settings import Settings
+from memotherm.storage.store import Store
+from memotherm.storage.values import Cause, Filter, Find, Record
+from memotherm.testing.clock import FakeClock
+from memotherm.testing.embedder import HashEmbedder
+from memotherm.text.words import query_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+__all__ = ["EVERYONE", "LIVE", "Contract", "numbers"]
+
+EVERYONE = Scope()
+LIVE = (Tier.HOT, Tier.WARM)
+_MANY = 1000
+
+
+class Contract:
+    """A fresh store before each test; afterwards its own `check()` must find nothing."""
+
+    def open_store(self, folder: Path) -> Store:
+        """Open a store that keeps what it has in a folder; override this."""
+        raise NotImplementedError
+
+    def setup_method(self) -> None:
+        """Open a new store in an empty folder."""
+        self._home = TemporaryDirectory(prefix="memotherm-")
+        self.folder = Path(self._home.name)
+        self.clock = FakeClock()
+        self.embedder = HashEmbedder()
+        self.store = self.open_store(self.folder)
+
+    def teardown_method(self) -> None:
+        """Let the store look for what does not agree, and close it."""
+        try:
+            assert self.store.check() == []
+        finally:
+            self.store.close()
+            self._home.cleanup()
+
+    # Short ways to write
+
+    def cause(self, action: str = "test", **parts: str) -> Cause:
+        """Return why something changes, now."""
+        return Cause(action=action, at=self.clock(), **parts)
+
+    def memory(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Memory:  # noqa: ANN401
+        """Return a memory that is not stored yet; `fields` are those of `Memory`."""
+        made = memory_of(Draft(content=content), scope, self.clock(), Settings())
+        return replace(made, **fields)
+
+    def vector(self, text: str) -> Vectors:
+        """Return the vector of a text."""
+        row: Vectors = self.embedder.embed([text])[0]
+        return row
+
+    def serving(self) -> int:
+        """Let the embedder serve, and return its number."""
+        return self.store.adopt(self.embedder.name, self.embedder.dimensions).number
+
+    def stored(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Record:  # noqa: ANN401
+        """Store a memory with its vector, if an embedder serves."""
+        serves = self.store.identity() is not None
+        with self.store.write() as writing:
+            return writing.insert(
+                writing.space(scope),
+                self.memory(content, scope, **fields),
+                self.embedder.embed([content]) if serves else None,
+                self.cause("remember"),
+            )
+
+    def changed(self, record: Record, **fields: Any) -> Record:  # noqa: ANN401
+        """Change fields of a stored memory."""
+        with self.store.write() as writing:
+            current = writing.get(record.memory.id)
+            assert current is not None
+            return writing.change(current, replace(current.memory, **fields), self.cause("change"))
+
+    def purged(self, record: Record) -> Record:
+        """Erase a stored memory."""
+        with self.store.write() as writing:
+            current = writing.get(record.memory.id)
+            assert current is not None
+            return writing.purge(current, self.cause("purge"))
+
+    # Short ways to read
+
+    def seen(self, scope: Scope = EVERYONE) -> tuple[int, ...]:
+        """Return the spaces that a scope can see."""
+        return self.store.spaces(scope)
+
+    def where(self, kinds: tuple[str, ...] | None = None, tags: tuple[str, ...] | None = None) -> Filter:
+        """Return a filter for this moment."""
+        return Filter(now=self.clock(), kinds=kinds, tags=tags)
+
+    def now(self, record: Record) -> Record:
+        """Return a stored memory as it is now."""
+        return self.store.records([record.no])[record.no]
+
+    def listed(self, scope: Scope = EVERYONE, **fields: Any) -> list[str]:  # noqa: ANN401
+        """Return the contents that a listing shows."""
+        found = self.store.find(self.seen(scope), Find(now=self.clock(), **fields))
+        return [record.memory.content for record in found]
+
+    def by_words(
+        self,
+        query: str,
+        scope: Scope = EVERYONE,
+        tiers: Sequence[Tier] = LIVE,
+        where: Filter | None = None,
+        limit: int = _MANY,
+    ) -> list[int]:
+        """Return the numbers of the memories that a query finds by its words."""
+        found = self.store.search_text(self.seen(scope), tiers, query_words(query), limit, where or self.where())
+        return list(found)
+
+    def by_vector(
+        self,
+        query: str,
+        scope: Scope = EVERYONE,
+        tiers: Sequence[Tier] = LIVE,
+        where: Filter | None = None,
+        limit: int = _MANY,
+    ) -> list[int]:
+        """Return the numbers of the memories that a query finds by its vector."""
+        found = self.store.search_vector(self.seen(scope), tiers, self.vector(query), limit, where or self.where())
+        return list(found)
+
+
+def numbers(records: Iterable[Record]) -> list[int]:
+    """Return the numbers of some records."""
+    return [record.no for record in records]

@@ -1,0 +1,169 @@
+"""What a store must do for Markdown notes: shelves, files, their chunks, and who was told to flush."""
+
+# ruff: noqa: S101 - asserting is what a test does
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memotherm.model import Retention, Scope, Tier
+from memotherm.storage.values import ChunkPlace, ChunkRow, NoteRow, Record, RootRow
+from memotherm.testing.contract.base import EVERYONE, Contract
+
+__all__ = ["NotesContract"]
+
+_SHELF = "notes:/home/ada"
+
+
+class NotesContract(Contract):
+    """Shelves of a scope, files and chunks."""
+
+    def shelf(self, scope: Scope = EVERYONE) -> int:
+        """Make a shelf with a folder on it."""
+        with self.store.write() as writing:
+            space = writing.space(scope, _SHELF)
+            writing.put_root(RootRow(space, "/home/ada", ("docs",), scope, _SHELF))
+        return space
+
+    def note(self, space: int, path: str = "MEMORY.md") -> NoteRow:
+        """Return a file that is not stored yet."""
+        return NoteRow(0, space, path, "hash", "stamp", 12, 0, True, "400/80/1", Tier.WARM)
+
+    def filed(self, space: int, content: str, path: str = "MEMORY.md") -> tuple[int, Record]:
+        """Store a file of one chunk."""
+        with self.store.write() as writing:
+            memory = self.memory(content, kind="note", source=f"file:{path}")
+            record = writing.insert(space, memory, None, self.cause("sync"))
+            number = writing.put_note(self.note(space, path))
+            writing.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
+        return number, record
+
+    def test_a_shelf_is_seen_with_its_scope_and_searched_apart(self) -> None:
+        """What stands on it is visible from the scope, and has a space of its own."""
+        space = self.shelf()
+        _, record = self.filed(space, "an otter in a file")
+        plain = self.stored("an otter")
+
+        assert plain.space != space
+        assert set(self.seen()) == {plain.space, space}
+        assert self.seen()[-1] == plain.space
+        assert self.store.shelf(EVERYONE, _SHELF) == space
+        assert self.store.shelf(EVERYONE, "notes:elsewhere") is None
+        assert set(self.by_words("otter")) == {record.no, plain.no}
+        assert self.store.shelf(Scope(user="u1"), _SHELF) is None
+
+    def test_a_change_leaves_a_memory_on_its_shelf(self) -> None:
+        """Unless its scope changes."""
+        space = self.shelf()
+        _, record = self.filed(space, "an otter")
+
+        assert self.changed(record, tier=Tier.COLD).space == space
+        assert self.changed(record, tags=("x",)).space == space
+
+    def test_the_same_content_in_a_file_is_no_duplicate(self) -> None:
+        """What a file says is the file's; a memory on a shelf that is not from a file is one."""
+        space = self.shelf()
+        _, record = self.filed(space, "an otter")
+        with self.store.write() as writing:
+            home = writing.space(EVERYONE)
+            assert writing.duplicate(home, record.memory.digest, "note", self.clock()) is None
+        own = self.stored("a seal", kind="note")
+        with self.store.write() as writing:
+            moved = writing.shelve(own, space, self.cause("link"))
+            found = writing.duplicate(writing.space(EVERYONE), own.memory.digest, "note", self.clock())
+            assert found is not None
+            assert (found.no, found.space, moved.space) == (own.no, space, space)
+
+    def test_shelving_moves_a_memory_in_both_searches(self) -> None:
+        """With an event; its id stays."""
+        self.serving()
+        space = self.shelf()
+        record = self.stored("an otter")
+        with self.store.write() as writing:
+            writing.shelve(record, space, self.cause("link"))
+
+        assert self.now(record).space == space
+        assert [event.action for event in self.store.events(record)] == ["remember", "link"]
+        for spaces, found in (((space,), [record.no]), ((record.space,), [])):
+            by_words = self.store.search_text(spaces, tuple(Tier), ["otter"], 5, self.where())
+            by_vector = self.store.search_vector(spaces, tuple(Tier), self.vector("an otter"), 5, self.where())
+            assert list(by_words) == list(by_vector) == found
+
+    def test_roots_are_remembered(self) -> None:
+        """Until they have no notes and are dropped."""
+        space = self.shelf()
+        root = RootRow(space, "/home/ada", ("docs",), EVERYONE, _SHELF)
+        number, record = self.filed(space, "x")
+
+        assert self.store.roots(self.seen()) == [root]
+        assert self.store.roots(()) == []
+        with self.store.write() as writing:
+            writing.drop_root(space)
+        assert self.store.roots(self.seen()) == [root]
+        with self.store.write() as writing:
+            writing.drop_note(number)
+            writing.discard(record, self.cause("purge"))
+            writing.drop_root(space)
+        assert self.store.roots(self.seen()) == []
+
+    def test_files_and_their_chunks_are_listed(self) -> None:
+        """By path, with everything that was known; another path may be given to the same file."""
+        space = self.shelf()
+        number, record = self.filed(space, "an otter")
+        wanted = self.note(space)._replace(note=number)
+
+        assert self.store.notes(space) == [wanted]
+        assert self.store.chunk_places([record.no]) == {record.no: ChunkPlace("MEMORY.md", 1, 3, "Head", False)}
+        with self.store.write() as writing:
+            assert writing.note(space, "MEMORY.md") == wanted
+            assert [row.record.no for row in writing.chunks(number)] == [record.no]
+            assert writing.put_note(wanted._replace(path="memory/x.md", settled=False)) == number
+            assert writing.note(space, "MEMORY.md") is None
+        assert [row.path for row in self.store.notes(space)] == ["memory/x.md"]
+
+    def test_links_are_listed_with_their_files(self) -> None:
+        """And a memory is known to be a list item elsewhere."""
+        space = self.shelf()
+        number, _ = self.filed(space, "plain")
+        own = self.stored("linked")
+        with self.store.write() as writing:
+            shelved = writing.shelve(own, space, self.cause("link"))
+            other = writing.put_note(self.note(space, "memory/a.md"))
+            writing.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
+            assert writing.is_linked_elsewhere(own.no, number)
+            assert not writing.is_linked_elsewhere(own.no, other)
+        ((path, row),) = self.store.links(space)
+
+        assert (path, row.record.memory.id, row.digest, row.linked) == ("memory/a.md", own.memory.id, "agreed", True)
+
+    def test_discarding_erases_like_a_purge(self) -> None:
+        """Content, words, vectors, and what the ledger quoted."""
+        self.serving()
+        record = self.stored("an otter", metadata={"a": 1})
+        changed = self.changed(record, metadata={"a": 2})
+        with self.store.write() as writing:
+            writing.discard(changed, self.cause("purge"))
+
+        assert self.now(record).memory == replace(
+            self.now(record).memory, content="", metadata={}, retention=Retention.PURGED
+        )
+        assert self.by_words("otter") == self.by_vector("an otter") == []
+        assert all("metadata" not in event.changes for event in self.store.events(record))
+
+    def test_a_flush_is_told_once_in_a_cycle(self) -> None:
+        """By the number of the cycle, or until it is not due any more."""
+        space = self.stored("x").space
+
+        def told(cycle: int | None, *, due: bool) -> bool:
+            with self.store.write() as writing:
+                return writing.claim_flush(space, cycle, due=due)
+
+        assert self.store.flush_state(space) is None
+        assert [told(0, due=True), told(0, due=True), told(1, due=False), told(1, due=True)] == [
+            True, False, False, True,
+        ]  # fmt: skip
+        assert self.store.flush_state(space) == (1, True)
+        assert [told(None, due=True), told(None, due=True), told(None, due=False), told(None, due=True)] == [
+            True, False, False, True,
+        ]  # fmt: skip
+        assert self.store.flush_state(space) == (1, False)

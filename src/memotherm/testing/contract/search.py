@@ -1,0 +1,316 @@
+"""Both legs of a search, and the wall behind them."""
+
+# ruff: noqa: S101 - asserting is what a test does
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.storage.values import Record, Saying
+from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
+
+__all__ = ["SearchContract"]
+
+_ANN, _BOB = Scope(user="ann"), Scope(user="bob")
+
+
+class SearchContract(Contract):
+    """A search returns what its spaces, tiers and filter allow, and nothing else."""
+
+    def found(self, query: str = "otter", scope: Scope = EVERYONE, **options: Any) -> set[int]:  # noqa: ANN401
+        """Return what a query finds; both legs must agree."""
+        by_words = set(self.by_words(query, scope, **options))
+        assert by_words == set(self.by_vector(query, scope, **options))
+        return by_words
+
+    def otter(self, number: int, scope: Scope = EVERYONE, **fields: Any) -> Record:  # noqa: ANN401
+        """Store one of several memories that a query for "otter" finds."""
+        if self.store.identity() is None:
+            self.serving()
+        return self.stored(f"otter number {number}", scope, **fields)
+
+    def test_a_search_in_an_empty_store_finds_nothing(self) -> None:
+        """Neither without spaces, nor without words, nor without vectors."""
+        assert self.by_words("otter") == []
+        assert self.by_vector("otter") == []
+        self.stored("otter")
+        assert self.by_words("...") == []
+        assert self.by_vector("otter") == []
+
+    def test_a_search_stays_in_its_spaces(self) -> None:
+        """What a scope cannot see is not found."""
+        wide, ann, bob = self.otter(1), self.otter(2, _ANN), self.otter(3, _BOB)
+
+        assert self.found() == {wide.no}
+        assert self.found(scope=_ANN) == {wide.no, ann.no}
+        assert self.found(scope=_BOB) == {wide.no, bob.no}
+
+    def test_a_search_stays_in_its_tiers(self) -> None:
+        """Every set of tiers finds exactly the memories in them."""
+        records = {tier: self.otter(tier.rank, tier=tier) for tier in Tier}
+        subsets: tuple[Sequence[Tier], ...] = (
+            [],
+            [Tier.HOT],
+            [Tier.WARM],
+            [Tier.COLD],
+            [Tier.HOT, Tier.COLD],
+            LIVE,
+            list(Tier),
+        )
+
+        for tiers in subsets:
+            assert self.found(tiers=tiers) == {records[tier].no for tier in tiers}
+
+    def test_a_moved_memory_is_found_in_its_new_tier_only(self) -> None:
+        """A move takes effect in the next search."""
+        record = self.otter(1)
+        self.found()
+        for tier in (Tier.COLD, Tier.HOT, Tier.WARM, Tier.COLD):
+            self.changed(record, tier=tier)
+            for each in Tier:
+                assert self.found(tiers=[each]) == ({record.no} if each is tier else set())
+
+    def test_a_memory_that_changes_its_scope_is_found_there_only(self) -> None:
+        """In every tier, and by both legs."""
+        for tier in Tier:
+            record = self.otter(tier.rank, _ANN, tier=tier)
+            self.found(scope=_ANN, tiers=[tier])
+            self.changed(record, scope=EVERYONE)
+
+            assert self.found(scope=_ANN, tiers=[tier]) == self.found(tiers=[tier]) == {record.no}
+            assert self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no].words
+
+    def test_a_search_finds_only_what_is_active(self) -> None:
+        """Archived, deleted and purged memories are not found; a restored one is."""
+        active, hidden, deleted, purged = (self.otter(number) for number in range(4))
+        self.found()
+        self.changed(hidden, retention=Retention.ARCHIVED)
+        self.changed(deleted, retention=Retention.DELETED)
+        self.purged(purged)
+
+        assert self.found(tiers=list(Tier)) == {active.no}
+        self.changed(hidden, retention=Retention.ACTIVE)
+        assert self.found() == {active.no, hidden.no}
+
+    def test_a_search_leaves_out_what_has_expired(self) -> None:
+        """Expiry needs no maintenance to take effect; pinned memories do not expire."""
+        end = self.clock() + timedelta(hours=1)
+        lasting = self.otter(1)
+        ending = self.otter(2, expires_at=end)
+        pinned = self.otter(3, expires_at=end, priority=Priority.PINNED)
+
+        assert self.found() == {lasting.no, ending.no, pinned.no}
+        self.clock.advance(hours=1)
+        assert self.found() == {lasting.no, pinned.no}
+
+    def test_expired_memories_do_not_take_the_places_of_others(self) -> None:
+        """The limit counts what may be shown."""
+        lasting = self.otter(0)
+        for number in range(1, 20):
+            self.otter(number, expires_at=self.clock() + timedelta(hours=1))
+        self.clock.advance(hours=1)
+
+        assert self.by_words("otter", limit=1) == [lasting.no]
+        assert self.by_vector("otter", limit=1) == [lasting.no]
+
+    def test_a_search_filters_kinds_and_tags(self) -> None:
+        """One of the kinds and one of the tags must fit."""
+        task = self.otter(1, kind="task", tags=("red",))
+        fact = self.otter(2, tags=("red", "blue"))
+        plain = self.otter(3, kind="note")
+
+        assert self.found(where=self.where(kinds=("task", "note"))) == {task.no, plain.no}
+        assert self.found(where=self.where(tags=("red",))) == {task.no, fact.no}
+        assert self.found(where=self.where(tags=("blue", "green"))) == {fact.no}
+        assert self.found(where=self.where(kinds=("fact",), tags=("red",))) == {fact.no}
+        assert self.found(where=self.where(kinds=())) == set()
+        assert self.found(where=self.where(tags=("green",))) == set()
+
+    def test_a_filter_follows_changes(self) -> None:
+        """Kinds and tags that change take effect in the next search."""
+        record = self.otter(1, tags=("red",))
+        red = self.where(tags=("red",))
+        assert self.found(where=red) == {record.no}
+
+        self.changed(record, tags=("blue",))
+        assert self.found(where=red) == set()
+
+        self.changed(record, tags=("blue", "red"), kind="task")
+        assert self.found(where=red) == {record.no}
+        assert self.found(where=self.where(kinds=("fact",))) == set()
+
+    def test_filtered_memories_do_not_take_the_places_of_others(self) -> None:
+        """However many others match better, the ones that pass the filter are found."""
+        rare = self.stored_rare()
+
+        assert self.by_words("otter", limit=1, where=self.where(kinds=("task",))) == [rare.no]
+        assert self.by_vector("otter", limit=1, where=self.where(kinds=("task",))) == [rare.no]
+
+    def stored_rare(self) -> Record:
+        """Store many near matches and a far one of another kind."""
+        self.serving()
+        for _ in range(30):
+            self.stored("otter otter")
+        return self.stored("an otter among very many other words that weaken the match", kind="task")
+
+    def test_the_nearest_come_first(self) -> None:
+        """Strengths fall, and the memory that says what is asked leads."""
+        self.serving()
+        self.stored("a river in the valley")
+        best = self.stored("an otter swims in the river")
+        self.stored("the weather was fine")
+        seen = self.seen()
+        by_words = self.store.search_text(seen, LIVE, ["otter", "swim", "river"], 10, self.where())
+        by_vector = self.store.search_vector(seen, LIVE, self.vector("otter swims river"), 10, self.where())
+
+        for found in (by_words, by_vector):
+            strengths = list(found.values())
+            assert next(iter(found)) == best.no
+            assert strengths == sorted(strengths, reverse=True)
+        assert abs(self.vector("river") @ self.vector("river") - 1) < 1e-5
+        assert all(-1.001 <= strength <= 1.001 for strength in by_vector.values())
+
+    def test_a_limit_keeps_the_best(self) -> None:
+        """The answer for a smaller limit begins the answer for a larger one."""
+        for number in range(12):
+            self.otter(number % 5)
+        for search in (self.by_words, self.by_vector):
+            whole = search("otter number 3")
+            assert len(whole) == 12
+            assert [search("otter number 3", limit=limit) for limit in range(1, 12)] == [
+                whole[:limit] for limit in range(1, 12)
+            ]
+
+    def test_a_long_memory_counts_with_its_nearest_part(self) -> None:
+        """Several vectors of one memory are one hit."""
+        self.serving()
+        with self.store.write() as writing:
+            space = writing.space(EVERYONE)
+            vectors = self.embedder.embed(["rivers", "otters", "valleys"])
+            memory = self.memory("rivers, otters and valleys")
+            long = writing.insert(space, memory, vectors, self.cause())
+        other = self.stored("mountains")
+        found = self.store.search_vector(self.seen(), LIVE, self.vector("otters"), 2, self.where())
+
+        assert list(found) == [long.no, other.no]
+        assert abs(found[long.no] - 1) < 1e-5
+
+    def test_a_changed_content_is_found_by_its_new_words_only(self) -> None:
+        """Words, tags and vectors follow the content."""
+        record = self.otter(1, tags=("wet",))
+        with self.store.write() as writing:
+            after = self.memory("a badger", id=record.memory.id)
+            writing.change(record, after, self.cause(), self.embedder.embed(["a badger"]))
+
+        assert self.by_words("otter") == []
+        assert self.by_words("wet") == []
+        assert self.by_words("badger") == [record.no]
+        (strength,) = self.store.search_vector(self.seen(), LIVE, self.vector("a badger"), 5, self.where()).values()
+        assert abs(strength - 1) < 1e-5
+
+    def test_a_memory_is_found_by_its_tags(self) -> None:
+        """Tags are words too."""
+        record = self.stored("production is frozen", tags=("blocker", "release train"))
+
+        assert self.by_words("blocker") == [record.no]
+        assert self.by_words("train") == [record.no]
+
+    def test_the_last_wall_lets_through_only_what_may_be_shown(self) -> None:
+        """Whatever numbers the legs bring, scope, tier, retention, expiry and the filter hold."""
+        shown = self.stored("shown", tags=("red",))
+        self.stored("not here", _ANN)
+        self.stored("cold", tier=Tier.COLD)
+        self.changed(self.stored("hidden"), retention=Retention.DELETED)
+        self.purged(self.stored("purged"))
+        self.stored("expired", expires_at=self.clock())
+        kind = self.stored("other kind", kind="task")
+        nos = list(range(1, 20))
+
+        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where())) == {shown.no, kind.no}
+        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where(kinds=("fact",)))) == {shown.no}
+        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where(tags=("red",)))) == {shown.no}
+        assert self.store.candidates((), LIVE, nos, self.where()) == {}
+        assert self.store.candidates(self.seen(), LIVE, [], self.where()) == {}
+
+    def test_a_candidate_tells_what_ranking_needs(self) -> None:
+        """Axes, kind, times and use."""
+        record = self.stored("one", priority=Priority.LOW, kind="task", tier=Tier.HOT)
+        with self.store.write() as writing:
+            writing.touch([record.no], self.clock.advance(hours=1))
+        candidate = self.store.candidates(self.seen(), LIVE, [record.no], self.where())[record.no]
+
+        assert (candidate.no, candidate.space, candidate.tier, candidate.priority, candidate.kind) == (
+            record.no,
+            record.space,
+            Tier.HOT,
+            Priority.LOW,
+            "task",
+        )
+        assert candidate.access_count == 1
+        assert candidate.accessed_at == candidate.created_at + 3_600_000_000
+
+    def test_a_candidate_brings_its_words(self) -> None:
+        """As the text index has them, tags included, with a space between two of them, in every tier."""
+        for tier in Tier:
+            record = self.stored("Otters swim!", tier=tier, tags=("wet",))
+            candidate = self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no]
+
+            assert candidate.words == "otter swim wet"
+            assert (candidate.author, candidate.previous) == ("", None)
+            assert self.store.sayings([record.no]) == {record.no: Saying("otter swim wet")}
+
+    def test_a_message_knows_who_said_it_and_after_what(self) -> None:
+        """Turns of one thread are linked in their order; other threads and other spaces do not matter."""
+        first, other, second = (
+            self.stored(text, kind="message", metadata={"speaker": speaker, "thread": thread})
+            for text, speaker, thread in (("one", "Ann", "a"), ("two", "Bob", "b"), ("three", "Bob", "a"))
+        )
+        self.stored("four", _ANN, kind="message", metadata={"speaker": "Ann", "thread": "a"})
+        said = self.store.sayings([first.no, other.no, second.no])
+        candidates = self.store.candidates(self.seen(), LIVE, [second.no], self.where())
+
+        assert [(said[each.no].author, said[each.no].previous) for each in (first, other, second)] == [
+            ("Ann", None),
+            ("Bob", None),
+            ("Bob", first.no),
+        ]
+        assert (candidates[second.no].author, candidates[second.no].previous) == ("Bob", first.no)
+
+    def test_only_active_memories_say_something(self) -> None:
+        """What is hidden or erased lends its words to nobody."""
+        record = self.stored("otter")
+        self.changed(record, retention=Retention.ARCHIVED)
+
+        assert self.store.sayings([record.no, 4711]) == {}
+
+    def test_words_are_counted_where_a_search_looks(self) -> None:
+        """Spaces and tiers limit the counts, and every change moves them."""
+        self.stored("an otter by the river")
+        self.stored("an otter", _ANN)
+        cold = self.stored("the otter swims", tier=Tier.COLD)
+        asked = ["otter", "river", "unicorn"]
+
+        assert self.store.frequencies(self.seen(), LIVE, asked) == (1, {"otter": 1, "river": 1, "unicorn": 0})
+        assert self.store.frequencies(self.seen(_ANN), LIVE, asked) == (2, {"otter": 2, "river": 1, "unicorn": 0})
+        assert self.store.frequencies(self.seen(), list(Tier), asked)[1]["otter"] == 2
+        self.changed(cold, tier=Tier.WARM)
+        assert self.store.frequencies(self.seen(), LIVE, asked) == (2, {"otter": 2, "river": 1, "unicorn": 0})
+
+    def test_rare_words_find_more_than_common_ones(self) -> None:
+        """A match counts by how rare its words are, not by how often it repeats them."""
+        for _ in range(5):
+            self.stored("river river river river")
+        rare = self.stored("an otter among other words")
+        both = self.stored("an otter in a river")
+
+        assert self.by_words("otter river")[:2] == [both.no, rare.no]
+
+    def test_equal_matches_are_newest_first(self) -> None:
+        """The same question has the same answer every time."""
+        records = [self.otter(1) for _ in range(6)]
+
+        assert self.by_words("otter") == numbers(reversed(records))
+        assert self.by_vector("otter") == numbers(reversed(records))

@@ -1,0 +1,146 @@
+"""Sessions, tallies, leases, copies and the end."""
+
+# ruff: noqa: S101 - asserting is what a test does
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from memotherm.errors import InvalidInput, StoreClosed
+from memotherm.model import Priority, Scope, Tier
+from memotherm.testing.contract.base import Contract, numbers
+
+__all__ = ["CheckpointContract", "UpkeepContract"]
+
+_SESSION = Scope(session="s1")
+
+
+class UpkeepContract(Contract):
+    """What a store does beside keeping memories."""
+
+    def test_a_session_has_a_state(self) -> None:
+        """It begins active; one that has ended is not open."""
+        space = self.stored("said in the session", _SESSION).space
+        assert self.store.session_state(space) is None
+
+        with self.store.write() as writing:
+            writing.set_session(space, "active", self.clock())
+        assert self.store.session_state(space) == "active"
+        assert self.store.open_sessions(self.seen(_SESSION)) == {"s1"}
+
+        with self.store.write() as writing:
+            writing.set_session(space, "archived", self.clock())
+        assert self.store.session_state(space) == "archived"
+        assert self.store.open_sessions(self.seen(_SESSION)) == frozenset()
+
+    def test_the_least_relevant_spills_first(self) -> None:
+        """Then the oldest; pinned memories and other tiers stay."""
+        late = self.stored("relevant", _SESSION, tier=Tier.HOT, relevance=0.9, tokens=1)
+        first = self.stored("old", _SESSION, tier=Tier.HOT, relevance=0.2, tokens=2)
+        self.clock.advance(seconds=1)
+        second = self.stored("new", _SESSION, tier=Tier.HOT, relevance=0.2, tokens=4)
+        self.stored("pinned", _SESSION, tier=Tier.HOT, relevance=0.0, priority=Priority.PINNED, tokens=8)
+        self.stored("warm", _SESSION, relevance=0.0, tokens=16)
+
+        with self.store.write() as writing:
+            spillable = writing.spillable(late.space, self.clock(), 10)
+            assert numbers(spillable) == [first.no, second.no, late.no]
+            assert numbers(writing.spillable(late.space, self.clock(), 1)) == [first.no]
+            assert writing.hot_tokens(late.space, self.clock()) == 15
+
+    def test_the_least_worth_is_pruned_first(self) -> None:
+        """Use makes a cold memory worth more."""
+        used = self.stored("used", _SESSION, tier=Tier.COLD, relevance=0.1, access_count=5)
+        unused = self.stored("unused", _SESSION, tier=Tier.COLD, relevance=0.3)
+        self.stored("warm", _SESSION, relevance=0.0)
+
+        with self.store.write() as writing:
+            assert numbers(writing.prunable(used.space, self.clock(), 10)) == [unused.no, used.no]
+
+    def test_doors_keep_small_things(self) -> None:
+        """By drawer and key, until their time is over; the first of two stays unless it is replaced."""
+        now, later = self.clock(), self.clock() + timedelta(hours=1)
+
+        assert self.store.keep("keys", "a", "1", now, None, replace=False) is None
+        assert self.store.keep("keys", "a", "2", now, None, replace=False) == "1"
+        assert self.store.keep("keys", "a", "3", now, None, replace=True) is None
+        assert self.store.keep("keys", "b", "4", now, later, replace=False) is None
+        assert self.store.kept("keys", now) == {"a": "3", "b": "4"}
+        assert self.store.kept("keys", now, "b") == {"b": "4"}
+        assert self.store.kept("replies", now) == {}
+        assert self.store.kept("keys", later) == {"a": "3"}
+        assert self.store.keep("keys", "b", "5", later, None, replace=False) is None
+        assert self.store.unkeep("keys", "a")
+        assert not self.store.unkeep("keys", "a")
+        assert self.store.kept("keys", now, "a") == {}
+
+    def test_tallies_add_up(self) -> None:
+        """By name, over the spaces asked for."""
+        one, two = self.stored("one").space, self.stored("two", _SESSION).space
+        with self.store.write() as writing:
+            writing.tally(one, "spill", 10)
+            writing.tally(one, "spill", 5)
+            writing.tally(two, "spill", 100)
+
+        assert self.store.tallies((one,))["spill"] == (2, 15)
+        assert self.store.tallies((one, two))["spill"] == (3, 115)
+
+    def test_a_lease_has_one_holder(self) -> None:
+        """Until it is given back or its time is over."""
+        later = self.clock() + timedelta(minutes=5)
+
+        assert self.store.lease("maintain", "a", self.clock(), later)
+        assert not self.store.lease("maintain", "b", self.clock(), later)
+        assert self.store.lease("maintain", "a", self.clock(), later)
+        assert self.store.lease("other work", "b", self.clock(), later)
+        self.store.release("maintain", "b")
+        assert not self.store.lease("maintain", "b", self.clock(), later)
+        self.store.release("maintain", "a")
+        assert self.store.lease("maintain", "b", self.clock(), later)
+        self.clock.advance(minutes=6)
+        assert self.store.lease("maintain", "c", self.clock(), self.clock() + timedelta(minutes=5))
+
+    def test_a_store_has_a_size(self) -> None:
+        """It grows with what is stored, once the room is full that earlier memories have left."""
+        before = self.store.size()
+        for number in range(50):
+            self.stored(f"{number} " * 1000)
+
+        assert 0 < before <= self.store.size()
+
+    def test_a_closed_store_says_so(self) -> None:
+        """Closing twice is harmless; using it afterwards is not silent."""
+        store, self.store = self.store, self.open_store(self.folder)
+        store.close()
+        store.close()
+        try:
+            store.seq()
+        except StoreClosed:
+            said = True
+        else:
+            said = False
+
+        assert said
+
+
+class CheckpointContract(Contract):
+    """What a store does that writes checkpoints to files; a server may leave that to its own means."""
+
+    def test_a_checkpoint_is_a_new_file(self) -> None:
+        """The store goes on, and a file that exists is left as it is."""
+        self.stored("before")
+        target = self.folder / "copy.checkpoint"
+        self.store.checkpoint(target)
+        written = target.read_bytes()
+        self.stored("after")
+        try:
+            self.store.checkpoint(target)
+        except InvalidInput:
+            refused = True
+        else:
+            refused = False
+
+        assert refused
+        assert target.read_bytes() == written
+        assert [path.name for path in self.folder.iterdir() if path.name.endswith(".partial")] == []
+        assert self.listed() == ["after", "before"]
