@@ -19,7 +19,7 @@ from bench.speed import Options
 from bench.stores import Lab
 from memotherm import Memory, Memotherm
 from memotherm import open as open_memory
-from memotherm.evaluation.datasets import EvaluationSet, Question, load
+from memotherm.evaluation.datasets import EvaluationQuestion, EvaluationSet, load
 from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
 
@@ -101,7 +101,7 @@ def _remembered(
 
 def _asked(
     view: Memotherm,
-    question: Question,
+    question: EvaluationQuestion,
     names: dict[str, set[str]],
     newest: Sequence[Memory],
     found: dict[int, Share],

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.doors.served import environment, served
+from tests.interfaces.served import environment, served
 
 import memotherm
 from bench import report

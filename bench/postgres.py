@@ -27,10 +27,10 @@ from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, queries, texts
 from memotherm import Memotherm, Settings
-from memotherm.clock import to_micros
+from memotherm.model.clock import to_micros
 from memotherm.storage.open import open_store
 from memotherm.storage.postgres.text import lexemes
-from memotherm.storage.writing import indexed_words
+from memotherm.storage.transaction import indexed_words
 from memotherm.text.clean import digest
 
 __all__ = ["measure"]

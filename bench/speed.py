@@ -292,7 +292,7 @@ def _time_row(key: str, what: str, times: Times, target: float) -> Row:
 def _leg(opened: Opened, lab: Lab, query: str) -> list[int]:
     """Return what the vector leg brings to a recall, best first."""
     vector = lab.embedder.embed([query])[0]
-    where = Filter(now=opened.mem._now())
+    where = Filter(now=opened.mem._view.now())
     spaces = opened.store.spaces(opened.mem.scope)
     found = opened.store.search_vector(spaces, (Tier.HOT, Tier.WARM), vector, opened.mem.settings.pool_size, where)
     return list(found)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
 
-__all__ = ["DIMENSIONS", "Draft", "SyntheticEmbedder", "drafts", "queries", "texts"]
+__all__ = ["DIMENSIONS", "BenchDraft", "SyntheticEmbedder", "drafts", "queries", "texts"]
 
 Vectors = NDArray[np.float32]
 
@@ -34,7 +34,7 @@ _STOP_WORDS = """the to and of a in is it you that for was on are with as be thi
     they which we there can has so will if about what when who would do no some could""".split()  # noqa: SIM905
 
 
-class Draft(TypedDict):
+class BenchDraft(TypedDict):
     """The arguments of `remember` that the benchmarks use."""
 
     content: str
@@ -67,7 +67,7 @@ def texts(count: int, seed: int) -> Iterator[str]:
         yield from map(" ".join, chosen.tolist())
 
 
-def drafts(count: int, seed: int, tier: str) -> Iterator[Draft]:
+def drafts(count: int, seed: int, tier: str) -> Iterator[BenchDraft]:
     """Yield memories for `remember_many`."""
     return ({"content": text, "tier": tier} for text in texts(count, seed))
 

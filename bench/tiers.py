@@ -29,8 +29,8 @@ from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, queries, texts
 from memotherm import Hit, Memory, Memotherm, Settings, Tier, Why
-from memotherm.policy.cooling import cooling
-from memotherm.policy.promotion import promotion
+from memotherm.rules.cooling import cooling
+from memotherm.rules.promotion import promotion
 from memotherm.testing import FakeClock, HashEmbedder
 
 __all__ = ["measure", "year"]

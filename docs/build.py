@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memotherm import errors
-from memotherm.facade import Memotherm
+from memotherm.memory import Memotherm
 from memotherm.notes import Notes
 from memotherm.session import Session
 from memotherm.settings import Settings

@@ -47,8 +47,8 @@ class Obedient:
         return self.mem.status().seq
 
     def hold(self) -> str:
-        writing = self.held.enter_context(self.mem._store.write())
-        writing.space(Scope(agent="a long transaction"))
+        transaction = self.held.enter_context(self.mem._services.store.write())
+        transaction.space(Scope(agent="a long transaction"))
         return "held"
 
     def release(self) -> str:

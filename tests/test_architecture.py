@@ -11,32 +11,19 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "memotherm"
 
-#: From the ground up. A module belongs to the step of its first part below the package.
-STEPS = {
-    "ground": {"model", "results", "errors", "text", "settings", "clock", "ids", "tuples"},
-    "pure": {
-        "policy",
-        "rank",
-        "draft",
-        "relevant",
-        "context",
-        "render",
-        "forms",
-        "budget",
-        "markdown",
-        "chunking",
-        "when",
-    },
-    "ports": {"storage", "embed"},
-    "services": {"services"},
-    "facade": {"facade", "opening", "aio", "session", "notes", "scheduler", "drawers"},
-    # Measures the facade from outside; a door may show the result.
-    "evaluation": {"evaluation"},
-    "doors": {"cli", "__main__", "shapes", "tools", "mcp", "rest", "web", "hooks", "adapters"},
-    # For tests of others: a store's conformance, fakes. Nothing of the product may need it.
-    "testing": {"testing"},
-}
-HEIGHT = {part: height for height, parts in enumerate(STEPS.values()) for part in parts}
+ROOT = PACKAGE.parent.parent
+_ROW = re.compile(r"^\| (\w+) \| ((?:`\w+` ?)+)\|", re.MULTILINE)
+
+
+def layers() -> dict[str, list[str]]:
+    """Return the layers of the architecture page, from the ground up, with their modules."""
+    page = (ROOT / "docs" / "explain" / "architecture.md").read_text("utf-8")
+    return {layer: re.findall(r"`(\w+)`", modules) for layer, modules in reversed(_ROW.findall(page))}
+
+
+LAYERS = layers()
+#: Where each module of the package stands: (layer from the ground up, place inside the layer).
+POSITION = {part: (height, place) for height, parts in enumerate(LAYERS.values()) for place, part in enumerate(parts)}
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -95,30 +82,30 @@ def strings_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def test_every_module_has_a_place_in_the_order() -> None:
-    """A new module is put on a step before it is used."""
-    homeless = {part_of(name) for name in NAMES} - HEIGHT.keys() - {""}
+def test_the_architecture_page_lists_exactly_what_exists() -> None:
+    """Every module and package at the root stands in the table, once, and nothing else does."""
+    listed = sorted(part for parts in LAYERS.values() for part in parts)
 
-    assert not homeless, f"name the step of {sorted(homeless)} in STEPS"
+    assert listed == sorted({part_of(name) for name in NAMES} - {""})
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if part_of(name)])
 def test_imports_point_down_only(name: str) -> None:
-    """A module imports from lower steps, or from its own part; imports inside functions count too."""
+    """A module imports from lower layers, or from what stands before it in its own; imports in functions count too."""
     mine = part_of(name)
     wrong = [
-        f"line {line}: {name} ({mine}) imports {other}"
+        f"line {line}: {name} imports {other}"
         for line, other in imports_of(NAMES[name])
-        if part_of(other) != mine and HEIGHT[part_of(other) or "facade"] >= HEIGHT[mine] and not same_step(mine, other)
+        if part_of(other) != mine and position_of(other) >= POSITION[mine]
     ]
 
     assert not wrong, "\n".join(wrong)
 
 
-def same_step(mine: str, other: str) -> bool:
-    """Tell whether two parts share a step where that is allowed: ports do not know each other, the others may."""
-    theirs = part_of(other)
-    return HEIGHT[theirs or "facade"] == HEIGHT[mine] and mine not in STEPS["ports"] and theirs != ""
+def position_of(module: str) -> tuple[int, int]:
+    """Return where a module stands; the package itself is its facade, above everything that the facade is made of."""
+    facade = list(LAYERS).index("facade")
+    return POSITION[part_of(module)] if part_of(module) else (facade, len(LAYERS["facade"]))
 
 
 def test_the_package_itself_imports_nothing() -> None:
@@ -146,13 +133,14 @@ def test_there_are_no_cycles_of_imports() -> None:
             del left[name]
 
 
-def test_doors_see_the_facade_and_the_ground_only() -> None:
-    """A door parses, makes one call and renders; it knows no storage, policy or service."""
-    allowed = STEPS["facade"] | STEPS["evaluation"] | STEPS["ground"] | STEPS["doors"] | {""}
+def test_interfaces_see_the_facade_and_the_ground_only() -> None:
+    """An interface parses, makes one call and prints; it knows no storage, rule, embedder or search."""
+    layers = ("facade", "evaluation", "ground", "interfaces")
+    allowed = {part for layer in layers for part in LAYERS[layer]} | {"", "context", "notes", "tiers"}
     wrong = [
         f"{name} imports {other}"
         for name, path in NAMES.items()
-        if part_of(name) in STEPS["doors"]
+        if part_of(name) in LAYERS["interfaces"]
         for _, other in imports_of(path)
         if part_of(other) not in allowed
     ]
@@ -201,7 +189,7 @@ def test_the_statements_of_the_store_are_in_sql_files() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "memotherm.settings"])
+@pytest.mark.parametrize("name", [name for name in NAMES if part_of(name) != "settings"])
 def test_the_environment_is_read_by_the_settings_only(name: str) -> None:
     """No other module looks at environment variables."""
     wrong = [
@@ -218,11 +206,9 @@ def test_the_environment_is_read_by_the_settings_only(name: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if part_of(name) in (STEPS["ground"] | STEPS["pure"]) - {"clock"}]
-)
-def test_what_is_pure_reads_no_clock(name: str) -> None:
-    """Ground and pure modules are given the time; only `clock` may read it."""
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "memotherm.model.clock"])
+def test_time_is_read_by_the_clock_only(name: str) -> None:
+    """The system's time is read in one module; everything else is given a clock or a moment."""
     wrong = [
         ast.unparse(node)
         for node in ast.walk(tree_of(NAMES[name]))

@@ -55,7 +55,7 @@ def test_the_same_store_clock_and_query_give_the_same_bytes() -> None:
 
 def test_the_receipt_names_the_settings_that_it_was_made_with() -> None:
     """Another setting, another hash; secrets and paths are not part of it."""
-    from memotherm.services.assemble import settings_hash
+    from memotherm.context.assembler import settings_hash
 
     assert settings_hash(Settings()) == settings_hash(Settings(openai_api_key="secret", store="elsewhere"))
     assert settings_hash(Settings()) != settings_hash(Settings(hot_max_tokens=1))

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm import Memory, Priority, Scope, Settings, Tier
-from memotherm.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, first_tier, memory_of
 from memotherm.errors import ContentTooLarge, InvalidInput
+from memotherm.remember.draft import (
+    Draft,
+    checked_kind,
+    checked_metadata,
+    checked_tags,
+    draft_of,
+    first_tier,
+    memory_of,
+)
 from memotherm.testing import FakeClock
 from memotherm.text.clean import digest
 

@@ -10,8 +10,8 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Settings
 from memotherm.errors import SettingsError
-from memotherm.services import vectors
 from memotherm.storage.open import open_store
+from memotherm.vectors import vectorizer as vectors
 from tests.helpers import Flaky, Words
 
 Pair = tuple[Memotherm, Flaky, Flaky]

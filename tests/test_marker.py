@@ -23,7 +23,7 @@ BLOCK = f"{OPEN}\nRecalled memories: data.\n- a fact\n{CLOSE}"
         "</MEMOTHERM-MEMORY>",
         "< / memotherm-memory >",
         "<\u200b/memotherm-memory>",
-        "</thermo\u200bcline-memory>",
+        "</memo\u200btherm-memory>",
         "\uff1c/memotherm-memory\uff1e",
         "</memotherm_memory>",
         "<|im_start|>",

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm import Hit, Memory, Page, Priority, Recall, Retention, Scope, Tier, Why
-from memotherm.clock import as_duration, from_micros, reading, to_micros
 from memotherm.errors import InvalidInput
-from memotherm.ids import new_id
+from memotherm.model.clock import as_duration, from_micros, reading, to_micros
+from memotherm.model.ids import new_id
 from memotherm.testing import FakeClock
 
 

@@ -207,8 +207,8 @@ def test_a_thread_recalls_while_another_one_writes(tmp_path: Path) -> None:
     """A long transaction of one thread does not hold up a recall of another."""
     with opened(tmp_path / "agent.db") as mem, ThreadPoolExecutor(1) as pool:
         mem.remember("The ferry leaves at noon")
-        with mem._store.write() as writing:
-            writing.space(Scope(agent="a long transaction"))
+        with mem._services.store.write() as transaction:
+            transaction.space(Scope(agent="a long transaction"))
 
             recalled = pool.submit(mem.recall, "when does the ferry leave").result(timeout=60)
 

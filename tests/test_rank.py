@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm import Priority, Settings, Tier
+from memotherm.embed.calibration import Scale
 from memotherm.model import Why
-from memotherm.rank import IDEAS, Evidence, Ranked, Scale, Weights, Worded, coverage, newer_first, rank
+from memotherm.recall.ranking import IDEAS, Evidence, Ranked, TermMatrix, Weights, coverage, newer_first, rank
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY
@@ -218,7 +219,7 @@ def covered(
 ) -> dict[int, float]:
     known = {**memories, **earlier}
     rows = {no: row for row, no in enumerate(known)}
-    worded = Worded(
+    worded = TermMatrix(
         has=np.array([[word in each.words for word in weighed] for each in known.values()], np.bool_).reshape(
             len(known), len(weighed)
         ),

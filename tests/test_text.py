@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memotherm.errors import ContentTooLarge, InvalidInput
 from memotherm.text.clean import digest, require_text
-from memotherm.text.counted import counted
+from memotherm.text.quantity import counted
 from memotherm.text.words import is_fragment, query_words, words
 
 _ANY_TEXT = st.text(st.characters(), max_size=200)

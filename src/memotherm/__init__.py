@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from memotherm.aio import AsyncMemotherm
     from memotherm.context import Context, Receipt
     from memotherm.errors import MemothermError
-    from memotherm.facade import Memotherm
+    from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
+    from memotherm.model.results import EventPage, Page, Problem, Status
     from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
-    from memotherm.results import EventPage, Page, Problem, Status
     from memotherm.settings import Settings
 
 __version__ = "0.1.0"
@@ -31,20 +31,20 @@ _HOMES = {
     "AsyncMemotherm": "aio",
     "Context": "context",
     "Event": "model",
-    "EventPage": "results",
+    "EventPage": "model.results",
     "Hit": "model",
     "Memory": "model",
     "Move": "model",
-    "Page": "results",
+    "Page": "model.results",
     "Priority": "model",
-    "Problem": "results",
+    "Problem": "model.results",
     "Recall": "model",
     "Receipt": "context",
     "Retention": "model",
     "Scope": "model",
     "Settings": "settings",
-    "Status": "results",
-    "Memotherm": "facade",
+    "Status": "model.results",
+    "Memotherm": "memory",
     "MemothermError": "errors",
     "Tier": "model",
     "Why": "model",

@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from memotherm.errors import StoreClosed
-from memotherm.facade import Memotherm
+from memotherm.memory import KeyValue, Memotherm
 from memotherm.notes import Notes, Watcher
-from memotherm.services.scheduler import Scheduler
 from memotherm.session import Session
+from memotherm.tiers.scheduler import Scheduler
 
 __all__ = ["AsyncMemotherm", "AsyncNotes", "AsyncSession", "Opening"]
 
@@ -29,7 +29,7 @@ S = TypeVar("S")
 _THREADS = 8
 
 
-class _Run(Protocol):
+class _ThreadRunner(Protocol):
     """What runs a call on a thread and waits for it without blocking the loop."""
 
     def __call__(self, call: Callable[[], T], /) -> Coroutine[Any, Any, T]:
@@ -39,7 +39,7 @@ class _Run(Protocol):
 class _Derived(Generic[S]):
     """Something whose synchronous twin does the work, on a thread."""
 
-    def __init__(self, twin: S, run: _Run) -> None:
+    def __init__(self, twin: S, run: _ThreadRunner) -> None:
         self._twin = twin
         self._run = run
 
@@ -54,11 +54,11 @@ def _off_thread(
     return call
 
 
-class AsyncSession(_Derived[Session]):
+class AsyncSession(_Derived[Session[Memotherm]]):
     """A session, for asyncio. `sync` is the session underneath."""
 
     @property
-    def sync(self) -> Session:
+    def sync(self) -> Session[Memotherm]:
         """The session underneath."""
         return self._twin
 
@@ -174,6 +174,10 @@ class AsyncMemotherm(_Derived[Memotherm]):
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
         return AsyncMemotherm(view, self._executor)
+
+    def key_value(self, namespace: str) -> KeyValue:
+        """Return the JSON values of a namespace; they are read and written without a thread of their own."""
+        return self.sync.key_value(namespace)
 
     def maintenance(self, every_minutes: float | None = None) -> Scheduler:
         """Return maintenance that runs in the background, on a thread of its own."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from memotherm import embed
 from memotherm import settings as settings_module
-from memotherm.clock import Clock
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, StoreUnavailable
-from memotherm.facade import Memotherm
+from memotherm.memory import Memotherm
 from memotherm.model import Scope
+from memotherm.model.clock import Clock
 from memotherm.settings import Settings
 from memotherm.storage.open import migrate_store, open_store, partition_store, restore_store
 from memotherm.storage.transfer import Migration, Progress

@@ -5,47 +5,42 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
-from memotherm.context import Context
-from memotherm.draft import Draft
+from memotherm.context.assembler import turn_query
+from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, StoreError
-from memotherm.model import Hit, Memory, Move, Recall, Tier
+from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
+from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.notes.appending import writable
 from memotherm.notes.day import local_day
 from memotherm.notes.flush import Flush, flush_for, is_due
 from memotherm.notes.layout import Layout
-from memotherm.results import Compaction, SessionStatus, Spill
-from memotherm.services.assemble import turn_query
-from memotherm.services.recall import Recaller
-from memotherm.services.turns import Turns
-from memotherm.services.working import WorkingMemory
-from memotherm.storage.values import Cause
-
-if TYPE_CHECKING:
-    from memotherm.facade import Memotherm
+from memotherm.remember.draft import Draft
+from memotherm.services import View
 
 __all__ = ["Session"]
+
+#: The facade; a type variable, because the facade is made of sessions and not the other way round.
+M = TypeVar("M")
 
 _log = logging.getLogger(__name__)
 
 
-class Session:
+class Session(Generic[M]):
     """The working memory of one session: few hot tokens in front, the rest within reach.
 
     It sees and moves only its own memories. `memory` is the facade of the same scope.
     """
 
-    def __init__(self, memory: Memotherm, working: WorkingMemory, recaller: Recaller, turns: Turns) -> None:
+    def __init__(self, memory: M, view: View) -> None:
         self.memory = memory
-        self.id = str(memory.scope.session)
-        self._working = working
-        self._recaller = recaller
-        self._turns = turns
-        self._space = working.begin(memory.scope, memory._now())
+        self.id = str(view.scope.session)
+        self._view = view
+        self._services = view.services
+        self._space = view.services.working.begin(view.scope, view.now())
 
     def __repr__(self) -> str:
         return f"<Session {self.id!r}>"
@@ -65,30 +60,30 @@ class Session:
         if tier is not None and Tier.of(tier) is not Tier.HOT:
             raise InvalidInput("a session adds to hot: use remember(tier=...) for another tier")
         draft = Draft(content=content, kind=type, metadata=metadata, tier=tier, source="session")
-        return self._working.add(self.memory.scope, draft, self._cause("remember"))
+        return self._services.working.add(self._view.scope, draft, self._view.cause("remember"))
 
     def hot(self) -> list[Memory]:
         """Return the hot memories, newest first; reading them counts as use."""
-        now = self.memory._now()
-        records = self._working.hot(self._space, now)
-        self.memory._touch(records)
+        records = self._services.working.hot(self._space, self._view.now())
+        self._view.count_use(records)
         return [record.memory for record in records]
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:
         """Move hot memories out: those named, or the least relevant and oldest ones."""
         _require_whole("count", count)
-        return self._working.spill(self._space, count, ids, self._cause("move"))
+        return self._services.working.spill(self._space, count, ids, self._view.cause("move"))
 
     def promote(self, memory_id: str) -> bool:
         """Bring a memory of this session to hot, making room first; tell whether it moved."""
-        return self._working.promote(self._space, memory_id, self._cause("move"))
+        return self._services.working.promote(self._space, memory_id, self._view.cause("move"))
 
     def demote(self, memory_id: str, tier: Tier | str = Tier.WARM) -> Memory:
         """Move a memory of this session to warm or cold."""
         if Tier.of(tier) is Tier.HOT:
             raise InvalidInput("a demotion goes to warm or cold: use promote() for hot")
         self._require_own(memory_id)
-        return self.memory.move(memory_id, tier, why="demoted in its session")
+        cause = self._view.cause("move", "demoted in its session")
+        return self._services.changes.move(self._view.scope, memory_id, Tier.of(tier), cause)
 
     def recall(
         self,
@@ -99,37 +94,38 @@ class Session:
     ) -> Recall:
         """Find what this session has spilled, and bring back to hot what has earned it."""
         _require_whole("limit", limit)
-        question = self.memory._question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
-        wanted = self.memory.settings.auto_promote if auto_promote is None else auto_promote
+        question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
+        wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
 
         def promoted(hits: Sequence[Hit]) -> list[Move]:
-            return self._working.promote_hits(self._space, hits, self._cause("move"))
+            return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
 
-        return self._recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
+        return self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
 
     def status(self) -> SessionStatus:
         """Return what the session holds, how full hot is, and what it might do next."""
-        return self._working.status(self.id, self._space, self.memory._now())
+        return self._services.working.status(self.id, self._space, self._view.now())
 
     def prune(self, keep: int | None = None) -> list[str]:
         """Forget the cold memories that are worth the least, beyond `keep`; return their ids."""
-        most = self.memory.settings.max_cold_items if keep is None else keep
+        most = self._services.settings.max_cold_items if keep is None else keep
         _require_whole("keep", most)
-        return self._working.prune(self._space, most, self._cause("forget"))
+        return self._services.working.prune(self._space, most, self._view.cause("forget"))
 
     def forget(self, memory_id: str) -> Memory:
         """Delete a memory of this session in a way that `restore` can take back."""
         self._require_own(memory_id)
-        return self.memory.forget(memory_id)
+        cause = self._view.cause("forget")
+        return self._services.changes.retain(self._view.scope, memory_id, Retention.DELETED, cause)
 
     def keep(self, memory_id: str) -> Memory:
         """Give a memory of this session to the scope around it, so that it outlives the session."""
         self._require_own(memory_id)
-        return self.memory.widen(memory_id)
+        return self._services.changes.widen(self._view.scope, memory_id, self._view.cause("widen"))
 
     def clear(self) -> int:
         """Forget everything of this session but what is pinned; return how much."""
-        return self._working.clear(self._space, self._cause("forget"))
+        return self._services.working.clear(self._space, self._view.cause("forget"))
 
     def end(self, summary: str | None = None) -> Compaction | None:
         """End the session, and run compaction if the settings say so.
@@ -137,14 +133,16 @@ class Session:
         A summary, if you have one, is remembered in the scope around the session.
         """
         if summary is not None:
-            self.memory.widen(self.memory.remember(summary, kind="context", source="summary").id)
-        self._working.end(self._space, "archived" if summary is None else "summarized", self.memory._now())
-        return self.memory.compact() if self.memory.settings.compaction_on_session_end else None
+            around = replace(self._view.scope, session=None)
+            draft = Draft(content=summary, kind="context", source="summary")
+            self._services.remember.remember([draft], around, self._view.now(), self._view.actor)
+        self._services.working.end(self._space, "archived" if summary is None else "summarized", self._view.now())
+        return self._compact() if self._services.settings.compaction_on_session_end else None
 
     def session_start(self, budget: int = 2000, format: str = "markdown") -> Context:  # noqa: A002
         """Return the block that a session begins with: pinned and hot memories; everything may come again."""
-        self._turns.forget(self._space)
-        return self._turns.context(self._space, self.memory._request(None, budget, format))
+        self._services.turns.forget(self._space)
+        return self._services.turns.context(self._space, self._view.context_request(None, budget, format))
 
     def before_turn(
         self,
@@ -159,24 +157,24 @@ class Session:
         Recalled memories take at most `recall_max_tokens` of the budget, because what is injected at
         every turn adds up. An empty text means that there is nothing new to say.
         """
-        request = self.memory._request(turn_query(prompt), budget, format, include_cold=include_cold, track=track)
-        return self._turns.context(
-            self._space, replace(request, recalled_tokens=self.memory.settings.recall_max_tokens)
+        request = self._view.context_request(turn_query(prompt), budget, format, include_cold=include_cold, track=track)
+        return self._services.turns.context(
+            self._space, replace(request, recalled_tokens=self._services.settings.recall_max_tokens)
         )
 
     def context_compacted(self) -> None:
         """Tell that the host has summarised the conversation: everything may be given, and flushed, again."""
-        self._turns.forget(self._space)
-        self._working.claim_flush(self._space, None, due=False)
+        self._services.turns.forget(self._space)
+        self._services.working.claim_flush(self._space, None, due=False)
 
     def session_end(self, summary: str | None = None) -> Compaction | None:
         """End the session for good: nothing counts as given any more, and compaction runs if it is set to."""
-        self._turns.forget(self._space)
+        self._services.turns.forget(self._space)
         return self.end(summary)
 
     def run_ended(self) -> Compaction | None:
         """Tell that one run of the agent is over; compacts only with the setting `compact_every_run`."""
-        return self.memory.compact() if self.memory.settings.compact_every_run else None
+        return self._compact() if self._services.settings.compact_every_run else None
 
     def flush_due(
         self,
@@ -200,27 +198,26 @@ class Session:
             heartbeat: Whether this turn is the host's own, which saves nothing.
             read_only: Whether the agent cannot write files.
         """
-        memory = self.memory
+        settings = self._services.settings
         if heartbeat or read_only or (root is not None and not writable(Path(root).expanduser())):
             return None
-        due = is_due(total_tokens, context_window, memory.settings)
+        due = is_due(total_tokens, context_window, settings)
         try:
-            claimed = self._working.claim_flush(self._space, compactions, due=due)
+            claimed = self._services.working.claim_flush(self._space, compactions, due=due)
         except StoreError as exc:
             _log.warning("a flush could not be recorded and was left out: %s", exc)
             return None
         if not claimed or total_tokens is None:
             return None
-        day = local_day(memory._now(), memory.settings)
+        day = local_day(self._view.now(), settings)
         file = f"memory/{day.isoformat()}.md" if root is None else Layout(root).day(day)
-        return flush_for(total_tokens, context_window, day, file, memory.settings)
+        return flush_for(total_tokens, context_window, day, file, settings)
 
-    def _cause(self, action: str) -> Cause:
-        now: datetime = self.memory._now()
-        return Cause(action=action, at=now, actor=self.memory._actor)
+    def _compact(self) -> Compaction:
+        return self._services.tiering.compact(self._view.scope, self._view.cause("move"), dry_run=False)
 
     def _require_own(self, memory_id: str) -> None:
-        self._working.require_own(self._space, memory_id)
+        self._services.working.require_own(self._space, memory_id)
 
 
 def _require_whole(name: str, value: object) -> None:

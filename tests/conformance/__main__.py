@@ -19,7 +19,7 @@ from pathlib import Path
 
 import memotherm
 from memotherm.rest.keys import Keys
-from tests.doors.served import environment, served
+from tests.interfaces.served import environment, served
 
 HERE = Path(__file__).parent
 ERAS = ("legacy", "modern")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm.embed.batch import batches, estimated_tokens
-from memotherm.embed.http import Answer, pause
+from memotherm.embed.http import HttpResponse, pause
 from memotherm.embed.openai import OpenAIEmbedder
 from memotherm.embed.secret import checked_key, checked_url, redact, redact_url
 from memotherm.errors import EmbedderError, EmbedderRefused, EmbedderUnavailable, InvalidInput
@@ -67,7 +67,7 @@ def test_a_wait_of_more_than_two_minutes_is_not_waited(openai: Service, slept: l
 
 def test_a_wait_may_be_a_date() -> None:
     """HTTP allows a date in the header."""
-    answer = Answer(503, {"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, b"")
+    answer = HttpResponse(503, {"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, b"")
     assert pause(answer, 0, now=90.0, jitter=0.0) == 10.0
     assert pause(answer, 0, now=900.0, jitter=0.0) == 0.0
 
@@ -75,7 +75,7 @@ def test_a_wait_may_be_a_date() -> None:
 @pytest.mark.parametrize("nonsense", ["soon", "-5", "nan", "inf", ""])
 def test_a_wait_that_is_no_time_is_ignored(nonsense: str) -> None:
     """Then the usual wait applies, doubling up to eight seconds."""
-    answer = Answer(429, {"retry-after": nonsense}, b"")
+    answer = HttpResponse(429, {"retry-after": nonsense}, b"")
     assert [pause(answer, n, now=0.0, jitter=0.0) for n in range(6)] == [0.5, 1, 2, 4, 8, 8]
 
 

@@ -79,9 +79,9 @@ def memory_with_fixed_ids(settings: Settings | None = None) -> Memotherm:
             tier_since=made,
             retention_since=made,
         )
-        with store.write() as writing:
+        with store.write() as transaction:
             cause = Cause(action="remember", at=made, rule="default")
-            writing.insert(writing.space(Scope()), memory, embedder.embed([content]), cause)
+            transaction.insert(transaction.space(Scope()), memory, embedder.embed([content]), cause)
     clock.advance(timedelta(days=1))
     return Memotherm(store, embedder, settings=found, clock=clock)
 

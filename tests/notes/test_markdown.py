@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memotherm.errors import InvalidInput
-from memotherm.markdown import Chunk, Cut, bullet_of, chunks, decoded, item_at, items, lines_of, linked
+from memotherm.text.markdown import Chunk, Cut, bullet_of, chunks, decoded, item_at, items, lines_of, linked
 from memotherm.text.tokens import count_tokens
 from tests.notes.ids import spec
 

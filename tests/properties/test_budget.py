@@ -17,10 +17,10 @@ import pytest
 import splintr
 
 import memotherm
-from memotherm.budget import Limits, Packed, pack
-from memotherm.forms import Offer
+from memotherm.context.items import Offer
+from memotherm.context.packing import Limits, Packed, pack
+from memotherm.context.rendering import FULL, Format, format_of
 from memotherm.model import Priority
-from memotherm.render import FULL, Format, format_of
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.text.marker import CLOSE, OPEN
 from memotherm.text.tokens import Counter, counter

@@ -227,7 +227,7 @@ class Tiers(RuleBasedStateMachine):
     def view(self, where: str | None) -> Memotherm:
         return self.mem if where is None else self.session(where).memory
 
-    def session(self, where: str) -> Session:
+    def session(self, where: str) -> Session[Memotherm]:
         return self.sessions[where]
 
     def active(self, known: tuple[str | None, str]) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from memotherm import Memory, Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput
-from memotherm.policy.compaction import Situation, compaction
+from memotherm.rules.compaction import Situation, compaction
 from memotherm.testing import FakeClock
 from tests.spec.ids import spec
 from tests.spec.told import added, moves_of, tiers_of

@@ -13,7 +13,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput
-from memotherm.storage.store import Store
+from memotherm.storage.contract import Store
 from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
 from tests.spec.ids import spec
@@ -427,7 +427,7 @@ def test_background_maintenance_runs_in_one_process_at_a_time(mem: Memotherm) ->
 @pytest.mark.sqlite
 def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Memotherm, clock: FakeClock) -> None:
     """Nobody has to clean up behind it."""
-    store = mem._store
+    store = mem._services.store
     assert store.lease("maintain", "crashed", clock.now, clock.now + timedelta(minutes=10))
     assert not mem.maintenance().run_once()
 

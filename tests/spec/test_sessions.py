@@ -11,7 +11,7 @@ import pytest
 
 from memotherm import Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput, LimitReached, NotFound
-from memotherm.results import Suggestion
+from memotherm.model.results import Suggestion
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.spec.ids import spec
 from tests.spec.told import added, said

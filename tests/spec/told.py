@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memotherm import Hit, Memory
-from memotherm.results import Compaction, Maintenance
+from memotherm import Hit, Memory, Memotherm
+from memotherm.model.results import Compaction, Maintenance
 from memotherm.session import Session
 
 
@@ -24,6 +24,6 @@ def said(hits: Iterable[Hit]) -> list[str]:
     return [hit.memory.content for hit in hits]
 
 
-def added(session: Session, content: str, tags: Iterable[str] = (), tier: str | None = None) -> Memory:
+def added(session: Session[Memotherm], content: str, tags: Iterable[str] = (), tier: str | None = None) -> Memory:
     """Store a memory with tags in a session's own scope."""
     return session.memory.remember(content, kind="message", tags=tags, tier=tier)

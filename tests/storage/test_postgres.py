@@ -14,21 +14,21 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Scope, Settings, Tier
 from memotherm.errors import InvalidInput, PluginUnavailable, SchemaTooNew, StoreBusy, StoreUnavailable
-from memotherm.services.scheduler import Scheduler
+from memotherm.storage.contract import Store
 from memotherm.storage.open import open_store
 from memotherm.storage.postgres.errors import without_secrets
 from memotherm.storage.postgres.store import PostgresStore
 from memotherm.storage.postgres.text import lexemes
-from memotherm.storage.store import Store
-from memotherm.storage.values import Filter, Strengths
+from memotherm.storage.values import Filter, Scores
 from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.tiers.scheduler import Scheduler
 from tests.helpers import python, together
 from tests.postgres import Cluster, admin_of, database, empty_database
 
 #: Tables in which no row belongs to a tenant: what the store knows of itself.
 _COMMON = {"meta", "embedders"}
 #: Tables that only work for all tenants may see.
-_OPERATOR = {"kept", "leases"}
+_OPERATOR = {"key_values", "leases"}
 
 
 @pytest.fixture
@@ -115,18 +115,18 @@ def test_a_query_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memo
 def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memotherm) -> None:
     """Given all spaces of all tenants, a tenant's store still finds nothing that is not its own."""
     fill(mem)
-    everything = mem._whole.spaces_within(Scope())
+    everything = mem._services.whole.spaces_within(Scope())
     nos = list(range(1, 100))
-    tenant = mem._whole.for_tenant("acme")
-    where = Filter(now=mem._now())
+    tenant = mem._services.whole.for_tenant("acme")
+    where = Filter(now=mem._view.now())
     found = tenant.search_text(everything, tuple(Tier), ["secret", "messag"], 100, where)
     near = tenant.search_vector(everything, tuple(Tier), HashEmbedder().embed(["secret"])[0], 100, where)
 
-    assert len(mem._whole.records(nos)) > len(tenant.records(nos)) > 0
+    assert len(mem._services.whole.records(nos)) > len(tenant.records(nos)) > 0
     for numbers in (list(found), list(near), list(tenant.sayings(nos))):
         assert numbers
-        assert {record.memory.scope.tenant for record in mem._whole.records(numbers).values()} == {"acme"}
-    rivals = [record for record in mem._whole.records(nos).values() if record.memory.scope.tenant == "rival"]
+        assert {record.memory.scope.tenant for record in mem._services.whole.records(numbers).values()} == {"acme"}
+    rivals = [record for record in mem._services.whole.records(nos).values() if record.memory.scope.tenant == "rival"]
     assert all(tenant.events(record) == [] for record in rivals)
     assert all(tenant.get(everything, record.memory.id) is None for record in rivals)
 
@@ -144,11 +144,11 @@ def test_a_tenant_cannot_write_for_another_one(mem: Memotherm, url: str) -> None
 
 def test_what_doors_keep_is_hidden_from_tenants(mem: Memotherm, url: str) -> None:
     """API keys and answers to requests are seen by work for all tenants only."""
-    mem.drawers["keys"].put("k", {"hash": "x"})
+    mem.key_value("keys").put("k", {"hash": "x"})
     with psycopg.connect(url) as connection:
         connection.execute("SELECT set_config('memotherm.tenant', 'acme', true)")
-        assert connection.execute("SELECT count(*) FROM memotherm.kept").fetchone() == (0,)
-    assert mem.scoped(tenant="acme").drawers["keys"].get("k") == {"hash": "x"}
+        assert connection.execute("SELECT count(*) FROM memotherm.key_values").fetchone() == (0,)
+    assert mem.scoped(tenant="acme").key_value("keys").get("k") == {"hash": "x"}
 
 
 def test_a_tenants_recall_counts_the_use_of_what_everybody_shares(mem: Memotherm) -> None:
@@ -244,7 +244,7 @@ def test_maintenance_is_shared_and_nothing_is_done_twice(mem: Memotherm, url: st
     with closing(open_store(url, Settings())) as other:
         servers = [
             Scheduler(store, "maintain", job, clock, timedelta(hours=1), 0.2)
-            for store in (mem._whole, other.for_tenant(None))
+            for store in (mem._services.whole, other.for_tenant(None))
         ]
         together(*[lambda each=each: each.run_once(rested=timedelta(minutes=30)) for each in servers])
 
@@ -259,10 +259,10 @@ def test_the_work_of_a_server_that_was_killed_is_taken_over(mem: Memotherm, cloc
     for tenant in ("a", "b", "c"):
         mem.scoped(tenant=tenant).remember("a fact")
     term, hour = timedelta(minutes=10), timedelta(hours=1)
-    killed = mem._whole.claims("maintain", "killed", clock, term, clock() + hour)
+    killed = mem._services.whole.claims("maintain", "killed", clock, term, clock() + hour)
     taken = next(killed)
     done: list[Store] = []
-    scheduler = Scheduler(mem._whole, "maintain", done.append, clock, hour, 0.2)
+    scheduler = Scheduler(mem._services.whole, "maintain", done.append, clock, hour, 0.2)
 
     assert scheduler.run_once()
     assert len(done) == 3
@@ -290,8 +290,8 @@ def test_a_writer_waits_for_others_of_its_tenant_only(url: str) -> None:
     with closing(open_store(url, Settings(busy_timeout_ms=200))) as store:
         mine, other = store.for_tenant("a"), store.for_tenant("b")
         with mine.write():
-            with other.write() as writing:
-                writing.space(Scope(tenant="b"))
+            with other.write() as transaction:
+                transaction.space(Scope(tenant="b"))
             with pytest.raises(StoreBusy, match="busy_timeout_ms"), mine.write():
                 pass
 
@@ -357,16 +357,16 @@ def test_a_text_of_very_many_words_is_found_by_all_of_them(mem: Memotherm) -> No
 def test_both_stores_find_the_same_with_the_same_strength(url: str) -> None:
     """Whatever the words, in one band and in both."""
     contents = ["otter " * times + "pond " * (times % 3) + "filler words here" for times in range(1, 40)]
-    found: list[list[Strengths]] = []
+    found: list[list[Scores]] = []
     for place in (":memory:", url):
         with memotherm.open(place, embedder="none", clock=FakeClock(), settings={}) as mem:
             tiers = list(Tier)
             mem.remember_many([{"content": text, "tier": tiers[n % 3]} for n, text in enumerate(contents)])
             mem.remember_many([{"content": f"nothing of it, number {number}"} for number in range(100)])
-            where, spaces = Filter(now=mem._now()), mem._store.spaces(Scope())
+            where, spaces = Filter(now=mem._view.now()), mem._services.store.spaces(Scope())
             found.append(
                 [
-                    mem._store.search_text(spaces, asked, ["otter", "pond", "here"], 50, where)
+                    mem._services.store.search_text(spaces, asked, ["otter", "pond", "here"], 50, where)
                     for asked in ((Tier.WARM,), (Tier.HOT, Tier.WARM), (Tier.COLD,), tiers)
                 ]
             )

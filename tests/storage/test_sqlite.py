@@ -291,7 +291,9 @@ def test_what_one_opening_counts_another_one_changes(open_mem: Open, tmp_path: P
     otter = there.remember("an otter")
 
     def counted() -> tuple[int, dict[str, int]]:
-        return here._store.frequencies(here._store.spaces(here.scope), (Tier.HOT, Tier.WARM), ["otter"])
+        return here._services.store.frequencies(
+            here._services.store.spaces(here.scope), (Tier.HOT, Tier.WARM), ["otter"]
+        )
 
     assert counted() == counted() == (1, {"otter": 1})
     there.remember("another otter")

@@ -34,7 +34,7 @@ def source(tmp_path: Path) -> Path:
     with memotherm.open(path, embedder=HashEmbedder()) as mem:
         for tenant in TENANTS:
             _lived_in(mem.scoped(tenant=tenant) if tenant else mem, tmp_path / f"notes-{tenant}")
-        mem.drawers["keys"].put("ops", {"hash": "x"})
+        mem.key_value("keys").put("ops", {"hash": "x"})
     return path
 
 
@@ -81,7 +81,7 @@ def _told(mem: Memotherm) -> dict[str, object]:
         "cold": [hit.memory.id for hit in mem.recall("otter", tiers=("cold",), track=False)],
         "status": (mem.status().tiers, mem.status().retention, mem.status().seq),
         "metrics": mem.metrics().moves,
-        "kept": mem.drawers["keys"].all(),
+        "key_values": mem.key_value("keys").all(),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,15 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from memotherm import __version__
-from memotherm.cli.opened import json_option
-from memotherm.cli.show import console
+from memotherm.cli.formatting import console
+from memotherm.cli.options import json_option
 from memotherm.errors import NotFound
 from memotherm.evaluation.controls import CONTROLS, STRICTER
 from memotherm.evaluation.datasets import EvaluationSet, load
 from memotherm.evaluation.measures import MEASURES
 from memotherm.evaluation.quality import OURS, Result, diagnose, quality_sets, run
 from memotherm.evaluation.quality import ablate as run_ablations
+from memotherm.model.clock import system_clock
 
 __all__ = ["command"]
 
@@ -79,7 +79,7 @@ def quality(
         return
     results = [_measured(each, settings, cache, store, ablate=ablate) for each in sets]
     found = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "date": system_clock().isoformat(timespec="seconds"),
         "version": __version__,
         "settings": settings,
         "sets": [_left_out(result) if ablate else result.as_dict() for result in results],

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.opened import Place, dry_run_option, json_option, opened, store_option
-from memotherm.cli.out import content_of, print_changed, print_json, print_notes
+from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
+from memotherm.cli.output import content_of, print_changed, print_json, print_notes
 from memotherm.model import Memory, Priority, Tier
 
 __all__ = [
@@ -26,7 +26,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return _why(dry_run_option(store_option(json_option(command))))
 
 
-def _do(store: Place, change: Callable[[Memotherm], Memory], *, dry_run: bool, as_json: bool) -> None:
+def _do(store: StoreOptions, change: Callable[[Memotherm], Memory], *, dry_run: bool, as_json: bool) -> None:
     with opened(store, dry_run=dry_run) as mem:
         memory = change(mem)
     print_changed(memory, as_json=as_json, dry_run=dry_run)
@@ -36,7 +36,7 @@ def _do(store: Place, change: Callable[[Memotherm], Memory], *, dry_run: bool, a
 @_id
 @click.argument("tier", type=click.Choice([str(tier) for tier in Tier]))
 @_options
-def move(memory_id: str, tier: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
+def move(memory_id: str, tier: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Keep a memory in another tier: hot, warm or cold.
 
     \b
@@ -49,7 +49,7 @@ def move(memory_id: str, tier: str, why: str, dry_run: bool, store: Place, as_js
 @_id
 @click.argument("priority", type=click.Choice([str(each) for each in Priority]))
 @_options
-def prioritize(memory_id: str, priority: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
+def prioritize(memory_id: str, priority: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Let a memory insist more, or less: pinned, critical, important, normal, low."""
     _do(store, lambda mem: mem.prioritize(memory_id, priority, why), dry_run=dry_run, as_json=as_json)
 
@@ -60,7 +60,7 @@ def _plain(verb: Callable[[Memotherm, str, str], Memory], told: str) -> click.Co
     @click.command(verb.__name__, help=told)
     @_id
     @_options
-    def command(memory_id: str, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
+    def command(memory_id: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
         _do(store, lambda mem: verb(mem, memory_id, why), dry_run=dry_run, as_json=as_json)
 
     return command
@@ -86,7 +86,7 @@ def update(
     tags: tuple[str, ...],
     why: str,
     dry_run: bool,
-    store: Place,
+    store: StoreOptions,
     as_json: bool,
     **others: Any,  # noqa: ANN401
 ) -> None:
@@ -105,7 +105,7 @@ def update(
 @dry_run_option
 @store_option
 @json_option
-def undo(seq: int, dry_run: bool, store: Place, as_json: bool) -> None:
+def undo(seq: int, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Take back one event of the ledger, by the number that `history` shows.
 
     \b
@@ -119,7 +119,7 @@ def undo(seq: int, dry_run: bool, store: Place, as_json: bool) -> None:
 @_id
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @_options
-def purge(memory_id: str, yes: bool, why: str, dry_run: bool, store: Place, as_json: bool) -> None:
+def purge(memory_id: str, yes: bool, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Erase a memory for good; only its events stay, and nothing brings it back.
 
     \b

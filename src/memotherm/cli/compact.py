@@ -6,8 +6,8 @@ import json
 
 import click
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
-from memotherm.shapes import move_json
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.tools.serializers import move_json
 
 __all__ = ["command"]
 
@@ -16,7 +16,7 @@ __all__ = ["command"]
 @click.option("--dry-run", is_flag=True, help="Tell what would move, and move nothing.")
 @store_option
 @json_option
-def command(dry_run: bool, store: Place, as_json: bool) -> None:
+def command(dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Run the tier rules once, and print what moved to hot, warm and cold."""
     with opened(store) as mem:
         run = mem.compact(dry_run=dry_run)

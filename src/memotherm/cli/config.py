@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from memotherm.cli.opened import json_option
-from memotherm.cli.out import print_json
+from memotherm.cli.options import json_option
+from memotherm.cli.output import print_json
 from memotherm.settings import SECRET_NAMES, load, origins
 
 __all__ = ["command", "shown_settings"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
-from memotherm.cli.out import content_of, print_json, print_notes
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.output import content_of, print_json, print_notes
 
 __all__ = ["command"]
 
@@ -29,7 +29,7 @@ def command(
     include_cold: bool | None,
     receipt: bool,
     no_track: bool,
-    store: Place,
+    store: StoreOptions,
     as_json: bool,
 ) -> None:
     """Print what an agent should read before it works, in at most so many tokens.

@@ -12,10 +12,10 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from memotherm.cli.show import console, event_line, hit_line, memory_line, tier_bar
-from memotherm.cli.story import Shown, Step, tell
+from memotherm.cli.demo_script import Shown, Step, tell
+from memotherm.cli.formatting import console, event_line, hit_line, memory_line, tier_bar
 from memotherm.model import Event, Hit, Memory, Tier
-from memotherm.results import Status
+from memotherm.model.results import Status
 
 __all__ = ["command"]
 

@@ -16,13 +16,13 @@ import click
 
 import memotherm
 from memotherm import Memotherm, __version__
-from memotherm.cli import exits
+from memotherm.cli import exit_codes
 from memotherm.cli.config import shown_settings
-from memotherm.cli.opened import Place, json_option, store_option
-from memotherm.cli.out import print_json
+from memotherm.cli.options import StoreOptions, json_option, store_option
+from memotherm.cli.output import print_json
 from memotherm.errors import MemothermError, SettingsError
 from memotherm.hooks.clients import CLIENTS, installed
-from memotherm.hooks.later import spool_of
+from memotherm.hooks.worker import spool_of
 from memotherm.settings import default_store, load
 
 __all__ = ["command"]
@@ -58,7 +58,7 @@ class Finding(NamedTuple):
 @click.command("doctor")
 @store_option
 @json_option
-def command(store: Place, as_json: bool) -> int:
+def command(store: StoreOptions, as_json: bool) -> int:
     """Tell what is configured, what works, and the command that mends what does not.
 
     Your memories are only read: writing is tried in a scratch store.
@@ -70,7 +70,7 @@ def command(store: Place, as_json: bool) -> int:
     else:
         for each in findings:
             _tell(each)
-    return exits.FAILURE if broken else exits.OK
+    return exit_codes.FAILURE if broken else exit_codes.OK
 
 
 def _tell(finding: Finding) -> None:
@@ -80,7 +80,7 @@ def _tell(finding: Finding) -> None:
         click.echo(f"  {'':<12} → {finding.remedy}")
 
 
-def _findings(store: Place) -> Iterator[Finding]:
+def _findings(store: StoreOptions) -> Iterator[Finding]:
     python = f"Memotherm {__version__}, Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     yield Finding("program", "ok", f"{python}; {shutil.which('memotherm') or sys.executable}")
     settings = _tried("settings", _settings)
@@ -114,7 +114,7 @@ def _extras() -> Iterator[Finding]:
             yield Finding(f"[{extra}]", "ok", "installed")
 
 
-def _memory(store: Place) -> Iterator[Finding]:
+def _memory(store: StoreOptions) -> Iterator[Finding]:
     place = store.url or default_store(load())
     if "://" not in place and not Path(place).expanduser().exists():
         yield Finding("store", "note", f"{place} does not exist yet", f"memotherm remember '...' --store {place}")

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from memotherm.cli.opened import Place, dry_run_option, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
 from memotherm.notes import KINDS
 
 __all__ = ["command"]
@@ -18,7 +18,7 @@ __all__ = ["command"]
 @dry_run_option
 @store_option
 @json_option
-def command(kind: str, path: str, dry_run: bool, store: Place, as_json: bool) -> None:
+def command(kind: str, path: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Remember what another program keeps in PATH; importing it twice brings nothing twice.
 
     \b

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from memotherm.cli.opened import json_option
-from memotherm.cli.out import print_json, print_notes
-from memotherm.hooks.clients import CLIENTS, PLUGINS, Wish, plan
+from memotherm.cli.options import json_option
+from memotherm.cli.output import print_json, print_notes
+from memotherm.hooks.clients import CLIENTS, PLUGINS, InstallRequest, plan
 from memotherm.hooks.merging import apply
 
 __all__ = ["command", "plugin_dir"]
@@ -46,7 +46,7 @@ def command(
     """
     place = store if store is None or "://" in store else str(Path(store).expanduser().absolute())
     options = [*(["--store", place] if place else []), *(["--project", project] if project else [])]
-    wish = Wish(scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall)
+    wish = InstallRequest(scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall)
     found = plan(client, wish)
     backups = [] if dry_run else [path for change in found.changes if (path := apply(change)) is not None]
     if as_json:

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.rest.keys import Keys
 
 __all__ = ["command"]
@@ -21,7 +21,7 @@ def command() -> None:
 @click.argument("name")
 @store_option
 @json_option
-def create(name: str, store: Place, as_json: bool) -> None:
+def create(name: str, store: StoreOptions, as_json: bool) -> None:
     """Make a key for the tenant named by --tenant, and print its secret: this is the only time it is shown."""
     if store.scope.tenant is None:
         raise click.UsageError("a key belongs to a tenant: add --tenant NAME")
@@ -36,7 +36,7 @@ def create(name: str, store: Place, as_json: bool) -> None:
 @command.command("list")
 @store_option
 @json_option
-def list_keys(store: Place, as_json: bool) -> None:
+def list_keys(store: StoreOptions, as_json: bool) -> None:
     """List the keys, without their secrets."""
     with opened(store) as mem:
         keys = Keys(mem).all()
@@ -50,7 +50,7 @@ def list_keys(store: Place, as_json: bool) -> None:
 @command.command("revoke")
 @click.argument("name")
 @store_option
-def revoke(name: str, store: Place) -> None:
+def revoke(name: str, store: StoreOptions) -> None:
     """Make a key worthless, in running servers too."""
     with opened(store) as mem:
         Keys(mem).revoke(name)

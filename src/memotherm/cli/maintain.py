@@ -6,8 +6,8 @@ import json
 
 import click
 
-from memotherm.cli.opened import Place, dry_run_option, json_option, opened, store_option
-from memotherm.shapes import move_json
+from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
+from memotherm.tools.serializers import move_json
 
 __all__ = ["command"]
 
@@ -18,7 +18,7 @@ _COUNTS = ("expired", "archived", "deleted", "purged", "embedded")
 @dry_run_option
 @store_option
 @json_option
-def command(dry_run: bool, store: Place, as_json: bool) -> None:
+def command(dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Let expiry, cooling and retention windows do their work.
 
     \b

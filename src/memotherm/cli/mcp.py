@@ -8,7 +8,7 @@ import sys
 import click
 
 import memotherm
-from memotherm.cli.opened import Place, store_option
+from memotherm.cli.options import StoreOptions, store_option
 from memotherm.errors import PluginUnavailable
 
 __all__ = ["command"]
@@ -18,7 +18,7 @@ __all__ = ["command"]
 @click.option("--tools", help="all, core, one (a single tool), or names with commas; the setting `mcp_tools`.")
 @click.option("--notes", help="The folder whose Markdown notes memory_search reads; the setting `notes_root`.")
 @store_option
-def command(tools: str | None, notes: str | None, store: Place) -> None:
+def command(tools: str | None, notes: str | None, store: StoreOptions) -> None:
     """Serve a memory to an agent over standard input and output (MCP)."""
     # Standard output belongs to the protocol; whatever is to be said goes to standard error.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 import memotherm
-from memotherm.cli.opened import json_option
-from memotherm.cli.out import print_json
+from memotherm.cli.options import json_option
+from memotherm.cli.output import print_json
 from memotherm.cli.progress import counting
 
 __all__ = ["command", "partition"]

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
+from memotherm.cli.formatting import console, tier_badge
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.progress import counting
-from memotherm.cli.show import console, tier_badge
 from memotherm.model import Tier
 from memotherm.notes import NoteHit, NoteResults, Notes, NoteText, Sync
 
@@ -31,7 +31,7 @@ def command() -> None:
 @_extra
 @store_option
 @json_option
-def sync(root: str, extra: tuple[str, ...], store: Place, as_json: bool) -> None:
+def sync(root: str, extra: tuple[str, ...], store: StoreOptions, as_json: bool) -> None:
     """Bring the index in line with the files."""
     with _notes(store, root, extra) as notes, counting("notes", quiet=as_json) as progress:
         done = notes.sync(progress)
@@ -59,7 +59,7 @@ def search(
     chat: str | None,
     root: str,
     extra: tuple[str, ...],
-    store: Place,
+    store: StoreOptions,
     as_json: bool,
 ) -> None:
     """Find lines that answer a query, with their citations."""
@@ -93,7 +93,7 @@ def get(
     lines: int | None,
     root: str,
     extra: tuple[str, ...],
-    store: Place,
+    store: StoreOptions,
     as_json: bool,
 ) -> None:
     """Print lines of a note exactly; PATH may be a citation such as memory/2026-01-26.md#L10-L15."""
@@ -114,7 +114,7 @@ def get(
 @_root
 @store_option
 @json_option
-def append(content: str, date: str | None, root: str, store: Place, as_json: bool) -> None:
+def append(content: str, date: str | None, root: str, store: StoreOptions, as_json: bool) -> None:
     """Add text at the end of a day's note."""
     with _notes(store, root, ()) as notes:
         done = notes.append(content, date)
@@ -131,7 +131,7 @@ def append(content: str, date: str | None, root: str, store: Place, as_json: boo
 @click.option("--syncs", type=click.IntRange(min=1), help="End after so many syncs; otherwise run until Ctrl-C.")
 @store_option
 @json_option
-def watch(root: str, extra: tuple[str, ...], syncs: int | None, store: Place, as_json: bool) -> None:
+def watch(root: str, extra: tuple[str, ...], syncs: int | None, store: StoreOptions, as_json: bool) -> None:
     """Keep the index in line with the files until you stop it."""
     done = 0
     with _notes(store, root, extra) as notes, notes.watch() as watcher:
@@ -146,7 +146,7 @@ def watch(root: str, extra: tuple[str, ...], syncs: int | None, store: Place, as
 
 
 @contextmanager
-def _notes(store: Place, root: str, extra: tuple[str, ...]) -> Iterator[Notes]:
+def _notes(store: StoreOptions, root: str, extra: tuple[str, ...]) -> Iterator[Notes]:
     with opened(store) as mem:
         yield mem.notes(root, extra)
 

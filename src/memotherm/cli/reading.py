@@ -6,12 +6,12 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
-from memotherm.cli.out import print_json, print_notes
-from memotherm.cli.show import TIER_STYLES, console, event_line, tier_bar
+from memotherm.cli.formatting import TIER_STYLES, console, event_line, tier_bar
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.output import print_json, print_notes
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.shapes import event_json, memory_json
-from memotherm.tools import call
+from memotherm.tools.definitions import call
+from memotherm.tools.serializers import event_json, memory_json
 
 __all__ = ["events", "get", "history", "list_", "status"]
 
@@ -20,7 +20,7 @@ __all__ = ["events", "get", "history", "list_", "status"]
 @click.argument("memory_id", metavar="ID")
 @store_option
 @json_option
-def get(memory_id: str, store: Place, as_json: bool) -> None:
+def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     """Show one memory, with all it says about itself.
 
     \b
@@ -61,7 +61,7 @@ def list_(
     limit: int,
     cursor: str | None,
     ids: bool,
-    store: Place,
+    store: StoreOptions,
     as_json: bool,
 ) -> None:
     """List memories, newest first, a page at a time.
@@ -90,7 +90,7 @@ def list_(
 @click.argument("memory_id", metavar="ID")
 @store_option
 @json_option
-def history(memory_id: str, store: Place, as_json: bool) -> None:
+def history(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     """Tell everything that happened to a memory: when, by whom, by which rule and why.
 
     \b
@@ -112,7 +112,7 @@ def history(memory_id: str, store: Place, as_json: bool) -> None:
 @click.option("--cursor", help="Where the last page ended; `after-N` and `before-N` begin behind event N.")
 @store_option
 @json_option
-def events(oldest_first: bool, limit: int, cursor: str | None, store: Place, as_json: bool) -> None:
+def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptions, as_json: bool) -> None:
     """Tell what happened to all memories, newest first, a page at a time.
 
     \b
@@ -136,7 +136,7 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: Place, as_
 @click.command("status")
 @store_option
 @json_option
-def status(store: Place, as_json: bool) -> None:
+def status(store: StoreOptions, as_json: bool) -> None:
     """Tell how much each tier holds, and how it can be searched."""
     with opened(store) as mem:
         found = mem.status()

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
-from memotherm.cli.out import content_of, print_json, print_notes
-from memotherm.cli.show import console, hit_line
+from memotherm.cli.formatting import console, hit_line
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.output import content_of, print_json, print_notes
 from memotherm.model import Recall, Tier
-from memotherm.shapes import hit_json
+from memotherm.tools.serializers import hit_json
 
 __all__ = ["command"]
 
@@ -35,7 +35,7 @@ def command(
     query: str,
     limit: int,
     tiers: tuple[str, ...],
-    store: Place,
+    store: StoreOptions,
     as_json: bool,
     no_track: bool,
     **options: Any,  # noqa: ANN401

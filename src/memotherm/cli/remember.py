@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
-from memotherm.cli.out import content_of, print_changed
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.output import content_of, print_changed
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 
@@ -40,7 +40,7 @@ def command(
     metadata: str | None,
     source: str,
     supersedes: str | None,
-    store: Place,
+    store: StoreOptions,
     as_json: bool,
 ) -> None:
     """Store a memory; `-` reads its content from standard input.

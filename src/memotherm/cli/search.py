@@ -6,10 +6,10 @@ import json
 
 import click
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
-from memotherm.cli.show import console, hit_line
+from memotherm.cli.formatting import console, hit_line
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.model import Tier
-from memotherm.shapes import hit_json
+from memotherm.tools.serializers import hit_json
 
 __all__ = ["command"]
 
@@ -26,7 +26,7 @@ __all__ = ["command"]
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True, help="How many hits.")
 @store_option
 @json_option
-def command(query: str, tiers: tuple[str, ...], limit: int, store: Place, as_json: bool) -> None:
+def command(query: str, tiers: tuple[str, ...], limit: int, store: StoreOptions, as_json: bool) -> None:
     """Find memories, in the tiers you name."""
     with opened(store) as mem:
         recall = mem.recall(query, limit, tiers or (Tier.HOT, Tier.WARM))

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import click
 
 import memotherm
-from memotherm.cli.opened import Place, store_option
+from memotherm.cli.options import StoreOptions, store_option
 from memotherm.hooks.server import announced
 from memotherm.settings import data_home, default_store
 
@@ -25,7 +25,7 @@ __all__ = ["command"]
     help="What is logged, as JSON lines on standard error.",
 )
 @store_option
-def command(host: str | None, port: int | None, log_level: str, store: Place) -> None:
+def command(host: str | None, port: int | None, log_level: str, store: StoreOptions) -> None:
     """Serve the REST API, and MCP at /mcp, on this machine only unless there are API keys."""
     from memotherm.rest.serve import serve
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from memotherm.cli.opened import Place, json_option, opened, store_option
-from memotherm.cli.out import content_of, print_changed, print_json, print_notes
-from memotherm.cli.show import console, hit_line, memory_line
-from memotherm.shapes import hit_json, memory_json, move_json
-from memotherm.text.counted import counted
-from memotherm.tools import call
+from memotherm.cli.formatting import console, hit_line, memory_line
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.output import content_of, print_changed, print_json, print_notes
+from memotherm.text.quantity import counted
+from memotherm.tools.definitions import call
+from memotherm.tools.serializers import hit_json, memory_json, move_json
 
 __all__ = ["command"]
 
@@ -33,7 +33,7 @@ def command() -> None:
 @click.option("--type", "kind", default="message", show_default=True, help="What sort of thing it is.")
 @store_option
 @json_option
-def add(name: str, content: str, kind: str, store: Place, as_json: bool) -> None:
+def add(name: str, content: str, kind: str, store: StoreOptions, as_json: bool) -> None:
     """Add a hot memory; others make room for it."""
     with opened(store) as mem:
         memory = mem.session(name).add(content_of(content), kind)
@@ -44,7 +44,7 @@ def add(name: str, content: str, kind: str, store: Place, as_json: bool) -> None
 @_session
 @store_option
 @json_option
-def hot(name: str, store: Place, as_json: bool) -> None:
+def hot(name: str, store: StoreOptions, as_json: bool) -> None:
     """Show the hot memories, newest first."""
     with opened(store) as mem:
         memories = mem.session(name).hot()
@@ -63,7 +63,7 @@ def hot(name: str, store: Place, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Tell what would move, and move nothing.")
 @store_option
 @json_option
-def spill(name: str, count: int, ids: tuple[str, ...], dry_run: bool, store: Place, as_json: bool) -> None:
+def spill(name: str, count: int, ids: tuple[str, ...], dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Move hot memories out: the least relevant and oldest, or those you name."""
     with opened(store, dry_run=dry_run) as mem:
         done = mem.session(name).spill(count, ids or None)
@@ -82,7 +82,7 @@ def spill(name: str, count: int, ids: tuple[str, ...], dry_run: bool, store: Pla
 @click.argument("memory_id", metavar="ID")
 @store_option
 @json_option
-def promote(name: str, memory_id: str, store: Place, as_json: bool) -> None:
+def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> None:
     """Bring a memory of the session to hot, making room first."""
     with opened(store) as mem:
         moved = mem.session(name).promote(memory_id)
@@ -101,7 +101,7 @@ def promote(name: str, memory_id: str, store: Place, as_json: bool) -> None:
 @store_option
 @json_option
 def recall(
-    name: str, query: str, limit: int, promote: bool | None, types: tuple[str, ...], store: Place, as_json: bool
+    name: str, query: str, limit: int, promote: bool | None, types: tuple[str, ...], store: StoreOptions, as_json: bool
 ) -> None:
     """Find what the session has spilled, and bring the best back to hot."""
     with opened(store) as mem:
@@ -120,7 +120,7 @@ def recall(
 @_session
 @store_option
 @json_option
-def status(name: str, store: Place, as_json: bool) -> None:
+def status(name: str, store: StoreOptions, as_json: bool) -> None:
     """Tell how full hot is, and what to do next."""
     with opened(store) as mem:
         found = mem.session(name).status()
@@ -139,7 +139,7 @@ def status(name: str, store: Place, as_json: bool) -> None:
 @click.option("--summary", help="What to remember of it; `-` reads standard input.")
 @store_option
 @json_option
-def end(name: str, summary: str | None, store: Place, as_json: bool) -> None:
+def end(name: str, summary: str | None, store: StoreOptions, as_json: bool) -> None:
     """End the session; the tier rules run if the settings say so."""
     with opened(store) as mem:
         run = mem.session(name).session_end(None if summary is None else content_of(summary))

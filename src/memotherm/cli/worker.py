@@ -6,11 +6,11 @@ import time
 
 import click
 
-from memotherm.cli import exits
-from memotherm.cli.opened import json_option
-from memotherm.cli.out import print_json, print_notes
+from memotherm.cli import exit_codes
+from memotherm.cli.options import json_option
+from memotherm.cli.output import print_json, print_notes
 from memotherm.hooks.capture import Done, work_off
-from memotherm.hooks.later import spool_of
+from memotherm.hooks.worker import spool_of
 
 __all__ = ["command"]
 
@@ -32,7 +32,7 @@ def command(once: bool, everything: bool, every: float, quiet: bool, as_json: bo
         if not quiet:
             _tell(done, as_json=as_json)
         if once:
-            return exits.FAILURE if done.failed else exits.OK
+            return exit_codes.FAILURE if done.failed else exit_codes.OK
         time.sleep(every)
 
 

@@ -24,11 +24,12 @@ from memotherm.errors import (
     EmbedderUnavailable,
     PluginUnavailable,
 )
+from memotherm.model.clock import system_clock
 
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["Answer", "Service", "Transport", "pause"]
+__all__ = ["HttpResponse", "Service", "Transport", "pause"]
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """What came back: a status, headers in lower case, and the body."""
 
     status: int
@@ -88,9 +89,9 @@ class Transport:
         body = json.dumps(payload).encode()
         for attempt in range(self._retries + 1):
             outcome = self._send(body)
-            if isinstance(outcome, Answer) and outcome.status == 200:
+            if isinstance(outcome, HttpResponse) and outcome.status == 200:
                 return self._parsed(outcome)
-            wait = pause(outcome, attempt, now=time.time(), jitter=random.random())
+            wait = pause(outcome, attempt, now=system_clock().timestamp(), jitter=random.random())
             if wait is None or attempt == self._retries:
                 break
             log.info("%s: %s; trying again in %.1f s", self._service.name, _summary(outcome), wait)
@@ -105,7 +106,7 @@ class Transport:
     def __repr__(self) -> str:
         return f"Transport({self._service!r})"
 
-    def _send(self, body: bytes) -> Answer | Exception:
+    def _send(self, body: bytes) -> HttpResponse | Exception:
         """Post once; a connection that fails is an outcome like any other."""
         pool = self._manager()
         from urllib3.exceptions import HTTPError
@@ -119,7 +120,7 @@ class Transport:
         except HTTPError as error:
             return error
         lowered = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status, lowered, response.data)
+        return HttpResponse(response.status, lowered, response.data)
 
     def _manager(self) -> urllib3.PoolManager:
         if self._pool is None:
@@ -131,7 +132,7 @@ class Transport:
             self._pool = urllib3.PoolManager(timeout=timeout, maxsize=10)
         return self._pool
 
-    def _parsed(self, answer: Answer) -> Any:  # noqa: ANN401  # JSON is anything
+    def _parsed(self, answer: HttpResponse) -> Any:  # noqa: ANN401  # JSON is anything
         try:
             return json.loads(answer.body)
         except ValueError as error:
@@ -139,7 +140,7 @@ class Transport:
                 f"{self._service.name} did not answer with JSON; is {self._service.url} an embedding service?"
             ) from error
 
-    def _error(self, outcome: Answer | Exception, tries: int) -> EmbedderError:
+    def _error(self, outcome: HttpResponse | Exception, tries: int) -> EmbedderError:
         """Translate the last outcome into an error with a remedy."""
         service = self._service
         if isinstance(outcome, Exception):
@@ -150,7 +151,7 @@ class Transport:
         return kind(f"{service.name} answered {outcome.status}: {remedy}{said}")
 
 
-def pause(outcome: Answer | Exception, attempt: int, *, now: float, jitter: float) -> float | None:
+def pause(outcome: HttpResponse | Exception, attempt: int, *, now: float, jitter: float) -> float | None:
     """Return the seconds to wait before trying again, or None when that would not help.
 
     `jitter` lies in [0, 1) and shortens the wait, so that clients do not come back together.
@@ -190,7 +191,7 @@ def _is_certificate_error(error: Exception) -> bool:
     return isinstance(error, SSLError)
 
 
-def _out_of_quota(answer: Answer) -> bool:
+def _out_of_quota(answer: HttpResponse) -> bool:
     return answer.status == 429 and b"insufficient_quota" in answer.body
 
 
@@ -203,7 +204,7 @@ def _unreachable(service: Service, error: Exception, tries: int) -> EmbedderUnav
     return failure
 
 
-def _remedy(answer: Answer, service: Service, tries: int) -> tuple[type[EmbedderError], str]:
+def _remedy(answer: HttpResponse, service: Service, tries: int) -> tuple[type[EmbedderError], str]:
     """Choose the error class and the advice for a status."""
     status = answer.status
     if _out_of_quota(answer):
@@ -230,7 +231,7 @@ def _tried(tries: int) -> str:
     return "tried once" if tries == 1 else f"tried {tries} times"
 
 
-def _summary(outcome: Answer | Exception) -> str:
+def _summary(outcome: HttpResponse | Exception) -> str:
     return type(outcome).__name__ if isinstance(outcome, Exception) else f"status {outcome.status}"
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["Document", "EvaluationSet", "Question", "load"]
+__all__ = ["Document", "EvaluationQuestion", "EvaluationSet", "load"]
 
 _LEFT_OUT = {"abstention", "no_user_side_evidence"}
 #: Questions that have no answer, by number or by name.
@@ -48,7 +48,7 @@ class Document:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class EvaluationQuestion:
     """Something to ask, and the documents that answer it."""
 
     id: str
@@ -65,7 +65,7 @@ class EvaluationSet:
 
     name: str
     documents: tuple[Document, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[EvaluationQuestion, ...]
 
 
 def load(folder: Path) -> list[EvaluationSet]:
@@ -102,7 +102,7 @@ def _sets_in(folder: Path) -> Iterator[EvaluationSet]:
 def _turns(folder: Path) -> Iterator[EvaluationSet]:
     documents = tuple(document for document in map(_turn, _rows(folder, "docs")) if document.content.strip())
     questions = tuple(
-        Question(
+        EvaluationQuestion(
             id=str(row["qid"]),
             text=row["question"],
             gold=_ids(row.get("gold_turns_fixed") or row.get("gold_turns") or row.get("gold_docs") or ()),
@@ -144,7 +144,7 @@ def _haystacks(folder: Path) -> Iterator[EvaluationSet]:
         if texts.get(str(sid), "").strip()
     )
     questions = tuple(
-        Question(
+        EvaluationQuestion(
             id=qid,
             text=row["question"],
             gold=_ids(row["gold_sessions"]),
@@ -162,7 +162,8 @@ def _notes(folder: Path) -> Iterator[EvaluationSet]:
     rows = list(_rows(folder, "questions"))
     for phrasing in ("question", "requery"):
         questions = tuple(
-            Question(id=f"{row['slug']}/{phrasing}", text=row[phrasing], gold=frozenset({row["slug"]})) for row in rows
+            EvaluationQuestion(id=f"{row['slug']}/{phrasing}", text=row[phrasing], gold=frozenset({row["slug"]}))
+            for row in rows
         )
         yield EvaluationSet(name=f"{folder.name}/{phrasing}", documents=documents, questions=questions)
 
@@ -173,7 +174,7 @@ def _conflicts(folder: Path) -> Iterator[EvaluationSet]:
         facts = [Document(id=f"{number}/{no}", content=text, at=None) for no, text in _FACT.findall(row["context"])]
         pairs = row["metadata"].get("qa_pair_ids") or []
         questions = [
-            Question(id=f"{number}/{place}", text=asked, gold=frozenset(_saying(facts, asked, answers)))
+            EvaluationQuestion(id=f"{number}/{place}", text=asked, gold=frozenset(_saying(facts, asked, answers)))
             for place, (asked, answers) in enumerate(zip(row["questions"], row["answers"], strict=True))
             if place < len(pairs) and "_sh_" in pairs[place]
         ]
@@ -186,12 +187,12 @@ def _beliefs(folder: Path) -> Iterator[EvaluationSet]:
     """Beliefs that hold, as each case's scopes see them; a case without a relevant belief asks for nothing."""
     held = [row for row in _json(folder, "beliefs") if not row.get("superseded_by") and not row.get("resolved_at")]
     documents: dict[tuple[str, str], Document] = {}
-    questions: list[Question] = []
+    questions: list[EvaluationQuestion] = []
     for case in _cases(folder):
         wanted = case.get("expect", {}).get("relevantBeliefs", {})
         scope = " ".join(sorted(case.get("scope") or ()))
         questions.append(
-            Question(
+            EvaluationQuestion(
                 id=case["caseId"],
                 text=case["query"],
                 gold=frozenset((*wanted.get("shouldOnlyInclude", ()), *wanted.get("mustInclude", ()))),
@@ -242,7 +243,7 @@ def _scope(row: dict[str, Any]) -> str | None:
     return None if row.get("scope") is None else str(row["scope"])
 
 
-def _answerable(questions: tuple[Question, ...]) -> tuple[Question, ...]:
+def _answerable(questions: tuple[EvaluationQuestion, ...]) -> tuple[EvaluationQuestion, ...]:
     return tuple(question for question in questions if question.gold and question.text.strip())
 
 

@@ -16,12 +16,12 @@ from memotherm import embed
 from memotherm.embed import Embedder
 from memotherm.evaluation.cache import cached
 from memotherm.evaluation.controls import CONTROLS, OUR_WORDS, PLAIN, STRICTER, Corpus, embedded
-from memotherm.evaluation.datasets import Document, EvaluationSet, Question
+from memotherm.evaluation.datasets import Document, EvaluationQuestion, EvaluationSet
 from memotherm.evaluation.measures import difference, mean, measured
-from memotherm.facade import Memotherm
+from memotherm.memory import Memotherm
 from memotherm.model import Recall, Scope
 from memotherm.opening import open as open_memory
-from memotherm.rank import IDEAS
+from memotherm.recall.ranking import IDEAS
 
 __all__ = ["ABLATIONS", "OURS", "WITHOUT_PARTS", "Result", "ablate", "diagnose", "quality_sets", "run"]
 
@@ -55,7 +55,7 @@ class Result:
     """The measures of every question, by ranking, in the order of the set's questions."""
 
     name: str
-    questions: tuple[Question, ...]
+    questions: tuple[EvaluationQuestion, ...]
     measures: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
     def table(self, category: str | None = None) -> dict[str, dict[str, float]]:
@@ -168,14 +168,14 @@ def ablate(
             names = _remember(memory, clock, data, progress)
             result.measures[name] = _asked(memory, clock, data, names, progress)
             for idea, ideas in ABLATIONS.items() if name == OURS else ():
-                memory._search.ideas = ideas
+                memory._services.search.ideas = ideas
                 result.measures[idea] = _asked(memory, clock, data, names, progress)
     return result
 
 
 def diagnose(
     data: EvaluationSet,
-    question: Question,
+    question: EvaluationQuestion,
     folder: Path,
     progress: Progress,
     *,
@@ -225,7 +225,7 @@ def _draft(document: Document) -> dict[str, Any]:
     return {"content": document.content, "kind": document.kind, "metadata": document.metadata or None}
 
 
-def _ask(memory: Memotherm, clock: _Clock, data: EvaluationSet, question: Question) -> Recall:
+def _ask(memory: Memotherm, clock: _Clock, data: EvaluationSet, question: EvaluationQuestion) -> Recall:
     latest = max((each.at for each in data.documents if each.at and each.scope == question.scope), default=_START)
     clock.now = question.at or latest
     return _view(memory, question.scope).recall(question.text, limit=_DEPTH, track=False)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memotherm.hooks.merging import (
-    Change,
+    FileChange,
     Json,
     merged_json,
     merged_toml,
@@ -23,13 +23,13 @@ from memotherm.hooks.merging import (
 )
 from memotherm.settings import client_home, data_home
 
-__all__ = ["CLIENTS", "PLUGINS", "Plan", "Wish", "installed", "plan"]
+__all__ = ["CLIENTS", "PLUGINS", "InstallRequest", "Plan", "installed", "plan"]
 
 #: The plugins that come with the package.
 PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
 
 
-class Wish(NamedTuple):
+class InstallRequest(NamedTuple):
     """What somebody wants installed."""
 
     #: user or project.
@@ -45,11 +45,11 @@ class Wish(NamedTuple):
 class Plan(NamedTuple):
     """What has to change, and what a person has to do."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     next: tuple[str, ...] = ()
 
 
-def plan(client: str, wish: Wish) -> Plan:
+def plan(client: str, wish: InstallRequest) -> Plan:
     """Return what has to change for a client; nothing is written."""
     changes, steps = CLIENTS[client](wish)
     return Plan(tuple(change for change in changes if change is not None), tuple(steps))
@@ -57,13 +57,13 @@ def plan(client: str, wish: Wish) -> Plan:
 
 def installed(client: str) -> bool:
     """Tell whether everything for a client stands in the user's settings, as somebody may want it."""
-    return bool(plan(client, Wish(uninstall=True)).changes)
+    return bool(plan(client, InstallRequest(uninstall=True)).changes)
 
 
-Found = tuple[list[Change | None], list[str]]
+Found = tuple[list[FileChange | None], list[str]]
 
 
-def _claude_code(wish: Wish) -> Found:
+def _claude_code(wish: InstallRequest) -> Found:
     if wish.scope == "project":
         settings, servers = wish.folder / ".claude" / "settings.json", wish.folder / ".mcp.json"
     else:
@@ -83,7 +83,7 @@ def _claude_code(wish: Wish) -> Found:
     ], ["start a new Claude Code session; `/hooks` and `/mcp` show what is there"]
 
 
-def _codex(wish: Wish) -> Found:
+def _codex(wish: InstallRequest) -> Found:
     home = wish.folder / ".codex" if wish.scope == "project" else client_home("CODEX_HOME", ".codex")
     events = {
         "SessionStart": ("startup|resume|clear|compact", 10),
@@ -100,7 +100,7 @@ def _codex(wish: Wish) -> Found:
     ], ["start a new Codex session, and trust the hooks when it asks"]
 
 
-def _gemini(wish: Wish) -> Found:
+def _gemini(wish: InstallRequest) -> Found:
     home = wish.folder / ".gemini" if wish.scope == "project" else Path.home() / ".gemini"
     # Gemini counts in milliseconds.
     events = dict.fromkeys(("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"), (None, 10000))
@@ -110,11 +110,11 @@ def _gemini(wish: Wish) -> Found:
     ]
 
 
-def _openclaw(wish: Wish) -> Found:
+def _openclaw(wish: InstallRequest) -> Found:
     folder = data_home() / "openclaw-plugin"
     if wish.uninstall:
         files = sorted(folder.glob("*")) if folder.is_dir() else []
-        return [Change(file, file.read_text("utf-8"), None, own=True) for file in files], [
+        return [FileChange(file, file.read_text("utf-8"), None, own=True) for file in files], [
             "openclaw plugins uninstall memotherm"
         ]
     command = json.dumps({"command": _program("hook", wish)}, indent=2) + "\n"
@@ -126,7 +126,7 @@ def _openclaw(wish: Wish) -> Found:
     ]
 
 
-CLIENTS: dict[str, Callable[[Wish], Found]] = {
+CLIENTS: dict[str, Callable[[InstallRequest], Found]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "gemini": _gemini,
@@ -134,13 +134,13 @@ CLIENTS: dict[str, Callable[[Wish], Found]] = {
 }
 
 
-def _file(path: Path, text: str) -> Change | None:
+def _file(path: Path, text: str) -> FileChange | None:
     before = path.read_text("utf-8") if path.is_file() else None
-    return None if before == text else Change(path, before, text, own=True)
+    return None if before == text else FileChange(path, before, text, own=True)
 
 
 def _hooks(
-    wish: Wish, client: str, events: Mapping[str, tuple[str | None, int]], more: Json | None = None
+    wish: InstallRequest, client: str, events: Mapping[str, tuple[str | None, int]], more: Json | None = None
 ) -> Callable[[Json], Json]:
     if wish.uninstall:
         return without_hooks
@@ -154,14 +154,14 @@ def _hooks(
     return lambda values: with_hooks(values, entries)
 
 
-def _server(wish: Wish, more: Json) -> Callable[[Json], Json]:
+def _server(wish: InstallRequest, more: Json) -> Callable[[Json], Json]:
     if wish.uninstall:
         return without_server
     program, *arguments = _program("mcp", wish)
     return lambda values: with_server(values, {**more, "command": program, "args": arguments})
 
 
-def _program(verb: str, wish: Wish) -> list[str]:
+def _program(verb: str, wish: InstallRequest) -> list[str]:
     """Return the command with its absolute path: hosts do not have our PATH."""
     beside = Path(sys.executable).parent
     script = shutil.which("memotherm", path=str(beside))

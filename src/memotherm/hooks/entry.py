@@ -15,7 +15,7 @@ import threading
 import time
 from typing import Any, NoReturn
 
-from memotherm.hooks.events import Event, answer, fitted, listens, read_event
+from memotherm.hooks.events import HookEvent, answer, fitted, listens, read_event
 from memotherm.hooks.options import Options
 
 __all__ = ["run"]
@@ -54,7 +54,7 @@ def _answered(options: Options, began: float) -> dict[str, Any] | None:
     return answer(event, fitted(text)) if text else None
 
 
-def _event(options: Options) -> Event | None:
+def _event(options: Options) -> HookEvent | None:
     data = sys.stdin.buffer.read(_MOST_INPUT + 1)
     if len(data) > _MOST_INPUT:
         raise ValueError(f"the event is larger than {_MOST_INPUT} bytes")
@@ -69,11 +69,11 @@ def _event(options: Options) -> Event | None:
 # What takes long is left to the worker
 
 
-def _spool(event: Event, options: Options) -> None:
+def _spool(event: HookEvent, options: Options) -> None:
     """Keep what was said, and the end of a session, for the worker; a failure of that is no failure of the turn."""
     jobs = list(_jobs(event, options))
     try:
-        from memotherm.hooks.later import spool_of, start_worker
+        from memotherm.hooks.worker import spool_of, start_worker
 
         spool = spool_of()
         for job in jobs:
@@ -84,7 +84,7 @@ def _spool(event: Event, options: Options) -> None:
         _complain(error)
 
 
-def _jobs(event: Event, options: Options) -> list[dict[str, Any]]:
+def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
     about = {"client": event.client, "session": event.session, "folder": event.folder}
     job = {"version": 1, **about, "store": options.store, "scope": options.scope}
     said = [("user", event.prompt)] if event.moment in ("prompt", "stop") else []
@@ -103,7 +103,7 @@ def _jobs(event: Event, options: Options) -> list[dict[str, Any]]:
 # The text
 
 
-def _text_in_time(event: Event, options: Options, deadline: float) -> str:
+def _text_in_time(event: HookEvent, options: Options, deadline: float) -> str:
     """Return the text for the host; nothing when it is not there in time."""
     found: list[str] = []
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["CLIENTS", "MOST_CHARACTERS", "Event", "answer", "fitted", "listens", "read_event"]
+__all__ = ["CLIENTS", "MOST_CHARACTERS", "HookEvent", "answer", "fitted", "listens", "read_event"]
 
 CLIENTS = ("claude", "codex", "gemini", "cursor", "openclaw")
 #: What every host passes to its model whole.
@@ -37,7 +37,7 @@ _GEMINI = {"BeforeAgent", "AfterAgent", "PreCompress"}
 _CLOSE = "</memotherm-memory>"
 
 
-class Event(NamedTuple):
+class HookEvent(NamedTuple):
     """One moment in a session of a host."""
 
     client: str
@@ -56,13 +56,13 @@ class Event(NamedTuple):
     continued: bool = False
 
 
-def read_event(payload: dict[str, Any], name: str = "", client: str = "auto") -> Event | None:
+def read_event(payload: dict[str, Any], name: str = "", client: str = "auto") -> HookEvent | None:
     """Read what a host says; None when it is about a moment that is not ours."""
     called = _text(payload, "hook_event_name", "hookEventName", "event") or name
     moment = _MOMENTS.get(called)
     if moment is None:
         return None
-    return Event(
+    return HookEvent(
         client=client if client in CLIENTS else _client(called, payload),
         name=called,
         moment=moment,
@@ -75,7 +75,7 @@ def read_event(payload: dict[str, Any], name: str = "", client: str = "auto") ->
     )
 
 
-def answer(event: Event, text: str) -> dict[str, Any] | None:
+def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
     """Return what the host puts before its model; None where it takes nothing."""
     if not text or event.moment not in ("start", "prompt"):
         return None
@@ -86,7 +86,7 @@ def answer(event: Event, text: str) -> dict[str, Any] | None:
     return {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
 
 
-def listens(event: Event) -> bool:
+def listens(event: HookEvent) -> bool:
     """Tell whether the host takes a text at this moment."""
     return answer(event, "x") is not None
 

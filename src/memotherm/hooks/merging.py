@@ -9,14 +9,14 @@ import re
 import tomllib
 from collections.abc import Callable
 from copy import deepcopy
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memotherm.errors import SettingsError
+from memotherm.model.clock import system_clock
 
 __all__ = [
-    "Change",
+    "FileChange",
     "apply",
     "merged_json",
     "merged_toml",
@@ -35,7 +35,7 @@ _END = "# <<< memotherm"
 _BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}\n.*?{re.escape(_END)}\n", re.DOTALL)
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file as it is and as it shall be; None where there is none."""
 
     path: Path
@@ -51,12 +51,12 @@ class Change(NamedTuple):
         return "".join(difflib.unified_diff(old, new, str(self.path), str(self.path)))
 
 
-def apply(change: Change) -> Path | None:
+def apply(change: FileChange) -> Path | None:
     """Write a file whole or not at all, and return where a copy of the old one is."""
     target = Path(os.path.realpath(change.path))
     backup = None
     if change.before is not None and not change.own:
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        stamp = system_clock().strftime("%Y%m%dT%H%M%S%f")
         backup = target.with_name(f"{target.name}.{stamp}.backup")
         _write(backup, change.before, target)
     if change.after is None:
@@ -81,7 +81,7 @@ def _write(path: Path, text: str, like: Path) -> None:
 # JSON
 
 
-def merged_json(path: Path, alter: Callable[[Json], Json]) -> Change | None:
+def merged_json(path: Path, alter: Callable[[Json], Json]) -> FileChange | None:
     """Return the change that `alter` makes to a file of JSON; None when it makes none."""
     before = _read(path)
     try:
@@ -95,7 +95,7 @@ def merged_json(path: Path, alter: Callable[[Json], Json]) -> Change | None:
         return None
     indent = re.search(r"\n([ \t]+)\S", before or "")
     after = json.dumps(wanted, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
-    return Change(path, before, after if wanted else None)
+    return FileChange(path, before, after if wanted else None)
 
 
 def with_hooks(values: Json, entries: dict[str, Json]) -> Json:
@@ -175,7 +175,7 @@ def _part(values: Json, name: str, empty: Any) -> Any:  # noqa: ANN401
 # TOML, of which nothing is rewritten: our lines stand between two marks
 
 
-def merged_toml(path: Path, lines: str | None) -> Change | None:
+def merged_toml(path: Path, lines: str | None) -> FileChange | None:
     """Return the change that puts our table at the end of a file of TOML, or takes it out."""
     before = _read(path)
     others = _BLOCK.sub("", before or "")
@@ -189,7 +189,7 @@ def merged_toml(path: Path, lines: str | None) -> Change | None:
         _toml(path, after)
     if after == (before or ""):
         return None
-    return Change(path, before, after or None)
+    return FileChange(path, before, after or None)
 
 
 def _toml(path: Path, text: str) -> None:

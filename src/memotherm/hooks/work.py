@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from memotherm.hooks.events import Event
+from memotherm.hooks.events import HookEvent
 from memotherm.hooks.options import Options
 from memotherm.hooks.server import ask, running
 from memotherm.settings import data_home, default_store, load
@@ -19,7 +19,7 @@ SCOPE_FIELDS = ("project", "environment", "user", "agent", "session")
 _LONGEST_PROMPT = 20_000
 
 
-def text_for(event: Event, options: Options, deadline: float) -> str:
+def text_for(event: HookEvent, options: Options, deadline: float) -> str:
     """Return the text for a moment; empty when there is nothing to say."""
     scope = scope_of(options.scope, event.folder)
     if event.moment == "prompt":
@@ -43,7 +43,7 @@ def project_name(folder: Path) -> str:
     return root.name[:200] or "root"
 
 
-def _from_server(event: Event, options: Options, scope: dict[str, str], deadline: float) -> str | None:
+def _from_server(event: HookEvent, options: Options, scope: dict[str, str], deadline: float) -> str | None:
     place = running(data_home(), options.store or default_store(load()))
     if place is None:
         return None
@@ -60,7 +60,7 @@ def _patience(deadline: float) -> float:
     return min(1.5, max(0.05, (deadline - time.monotonic()) / 2))
 
 
-def _in_process(event: Event, options: Options, scope: dict[str, str]) -> str:
+def _in_process(event: HookEvent, options: Options, scope: dict[str, str]) -> str:
     import memotherm
     from memotherm.model import Scope
 

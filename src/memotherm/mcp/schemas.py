@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memotherm.errors import SettingsError
-from memotherm.tools import TOOLS, Parameter, Tool
+from memotherm.tools.definitions import TOOLS, Parameter, Tool
 
 __all__ = ["CORE", "input_schema", "output_schema", "selected"]
 

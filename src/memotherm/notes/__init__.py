@@ -11,7 +11,7 @@ from memotherm.notes.flush import Flush, is_silent
 from memotherm.notes.importing import KINDS, Imported
 from memotherm.notes.notes import Notes
 from memotherm.notes.values import Appended, Conflict, NoteHit, NoteResults, NoteText, Skipped, Sync
-from memotherm.notes.watching import Watcher
+from memotherm.notes.watcher import Watcher
 
 __all__ = [
     "KINDS",

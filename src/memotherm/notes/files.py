@@ -19,7 +19,7 @@ from memotherm.errors import NoteUnavailable
 from memotherm.notes.layout import Layout
 from memotherm.notes.values import Skipped
 
-__all__ = ["Content", "Found", "Seen", "discover", "read", "seen"]
+__all__ = ["Content", "NoteFiles", "Seen", "discover", "read", "seen"]
 
 #: A file written less than this long before it was read may change again under the same time stamp.
 _SETTLING_NS = 2_000_000_000
@@ -48,7 +48,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NoteFiles:
     """What a look at the folders came to."""
 
     files: dict[str, Seen]
@@ -57,11 +57,11 @@ class Found:
     closed: list[str] = field(default_factory=list)
 
 
-def discover(layout: Layout, largest: int) -> Found:
+def discover(layout: Layout, largest: int) -> NoteFiles:
     """List the notes of a root, in order of their paths."""
     if not layout.root.is_dir():
         raise NoteUnavailable(f"the folder {layout.root} is gone: what is indexed of it was left as it is")
-    found = Found({}, [])
+    found = NoteFiles({}, [])
     for name in layout.files:
         if layout.accepts(name):
             _list_file(layout, name, largest, found)
@@ -70,10 +70,10 @@ def discover(layout: Layout, largest: int) -> Found:
         if _is_plain_folder(folder, start, found):
             _walk(layout, start, largest, found)
     ordered = dict(sorted(found.files.items()))
-    return Found(ordered, sorted(found.skipped, key=lambda each: each.path), found.closed)
+    return NoteFiles(ordered, sorted(found.skipped, key=lambda each: each.path), found.closed)
 
 
-def _is_plain_folder(name: str, folder: Path, found: Found) -> bool:
+def _is_plain_folder(name: str, folder: Path, found: NoteFiles) -> bool:
     if not folder.is_dir():
         return False
     if folder.resolve() != folder:
@@ -82,7 +82,7 @@ def _is_plain_folder(name: str, folder: Path, found: Found) -> bool:
     return True
 
 
-def _walk(layout: Layout, folder: Path, largest: int, found: Found) -> None:
+def _walk(layout: Layout, folder: Path, largest: int, found: NoteFiles) -> None:
     pending = [str(folder)]
     while pending:
         here = pending.pop()
@@ -102,7 +102,7 @@ def _relative(layout: Layout, path: str) -> str:
     return path[len(layout.prefix) :].replace(os.sep, "/")
 
 
-def _entries(layout: Layout, folder: str, found: Found) -> Iterator[os.DirEntry[str]]:
+def _entries(layout: Layout, folder: str, found: NoteFiles) -> Iterator[os.DirEntry[str]]:
     """Yield what is in a folder; one that has vanished has nothing, one that cannot be read is closed."""
     try:
         with os.scandir(folder) as entries:
@@ -115,7 +115,7 @@ def _entries(layout: Layout, folder: str, found: Found) -> Iterator[os.DirEntry[
         found.skipped.append(Skipped(path=path, why=f"cannot be read: {exc.strerror or exc}"))
 
 
-def _list_file(layout: Layout, name: str, largest: int, found: Found) -> None:
+def _list_file(layout: Layout, name: str, largest: int, found: NoteFiles) -> None:
     folder = (layout.root / name).parent
     wanted = (layout.root / name).name
     listed = _entries(layout, str(folder), found)
@@ -124,7 +124,7 @@ def _list_file(layout: Layout, name: str, largest: int, found: Found) -> None:
         _add(_relative(layout, entry.path), entry, largest, found)
 
 
-def _add(path: str, entry: os.DirEntry[str], largest: int, found: Found) -> None:
+def _add(path: str, entry: os.DirEntry[str], largest: int, found: NoteFiles) -> None:
     try:
         told = entry.stat(follow_symlinks=False)
         path.encode()

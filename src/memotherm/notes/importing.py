@@ -16,20 +16,21 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from memotherm.errors import InvalidInput, NoteUnavailable
-from memotherm.markdown import Cut, chunks, decoded, items, lines_of
-from memotherm.markdown.shape import shape
 from memotherm.model import Priority, Tier
+from memotherm.model.clock import system_clock
 from memotherm.notes.files import read
+from memotherm.notes.placement import is_curated, note_date, note_tier
 from memotherm.notes.values import Skipped
-from memotherm.policy.notes import is_curated, note_date, note_tier
 from memotherm.settings import Settings
-from memotherm.text.counted import counted
+from memotherm.text.markdown import Cut, chunks, decoded, items, lines_of
+from memotherm.text.markdown.shape import shape
 from memotherm.text.marker import without_blocks
+from memotherm.text.quantity import counted
 from memotherm.text.tokens import count_tokens
 
 __all__ = ["KINDS", "Imported", "import_memories"]
@@ -206,7 +207,7 @@ def _exported(entry: Mapping[str, Any]) -> Iterator[Draft]:
     Priority.of(draft.get("priority", "normal"))
     expires = entry.get("expires_at")
     if expires:
-        left = (datetime.fromisoformat(str(expires)) - datetime.now(UTC)).total_seconds()
+        left = (datetime.fromisoformat(str(expires)) - system_clock()).total_seconds()
         if left <= 0:
             raise ValueError(f"it expired on {expires}")
         draft["ttl"] = left

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from memotherm.ids import new_id
-from memotherm.markdown import Chunk
 from memotherm.model import Memory, Move, Retention, Scope
-from memotherm.policy.notes import Resting, is_transcript, resting
-from memotherm.services.changes import with_content
+from memotherm.model.ids import new_id
+from memotherm.notes.placement import Resting, is_transcript, resting
+from memotherm.remember.changes import with_content
 from memotherm.settings import Settings
-from memotherm.storage.store import Writing
+from memotherm.storage.contract import Transaction
 from memotherm.storage.values import Cause, ChunkRow, NoteRow, Record
 from memotherm.text.clean import digest
+from memotherm.text.markdown import Chunk
 from memotherm.text.tokens import count_tokens
 
 __all__ = ["SOURCE", "Outcome", "Shelf", "key_of"]
@@ -52,7 +52,7 @@ class Outcome:
 class Shelf:
     """The notes of one root in one transaction."""
 
-    writing: Writing
+    transaction: Transaction
     space: int
     scope: Scope
     settings: Settings
@@ -63,8 +63,8 @@ class Shelf:
     def put(self, note: NoteRow, chunks: Sequence[Chunk], vectors: Mapping[str, Any]) -> None:
         """Store a file and its chunks in place of what was known of it."""
         chunks = self._allowed(note.path, chunks)
-        old = self.writing.chunks(note.note) if note.note else []
-        number = self.writing.put_note(note)
+        old = self.transaction.chunks(note.note) if note.note else []
+        number = self.transaction.put_note(note)
         linked = {row.record.memory.id: row for row in old if row.linked}
         plain = [row for row in old if not row.linked]
         mine: set[str] = set()
@@ -80,18 +80,18 @@ class Shelf:
                 rows.append(self._link(note.path, chunk, record, linked.get(record.memory.id), vectors))
         self._unlink([row for memory_id, row in linked.items() if memory_id not in mine])
         placed = iter(list(self._plain(note.path, rest, plain, vectors)))
-        self.writing.set_chunks(number, [next(placed) if row is None else row for row in rows])
+        self.transaction.set_chunks(number, [next(placed) if row is None else row for row in rows])
 
     def _allowed(self, path: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks without those whose content was purged: the file may say it, the store does not."""
-        buried = self.writing.buried(self.scope, {key_of(chunk) for chunk in chunks})
+        buried = self.transaction.buried(self.scope, {key_of(chunk) for chunk in chunks})
         self.outcome.purged += [(path, chunk.start, chunk.end) for chunk in chunks if key_of(chunk) in buried]
         return [chunk for chunk in chunks if key_of(chunk) not in buried]
 
     def drop(self, note: NoteRow) -> None:
         """Take a file and everything it said out of the store."""
-        rows = self.writing.chunks(note.note)
-        self.writing.drop_note(note.note)
+        rows = self.transaction.chunks(note.note)
+        self.transaction.drop_note(note.note)
         self._unlink([row for row in rows if row.linked])
         for row in rows:
             if not row.linked:
@@ -99,18 +99,18 @@ class Shelf:
 
     def rename(self, note: NoteRow, before: str) -> None:
         """Let a file have another path; its memories stay the same ones."""
-        self.writing.put_note(note)
-        rows = self.writing.chunks(note.note)
+        self.transaction.put_note(note)
+        rows = self.transaction.chunks(note.note)
         why = f"renamed from {before}"
         moved = [row._replace(record=self._positioned(note.path, row, why)) for row in rows]
-        self.writing.set_chunks(note.note, moved)
+        self.transaction.set_chunks(note.note, moved)
         self.rest(note, moved)
 
     def rest(self, note: NoteRow, rows: Sequence[ChunkRow] | None = None) -> None:
         """Put the chunks of a file where the rules want them now."""
         if rows is None:
-            self.writing.put_note(note)
-            rows = self.writing.chunks(note.note)
+            self.transaction.put_note(note)
+            rows = self.transaction.chunks(note.note)
         plain = [row for row in rows if not row.linked]
         places = resting(note.path, [row.record.memory.tokens for row in plain], self.today, self.settings)
         for row, place in zip(plain, places, strict=True):
@@ -148,7 +148,7 @@ class Shelf:
         if before is not None:
             self._discard(before.record, f"edited: replaced by {memory.id}")
         cause = replace(self.cause, action="sync", rule=memory.tier_rule, why=f"from {path}")
-        record = self.writing.insert(self.space, memory, vectors, cause)
+        record = self.transaction.insert(self.space, memory, vectors, cause)
         return ChunkRow(record, chunk.start, chunk.end, chunk.heading, key_of(chunk), linked=False)
 
     def _memory(self, path: str, chunk: Chunk, where: Resting, was: Memory | None) -> Memory:
@@ -188,7 +188,7 @@ class Shelf:
 
     def _discard(self, record: Record, why: str) -> None:
         if record.memory.retention is not Retention.PURGED:
-            self.writing.discard(record, replace(self.cause, action="purge", rule="note.gone", why=why))
+            self.transaction.discard(record, replace(self.cause, action="purge", rule="note.gone", why=why))
 
     def _positioned(self, path: str, row: ChunkRow, why: str) -> Record:
         """Let a memory say where it stands now."""
@@ -198,7 +198,9 @@ class Shelf:
         metadata = {**memory.metadata, **_position(path, row.first, row.last, row.heading)}
         source = memory.source if row.linked else f"{SOURCE}{path}"
         after = replace(memory, metadata=metadata, source=source)
-        return self.writing.change(row.record, after, replace(self.cause, action="sync", rule="note.moved", why=why))
+        return self.transaction.change(
+            row.record, after, replace(self.cause, action="sync", rule="note.moved", why=why)
+        )
 
     def _rested(self, record: Record, where: Resting) -> Record:
         """Move a chunk that stands where the rules had put it, if they now say otherwise."""
@@ -210,17 +212,17 @@ class Shelf:
             move = Move(id=memory.id, from_tier=memory.tier, to=where.tier, rule=where.rule, why=where.why)
             self.outcome.moves.append(move)
         cause = replace(self.cause, action="move", rule=where.rule, why=where.why)
-        return self.writing.change(record, replace(memory, tier=where.tier, tier_rule=where.rule), cause)
+        return self.transaction.change(record, replace(memory, tier=where.tier, tier_rule=where.rule), cause)
 
     # Linked list items
 
     def _linkable(self, chunk: Chunk, note: int, mine: set[str]) -> Record | None:
         """Return the memory that an item may be linked to: one of this scope that is nowhere else."""
-        record = self.writing.get(chunk.memory_id)
+        record = self.transaction.get(chunk.memory_id)
         if record is None or record.memory.retention is Retention.PURGED or record.memory.id in mine:
             return None
         own = record.memory.scope == self.scope and not record.memory.source.startswith(SOURCE)
-        return record if own and not self.writing.is_linked_elsewhere(record.no, note) else None
+        return record if own and not self.transaction.is_linked_elsewhere(record.no, note) else None
 
     def _link(
         self, path: str, chunk: Chunk, record: Record, row: ChunkRow | None, vectors: Mapping[str, Any]
@@ -233,28 +235,30 @@ class Shelf:
         elif memory.digest == agreed and memory.retention is Retention.ACTIVE:
             cause = replace(self.cause, action="update", rule="note.edited", why=f"edited in {path}")
             after = with_content(memory, chunk.text, self.settings.tokenizer)
-            record = self.writing.change(record, after, cause, vectors.get(written))
+            record = self.transaction.change(record, after, cause, vectors.get(written))
             agreed = written
         if row is None or row.digest != agreed:
             self.outcome.new += 1
         else:
             self.outcome.kept += 1
         why = f"a list item of {path}"
-        record = self.writing.shelve(record, self.space, replace(self.cause, action="link", rule="note.link", why=why))
+        record = self.transaction.shelve(
+            record, self.space, replace(self.cause, action="link", rule="note.link", why=why)
+        )
         placed = ChunkRow(record, chunk.start, chunk.end, chunk.heading, agreed, linked=True)
         return placed._replace(record=self._positioned(path, placed, why))
 
     def _unlink(self, rows: Sequence[ChunkRow]) -> None:
         """Let memories whose item is gone live on by themselves."""
-        home = self.writing.space(self.scope) if rows else 0
+        home = self.transaction.space(self.scope) if rows else 0
         for row in rows:
             why = "its list item is gone"
             cause = replace(self.cause, action="unlink", rule="note.unlink", why=why)
-            record = self.writing.shelve(row.record, home, cause)
+            record = self.transaction.shelve(row.record, home, cause)
             memory = record.memory
             if memory.retention is not Retention.PURGED:
                 kept = {name: value for name, value in memory.metadata.items() if name not in _POSITION}
-                self.writing.change(record, replace(memory, metadata=kept), cause)
+                self.transaction.change(record, replace(memory, metadata=kept), cause)
             self.outcome.unlinked.append(memory.id)
 
 

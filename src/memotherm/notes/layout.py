@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 
 from memotherm.errors import InvalidInput
-from memotherm.policy.notes import CURATED, TRANSCRIPTS, is_transcript
+from memotherm.notes.placement import CURATED, TRANSCRIPTS, is_transcript
 
 __all__ = ["FOLDER", "Layout", "transcript_name"]
 

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.markdown import Item, bullet_of, decoded, item_at, lines_of, linked, links, mark_of
 from memotherm.model import Memory, Retention
 from memotherm.notes.appending import append, rewrite
 from memotherm.notes.files import read
 from memotherm.notes.values import Appended, Conflict
-from memotherm.storage.store import Store
+from memotherm.storage.contract import Store
 from memotherm.storage.values import ChunkRow
 from memotherm.text.clean import digest
+from memotherm.text.markdown import ListItem, bullet_of, decoded, item_at, lines_of, linked, links, mark_of
 
 __all__ = ["adopt", "conflicts", "export", "write_item"]
 
@@ -66,7 +66,7 @@ def write_item(file: Path, memory: Memory) -> None:
 
 def conflicts(store: Store, space: int, root: Path) -> list[Conflict]:
     """Return every linked item that does not say what its memory says."""
-    texts: dict[str, dict[str, Item]] = {}
+    texts: dict[str, dict[str, ListItem]] = {}
     found = []
     for path, row in store.links(space):
         if row.record.memory.digest == row.digest and row.record.memory.retention is Retention.ACTIVE:
@@ -89,13 +89,13 @@ def _conflict(path: str, row: ChunkRow, in_file: str) -> Conflict:
     return Conflict(memory_id=memory.id, path=path, line=row.first, in_file=in_file, in_memory=memory.content, why=why)
 
 
-def _linked_items(file: Path) -> dict[str, Item]:
+def _linked_items(file: Path) -> dict[str, ListItem]:
     content = read(file)
     lines = lines_of(decoded(content.data)) if content is not None else []
     return {each.memory_id: each for each in links(lines)}
 
 
-def _item_of(file: Path, memory_id: str) -> Item | None:
+def _item_of(file: Path, memory_id: str) -> ListItem | None:
     return _linked_items(file).get(memory_id)
 
 

@@ -12,28 +12,28 @@ from datetime import datetime
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, NoteUnavailable, NotFound, StoreBusy, StoreFull, StoreUnavailable
-from memotherm.markdown import Cut, decoded, lines_of
 from memotherm.model import Memory, Scope, Tier
 from memotherm.notes import linking
 from memotherm.notes.appending import append, writable
 from memotherm.notes.day import local_day
 from memotherm.notes.files import read
 from memotherm.notes.layout import Layout, transcript_name
+from memotherm.notes.placement import is_transcript
 from memotherm.notes.searching import Scored, aged, diverse, shows_citations, snippet
 from memotherm.notes.sync import Place, Syncer
 from memotherm.notes.transcript import transcript
 from memotherm.notes.values import Appended, Conflict, NoteHit, NoteResults, NoteText, Sync
-from memotherm.notes.watching import Watcher
-from memotherm.policy.notes import is_transcript
-from memotherm.rank import Ranked
-from memotherm.services.search import Question, Ranking, Search
-from memotherm.services.vectors import Progress, Vectorizer
+from memotherm.notes.watcher import Watcher
+from memotherm.recall.ranking import Ranked
+from memotherm.recall.search import Question, Ranking, Search
 from memotherm.settings import Settings
-from memotherm.storage.store import Store
+from memotherm.storage.contract import Store
 from memotherm.storage.values import ChunkPlace, Filter, RecallEntry, Record
 from memotherm.text.clean import require_text
+from memotherm.text.markdown import Cut, decoded, lines_of
+from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["Notes", "Workshop"]
+__all__ = ["NoteServices", "Notes"]
 
 _LONGEST_QUERY = 100_000
 _LONGEST_APPEND = 1_000_000
@@ -46,7 +46,7 @@ _ALL_TIERS = tuple(Tier)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Workshop:
+class NoteServices:
     """What notes work with; the facade hands it over."""
 
     store: Store
@@ -74,7 +74,7 @@ class Notes:
 
     def __init__(
         self,
-        tools: Workshop,
+        tools: NoteServices,
         root: str | os.PathLike[str],
         extra_paths: Sequence[str] = (),
         name: str | None = None,
@@ -387,10 +387,10 @@ class Notes:
         """Let the index see that file and memory say the same again."""
         space = self._syncer.space()
         if space is not None:
-            with self._tools.store.write() as writing:
-                note = writing.note(space, path)
+            with self._tools.store.write() as transaction:
+                note = transaction.note(space, path)
                 if note is not None:
-                    writing.put_note(note._replace(hash="", settled=False))
+                    transaction.put_note(note._replace(hash="", settled=False))
         self.sync()
 
 

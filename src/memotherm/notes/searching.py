@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from memotherm.policy.notes import note_date
+from memotherm.notes.placement import note_date
 from memotherm.text.words import query_words, words
 
 __all__ = ["SNIPPET_CHARS", "Scored", "aged", "diverse", "shows_citations", "snippet"]

@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.errors import EmbedderError, InvalidInput
-from memotherm.markdown import Chunk, Cut, chunks, decoded
 from memotherm.model import Scope
 from memotherm.notes.day import local_day
-from memotherm.notes.files import Content, Found, Seen, discover, read, seen
+from memotherm.notes.files import Content, NoteFiles, Seen, discover, read, seen
 from memotherm.notes.indexing import Outcome, Shelf, key_of
 from memotherm.notes.layout import Layout, transcript_name
+from memotherm.notes.placement import is_transcript, note_tier
 from memotherm.notes.transcript import transcript
 from memotherm.notes.values import Skipped, Sync
-from memotherm.policy.notes import is_transcript, note_tier
-from memotherm.services.vectors import Progress, Vectorizer
 from memotherm.settings import Settings
-from memotherm.storage.store import Store, Writing
+from memotherm.storage.contract import Store, Transaction
 from memotherm.storage.values import Cause, NoteRow, RootRow
+from memotherm.text.markdown import Chunk, Cut, chunks, decoded
 from memotherm.text.tokens import counter
+from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["Place", "Syncer"]
 
@@ -59,12 +59,12 @@ class _Prepared:
 
 
 @dataclass(slots=True)
-class _Run:
+class _SyncRun:
     """What one run has found and done so far."""
 
     space: int
     cause: Cause
-    found: Found
+    found: NoteFiles
     known: dict[str, NoteRow]
     outcome: Outcome = field(default_factory=Outcome)
     added: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Syncer:
         """Return the number of the space that the chunks are in; None before the first sync."""
         return self._store.shelf(self._place.scope, self._place.shelf)
 
-    def discover(self) -> Found:
+    def discover(self) -> NoteFiles:
         """List the notes, and the transcripts if they are wanted."""
         found = discover(self._place.layout, self._settings.note_max_bytes)
         for base in self._place.transcripts:
@@ -118,7 +118,7 @@ class Syncer:
             return Sync(skipped=tuple(found.skipped))
         space = self._prepared_space(space)
         known = {row.path: row for row in self._store.notes(space)}
-        run = _Run(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), found, known)
+        run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), found, known)
         self._follow_renames(run)
         self._index(run, [each for each in found.files.values() if self._differs(run, each)], progress)
         self._remove(run, [row for path, row in run.known.items() if self._gone(path, found)])
@@ -127,7 +127,7 @@ class Syncer:
         self._stand_by(run)
         return _told(run)
 
-    def _stand_by(self, run: _Run) -> None:
+    def _stand_by(self, run: _SyncRun) -> None:
         """If the embedder has failed, let the fallback see what is new, so that it is found by meaning all the same."""
         if not run.degraded:
             return
@@ -142,10 +142,10 @@ class Syncer:
         if space is None:
             return 0
         known = {row.path: row for row in self._store.notes(space)}
-        run = _Run(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), Found({}, []), known)
+        run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), NoteFiles({}, []), known)
         self._remove(run, list(known.values()))
-        with self._store.write() as writing:
-            writing.drop_root(space)
+        with self._store.write() as transaction:
+            transaction.drop_root(space)
         return len(run.removed)
 
     def _prepared_space(self, space: int | None) -> int:
@@ -154,9 +154,9 @@ class Syncer:
         told = (str(place.layout.root), place.layout.extra, place.scope, place.shelf)
         if space is not None and RootRow(space, *told) in self._store.roots((space,)):
             return space
-        with self._store.write() as writing:
-            space = writing.space(place.scope, place.shelf)
-            writing.put_root(RootRow(space, *told))
+        with self._store.write() as transaction:
+            space = transaction.space(place.scope, place.shelf)
+            transaction.put_root(RootRow(space, *told))
         return space
 
     # What differs
@@ -164,13 +164,13 @@ class Syncer:
     def _moved_on(self, row: NoteRow | None, each: Seen) -> bool:
         return row is None or row.stamp != each.stamp or row.cut != self._cut(each.path)
 
-    def _differs(self, run: _Run, each: Seen) -> bool:
+    def _differs(self, run: _SyncRun, each: Seen) -> bool:
         row = run.known.get(each.path)
         if row is not None and is_transcript(each.path) and row.cut == self._cut(each.path):
             return self._grown(run, row, each)
         return row is None or not row.settled or self._moved_on(row, each)
 
-    def _grown(self, run: _Run, row: NoteRow, each: Seen) -> bool:
+    def _grown(self, run: _SyncRun, row: NoteRow, each: Seen) -> bool:
         """Tell whether a transcript has grown enough, or was written anew."""
         growth = each.size - row.size
         if row.stamp == each.stamp:
@@ -183,7 +183,7 @@ class Syncer:
         return False
 
     @staticmethod
-    def _gone(path: str, found: Found) -> bool:
+    def _gone(path: str, found: NoteFiles) -> bool:
         """Tell whether a file no longer exists; what is in a folder that cannot be read now stays known."""
         return path not in found.files and not any(path.startswith(folder) for folder in found.closed)
 
@@ -192,7 +192,7 @@ class Syncer:
 
     # Files that changed
 
-    def _follow_renames(self, run: _Run) -> None:
+    def _follow_renames(self, run: _SyncRun) -> None:
         """Let files that only have another name keep their memories."""
         gone = {row.hash: row for path, row in run.known.items() if self._gone(path, run.found)}
         sizes = {row.size for row in gone.values()}
@@ -204,18 +204,18 @@ class Syncer:
             if content is not None and row is not None:
                 self._rename(run, row, each, content)
 
-    def _rename(self, run: _Run, row: NoteRow, each: Seen, content: Content) -> None:
+    def _rename(self, run: _SyncRun, row: NoteRow, each: Seen, content: Content) -> None:
         tier = note_tier(each.path, self._today(run), self._settings)
         after = row._replace(path=each.path, stamp=content.stamp, settled=content.settled, tier=tier)
-        with self._store.write() as writing:
-            if writing.note(run.space, row.path) != row or writing.note(run.space, each.path) is not None:
+        with self._store.write() as transaction:
+            if transaction.note(run.space, row.path) != row or transaction.note(run.space, each.path) is not None:
                 return
-            self._shelf(writing, run).rename(after, row.path)
+            self._shelf(transaction, run).rename(after, row.path)
         del run.known[row.path]
         run.known[each.path] = after
         run.renamed.append((row.path, each.path))
 
-    def _index(self, run: _Run, files: Sequence[Seen], progress: Progress | None) -> None:
+    def _index(self, run: _SyncRun, files: Sequence[Seen], progress: Progress | None) -> None:
         done = self._recut(run, files, progress)
         for group in self._groups(run, [each for each in files if not self._is_cut_otherwise(run, each)]):
             self._commit_group(run, [each for each in group if each is not None])
@@ -223,7 +223,7 @@ class Syncer:
             if progress is not None:
                 progress(done, len(files))
 
-    def _recut(self, run: _Run, files: Sequence[Seen], progress: Progress | None) -> int:
+    def _recut(self, run: _SyncRun, files: Sequence[Seen], progress: Progress | None) -> int:
         """Cut anew what was cut by other settings: all of it is made first, then the index changes over at once."""
         prepared: list[_Prepared | None] = []
         for each in [each for each in files if self._is_cut_otherwise(run, each)]:
@@ -233,11 +233,11 @@ class Syncer:
         self._commit_group(run, [each for each in prepared if each is not None])
         return len(prepared)
 
-    def _is_cut_otherwise(self, run: _Run, each: Seen) -> bool:
+    def _is_cut_otherwise(self, run: _SyncRun, each: Seen) -> bool:
         row = run.known.get(each.path)
         return row is not None and row.cut != self._cut(each.path)
 
-    def _groups(self, run: _Run, files: Sequence[Seen]) -> Iterator[list[_Prepared | None]]:
+    def _groups(self, run: _SyncRun, files: Sequence[Seen]) -> Iterator[list[_Prepared | None]]:
         """Yield files that are read and cut, a few at a time; None for one that needs nothing."""
         group: list[_Prepared | None] = []
         weight = 0
@@ -251,7 +251,7 @@ class Syncer:
         if group:
             yield group
 
-    def _prepared(self, run: _Run, each: Seen, base: NoteRow | None) -> _Prepared | None:
+    def _prepared(self, run: _SyncRun, each: Seen, base: NoteRow | None) -> _Prepared | None:
         content = self._content(run, each)
         if content is None:
             return None
@@ -276,7 +276,7 @@ class Syncer:
         cut = chunks(spoken.text, _size, self._place.cut)
         return _Prepared(base, row._replace(messages=spoken.messages), cut)
 
-    def _content(self, run: _Run, each: Seen) -> Content | None:
+    def _content(self, run: _SyncRun, each: Seen) -> Content | None:
         """Return the bytes of a file; one that vanished is gone, one that cannot be read is left as it is known."""
         try:
             if not is_transcript(each.path):
@@ -293,13 +293,13 @@ class Syncer:
             run.found.files.pop(each.path, None)
         return content
 
-    def _commit_group(self, run: _Run, group: list[_Prepared]) -> None:
+    def _commit_group(self, run: _SyncRun, group: list[_Prepared]) -> None:
         for _ in range(_ATTEMPTS):
             if not group:
                 return
             vectors = self._vectors(run, group)
-            with self._store.write(made_by=self._vectorizer.number) as writing:
-                shelf = self._shelf(writing, run)
+            with self._store.write(made_by=self._vectorizer.number) as transaction:
+                shelf = self._shelf(transaction, run)
                 late = [each for each in group if not self._committed(run, shelf, each, vectors)]
             # Another process was faster with these: look again at file and index.
             group = [
@@ -309,7 +309,7 @@ class Syncer:
                 and (again := self._prepared(run, current, run.known.get(each.row.path))) is not None
             ]
 
-    def _vectors(self, run: _Run, group: Sequence[_Prepared]) -> dict[str, Any]:
+    def _vectors(self, run: _SyncRun, group: Sequence[_Prepared]) -> dict[str, Any]:
         wanted = {
             key_of(chunk): chunk.text if chunk.memory_id else chunk.content for each in group for chunk in each.chunks
         }
@@ -318,8 +318,8 @@ class Syncer:
             run.degraded[reason] = None
         return dict(zip(wanted, made, strict=True))
 
-    def _committed(self, run: _Run, shelf: Shelf, each: _Prepared, vectors: dict[str, Any]) -> bool:
-        current = shelf.writing.note(run.space, each.row.path)
+    def _committed(self, run: _SyncRun, shelf: Shelf, each: _Prepared, vectors: dict[str, Any]) -> bool:
+        current = shelf.transaction.note(run.space, each.row.path)
         if current != each.base:
             if current is None:
                 run.known.pop(each.row.path, None)
@@ -332,28 +332,28 @@ class Syncer:
 
     # Files that did not
 
-    def _remove(self, run: _Run, rows: Sequence[NoteRow]) -> None:
+    def _remove(self, run: _SyncRun, rows: Sequence[NoteRow]) -> None:
         for group in _batches(rows):
-            with self._store.write() as writing:
-                shelf = self._shelf(writing, run)
+            with self._store.write() as transaction:
+                shelf = self._shelf(transaction, run)
                 for row in group:
-                    current = writing.note(run.space, row.path)
+                    current = transaction.note(run.space, row.path)
                     if current is not None and current.note == row.note:
                         shelf.drop(current)
                         run.removed.append(row.path)
 
-    def _refresh(self, run: _Run) -> None:
+    def _refresh(self, run: _SyncRun) -> None:
         """Remember the new time stamps of files whose bytes are the same."""
         before = {row.path: row for row in run.known.values()}
         rows = [row for row in run.refreshed if before.get(row.path) != row]
         for group in _batches(rows):
-            with self._store.write() as writing:
+            with self._store.write() as transaction:
                 for row in group:
-                    current = writing.note(run.space, row.path)
+                    current = transaction.note(run.space, row.path)
                     if current is not None and (current.hash, current.cut) == (row.hash, row.cut):
-                        writing.put_note(current._replace(stamp=row.stamp, settled=row.settled))
+                        transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
 
-    def _age(self, run: _Run) -> None:
+    def _age(self, run: _SyncRun) -> None:
         """Move the files whose tier has changed with the day, or with the settings."""
         today = self._today(run)
         due = [
@@ -362,16 +362,16 @@ class Syncer:
             if path in run.found.files and (tier := note_tier(path, today, self._settings)) is not row.tier
         ]
         for group in _batches(due):
-            with self._store.write() as writing:
-                shelf = self._shelf(writing, run)
+            with self._store.write() as transaction:
+                shelf = self._shelf(transaction, run)
                 for row in group:
-                    current = writing.note(run.space, row.path)
+                    current = transaction.note(run.space, row.path)
                     if current is not None and current.tier is not row.tier:
                         shelf.rest(current._replace(tier=row.tier))
 
-    def _shelf(self, writing: Writing, run: _Run) -> Shelf:
+    def _shelf(self, transaction: Transaction, run: _SyncRun) -> Shelf:
         return Shelf(
-            writing=writing,
+            transaction=transaction,
             space=run.space,
             scope=self._place.scope,
             settings=self._settings,
@@ -380,7 +380,7 @@ class Syncer:
             outcome=run.outcome,
         )
 
-    def _today(self, run: _Run) -> date:
+    def _today(self, run: _SyncRun) -> date:
         return local_day(run.cause.at, self._settings)
 
 
@@ -409,7 +409,7 @@ def _kept_away(place: tuple[str, int, int]) -> Skipped:
     return Skipped(path=path, why=f"lines {first}-{last} say what was purged: remember it to have it back")
 
 
-def _told(run: _Run) -> Sync:
+def _told(run: _SyncRun) -> Sync:
     worked = len(run.added) + len(run.changed) + len(run.renamed)
     return Sync(
         added=tuple(sorted(run.added)),

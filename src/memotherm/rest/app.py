@@ -18,11 +18,11 @@ from starlette.routing import BaseRoute, Match
 from memotherm import Memotherm, __version__
 from memotherm.errors import MemothermError
 from memotherm.rest.bodies import Problem
-from memotherm.rest.gate import App, Body, Hosts, KeyCheck, Rate, is_loopback
+from memotherm.rest.idempotency import Repetition
+from memotherm.rest.middleware import App, Body, Hosts, KeyCheck, Rate, is_loopback
+from memotherm.rest.observability import Counts, Watch
 from memotherm.rest.problems import answer, status_of
-from memotherm.rest.repeating import Repetition
 from memotherm.rest.routes import router
-from memotherm.rest.watching import Counts, Watch
 
 __all__ = ["application"]
 
@@ -83,7 +83,7 @@ def application(
 def _gated(inner: FastAPI, mem: Memotherm, host: str, *, required: bool) -> App:
     """Put the gates before the application, the outermost last."""
     settings = mem.settings
-    app: App = Repetition(inner, mem.drawers["replies"])
+    app: App = Repetition(inner, mem.key_value("replies"))
     app = Body(app, settings.server_body_bytes)
     app = Rate(app, settings.server_rate_per_minute)
     app = KeyCheck(app, mem, required=required)

@@ -58,7 +58,7 @@ _SAYS = r"^[^\x00]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00]*$"
 _LONGEST_TTL = 52_596_000.0
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1_000_000, pattern=_SAYS)]
-Asked = Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=_SAYS)]
+QueryVector = Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=_SAYS)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=_SAYS)]
 Reason = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 Kind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
@@ -150,7 +150,7 @@ class Why(Wish):
 class RecallWish(Wish):
     """A question, and where to look for the answer."""
 
-    query: Asked
+    query: QueryVector
     limit: Limit = 10
     tiers: Tiers = ["hot", "warm"]
     kinds: Kinds | None = None
@@ -190,7 +190,7 @@ class Query(Wish):
         }
     )
 
-    query: Asked
+    query: QueryVector
     tier: TierName = _absent()
     limit: Limit = _absent()
     k: Limit = _absent()
@@ -209,7 +209,7 @@ class Query(Wish):
 class ContextWish(Wish):
     """What an agent is about to do, and how many tokens it may read first."""
 
-    query: Asked | None = None
+    query: QueryVector | None = None
     budget: Budget = 2000
     format: Format = "markdown"
     include_cold: bool | None = None
@@ -226,7 +226,7 @@ class Beginning(Wish):
 class Turn(Wish):
     """A turn of a session."""
 
-    prompt: Asked
+    prompt: QueryVector
     budget: Budget = 2000
     format: Format = "markdown"
     include_cold: bool | None = None
@@ -262,7 +262,7 @@ class SessionPromote(Wish):
 class SessionRecall(Wish):
     """What a session wants back."""
 
-    query: Asked
+    query: QueryVector
     limit: Limit = 3
     auto_promote: bool | None = None
     types: Kinds | None = None

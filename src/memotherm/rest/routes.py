@@ -8,14 +8,15 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.exceptions import HTTPException
 
-from memotherm import Context, Memotherm, __version__, shapes, tools
+from memotherm import Context, Memotherm, __version__, tools
 from memotherm.errors import ContentTooLarge, InvalidInput, NotFound
 from memotherm.model import SCOPE_FIELDS, Memory, Move, Recall, Retention
 from memotherm.rest import bodies
 from memotherm.rest.bodies import PriorityName, TierName
+from memotherm.rest.observability import Counts
 from memotherm.rest.problems import PROBLEM_TYPE
-from memotherm.rest.watching import Counts
 from memotherm.session import Session
+from memotherm.tools import serializers
 
 __all__ = ["router"]
 
@@ -73,12 +74,12 @@ MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
 SessionId = Annotated[str, Path(pattern=_PLAIN)]
 
 
-def the_session(around: Annotated[Memotherm, Depends(the_surroundings)], session_id: SessionId) -> Session:
+def the_session(around: Annotated[Memotherm, Depends(the_surroundings)], session_id: SessionId) -> Session[Memotherm]:
     """Return a session's working memory."""
     return around.session(session_id)
 
 
-InSession = Annotated[Session, Depends(the_session)]
+InSession = Annotated[Session[Memotherm], Depends(the_session)]
 
 
 # Memories
@@ -100,7 +101,7 @@ def list_memories(
         tier=tier, priority=priority, retention=retention, kind=kind, tags=None if tag is None else [tag],
         limit=limit, cursor=page,
     )  # fmt: skip
-    return {"memories": [shapes.memory_json(memory) for memory in found], "next_page": found.cursor}
+    return {"memories": [serializers.memory_json(memory) for memory in found], "next_page": found.cursor}
 
 
 @router.post(
@@ -118,7 +119,7 @@ def remember(view: View, body: bodies.NewMemory, response: Response) -> Json:
 def remember_many(view: View, body: bodies.Batch) -> Json:
     """Store several memories: all of them, or none."""
     made = view.remember_many([each.arguments() for each in body.memories])
-    return {"memories": [shapes.memory_json(memory) for memory in made]}
+    return {"memories": [serializers.memory_json(memory) for memory in made]}
 
 
 @router.get("/memories/{memory_id}", operation_id="get_memory", tags=["memories"], response_model=bodies.MemoryAnswer)
@@ -214,7 +215,7 @@ def restore(view: View, memory_id: MemoryId, response: Response, body: bodies.Wh
 @router.get("/memories/{memory_id}/history", operation_id="history", tags=["memories"], response_model=bodies.History)
 def history(view: View, memory_id: MemoryId) -> Json:
     """Return everything that happened to a memory, oldest first."""
-    return {"events": [shapes.event_json(event) for event in view.history(memory_id)]}
+    return {"events": [serializers.event_json(event) for event in view.history(memory_id)]}
 
 
 # Asking
@@ -270,7 +271,7 @@ def session_add(session: InSession, body: bodies.SessionAdd, response: Response)
 )
 def session_hot(session: InSession) -> Json:
     """Return a session's hot memories, newest first."""
-    return {"memories": [shapes.memory_json(memory) for memory in session.hot()]}
+    return {"memories": [serializers.memory_json(memory) for memory in session.hot()]}
 
 
 @router.get(
@@ -382,7 +383,7 @@ def events(
 ) -> Json:
     """Return what happened to all memories that can be seen, a page at a time."""
     found = view.events(limit, page, order == "oldest")
-    return {"events": [shapes.event_json(event) for event in found], "next_page": found.cursor}
+    return {"events": [serializers.event_json(event) for event in found], "next_page": found.cursor}
 
 
 @router.post("/events/{seq}/undo", operation_id="undo", tags=["upkeep"], response_model=bodies.MemoryAnswer)
@@ -431,7 +432,7 @@ def _told(memory: Memory, response: Response, *, made: bool = False) -> Json:
     response.headers["etag"] = _etag(memory)
     if made:
         response.headers["location"] = f"/memories/{memory.id}"
-    return shapes.memory_json(memory)
+    return serializers.memory_json(memory)
 
 
 def _why(body: bodies.Why | None) -> str:
@@ -440,7 +441,7 @@ def _why(body: bodies.Why | None) -> str:
 
 def _recalled(found: Recall) -> Json:
     return {
-        "items": [shapes.hit_json(hit) for hit in found],
+        "items": [serializers.hit_json(hit) for hit in found],
         "promoted": list(found.promoted),
         "tiers": [str(tier) for tier in found.tiers],
         "degraded": list(found.degraded),
@@ -452,4 +453,4 @@ def _context(found: Context) -> Json:
 
 
 def _moves(moves: tuple[Move, ...]) -> list[Json]:
-    return [shapes.move_json(each) for each in moves]
+    return [serializers.move_json(each) for each in moves]

@@ -6,7 +6,7 @@ import signal
 import sys
 
 from memotherm.errors import PluginUnavailable, SettingsError
-from memotherm.facade import Memotherm
+from memotherm.memory import Memotherm
 from memotherm.rest.keys import Keys
 
 __all__ = ["require_safe", "serve"]
@@ -36,7 +36,7 @@ def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
         import uvicorn
 
         from memotherm.rest.app import application
-        from memotherm.rest.watching import log_to_stderr
+        from memotherm.rest.observability import log_to_stderr
     except ImportError as exc:
         raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'memotherm[server]'") from exc
     log_to_stderr(log_level)

@@ -13,10 +13,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from memotherm.model import Priority, Retention, Tier
-from memotherm.results import Problem
+from memotherm.model.results import Problem
 from memotherm.storage.rows import changes_of
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.writing import indexed_words
+from memotherm.storage.transaction import indexed_words
 from memotherm.text.clean import digest
 
 __all__ = ["Indexed", "chunks", "contents", "counters", "ledger", "tags", "texts", "vectors"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput, NotFound, PluginUnavailable, StoreUnavailable
 from memotherm.model import Memory, Retention, Scope
+from memotherm.model.clock import system_clock
 from memotherm.settings import Settings
-from memotherm.storage.store import Store
+from memotherm.storage.contract import Store
 from memotherm.storage.transfer import MARK, Migration, Progress, transfer
 from memotherm.storage.values import Cause, Find, Record
 
@@ -101,7 +101,7 @@ def restore_store(checkpoint: Path, into: Path, purged_in: str | None = None) ->
 def _purged(url: str, settings: Settings) -> list[Record]:
     """Return what was purged in a store."""
     _require_there(url, "whose purges could be repeated")
-    now = datetime.now(UTC)
+    now = system_clock()
     found: list[Record] = []
     with closing(open_store(url, settings)) as store:
         spaces = store.spaces_within(Scope())
@@ -120,7 +120,7 @@ def _require_there(url: str, what: str) -> None:
 
 def _purge_again(store: Store, memory: Memory) -> None:
     cause = Cause(action="purge", at=memory.retention_since, rule="restore", why="purged after the checkpoint")
-    with store.write() as writing:
-        record = writing.get(memory.id)
+    with store.write() as transaction:
+        record = transaction.get(memory.id)
         if record is not None and record.memory.retention is not Retention.PURGED:
-            writing.purge(record, cause)
+            transaction.purge(record, cause)

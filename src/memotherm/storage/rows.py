@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memotherm.clock import from_micros, to_micros
 from memotherm.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier
+from memotherm.model.clock import from_micros, to_micros
 from memotherm.storage.values import Record
 
 __all__ = [

@@ -11,15 +11,18 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
-from memotherm.clock import to_micros
 from memotherm.errors import StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
-from memotherm.results import TierCount
+from memotherm.model.clock import to_micros
+from memotherm.model.results import TierCount
+from memotherm.model.rows import made
 from memotherm.storage import notes
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
 from memotherm.storage.statements import Row, Statements
+from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
-    Candidate,
+    CandidateRow,
+    CandidateText,
     ChunkPlace,
     ChunkRow,
     Counts,
@@ -30,12 +33,9 @@ from memotherm.storage.values import (
     RecallEntry,
     Record,
     RootRow,
-    Saying,
     Tally,
     Watch,
 )
-from memotherm.storage.writing import settle_words, words_outdated
-from memotherm.tuples import made
 
 __all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "shown"]
 
@@ -158,7 +158,7 @@ class SqlStore(ABC):
 
     def candidates(
         self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-    ) -> dict[int, Candidate]:
+    ) -> dict[int, CandidateRow]:
         """Return those of the memories that may be shown: the last wall behind both legs."""
         with self._reading(once=where.tags is None) as statements:
             rows = shown(statements, "candidates", spaces, tiers, nos, where)
@@ -166,11 +166,11 @@ class SqlStore(ABC):
             return {}
         numbers, places, ranks, priorities, *others = zip(*rows, strict=True)
         axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
-        return dict(zip(numbers, made(Candidate, zip(numbers, places, *axes, *others, strict=True)), strict=True))
+        return dict(zip(numbers, made(CandidateRow, zip(numbers, places, *axes, *others, strict=True)), strict=True))
 
-    def sayings(self, nos: Sequence[int]) -> dict[int, Saying]:
+    def sayings(self, nos: Sequence[int]) -> dict[int, CandidateText]:
         """Return what active memories say, by number."""
-        return {no: Saying(*said) for no, *said in self._rows("sayings", nos=list(nos))}
+        return {no: CandidateText(*said) for no, *said in self._rows("sayings", nos=list(nos))}
 
     def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
         """Return a batch of what a policy wants to look at, in order of number."""
@@ -371,33 +371,34 @@ class SqlStore(ABC):
         with self._reading(once=True) as statements:
             return notes.chunk_places(statements, nos)
 
-    # What doors keep
+    # Key-value pairs
 
-    def kept(self, drawer: str, now: datetime, key: str | None = None) -> dict[str, str]:
-        """Return what a drawer holds by key, or the one thing under a key."""
+    def get_values(self, namespace: str, now: datetime, key: str | None = None) -> dict[str, str]:
+        """Return the values of a namespace by key, or only the one under a key; expired values are left out."""
         if key is None:
-            return dict(self._rows("kept_all", drawer=drawer, now=to_micros(now)))
-        rows = self._rows("kept_get", drawer=drawer, key=key, now=to_micros(now))
+            return dict(self._rows("values_of", namespace=namespace, now=to_micros(now)))
+        rows = self._rows("value_get", namespace=namespace, key=key, now=to_micros(now))
         return {key: rows[0][0]} if rows else {}
 
-    def keep(
-        self, drawer: str, key: str, value: str, now: datetime, until: datetime | None, *, replace: bool
+    def put_value(
+        self, namespace: str, key: str, value: str, now: datetime, expires: datetime | None, *, replace: bool
     ) -> str | None:
-        """Put a thing into a drawer; without `replace`, what is there already stays and is returned."""
+        """Store a value; without `replace`, an existing value stays and is returned."""
         moment = to_micros(now)
-        row = {"drawer": drawer, "key": key, "value": value, "until": None if until is None else to_micros(until)}
+        expires_at = None if expires is None else to_micros(expires)
+        row = {"namespace": namespace, "key": key, "value": value, "expires_at": expires_at}
         with self._marking() as statements:
-            statements.run("kept_expire", now=moment)
+            statements.run("values_expire", now=moment)
             if replace:
-                statements.run("kept_put", **row)
+                statements.run("value_put", **row)
                 return None
-            claimed = statements.row("kept_claim", **row)
-            return None if claimed else str(statements.value("kept_get", drawer=drawer, key=key, now=moment))
+            claimed = statements.row("value_claim", **row)
+            return None if claimed else str(statements.value("value_get", namespace=namespace, key=key, now=moment))
 
-    def unkeep(self, drawer: str, key: str) -> bool:
-        """Take a thing out of a drawer; tell whether it was there."""
+    def delete_value(self, namespace: str, key: str) -> bool:
+        """Delete a value; tell whether there was one."""
         with self._marking() as statements:
-            return statements.row("kept_drop", drawer=drawer, key=key) is not None
+            return statements.row("value_delete", namespace=namespace, key=key) is not None
 
     # Small steps
 

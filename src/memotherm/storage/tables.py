@@ -45,7 +45,7 @@ TABLES = (
     _table("chunks", "note place", "no first last heading digest linked", "note"),
     _table("flushes", "space", "cycle armed", "space"),
     _table("given", "space no", "updated_at", "space"),
-    _table("kept", "drawer key", "value until"),
+    _table("key_values", "namespace key", "value expires_at"),
 )
 
 #: What else makes a store what it is: who serves its searches, and the secret behind its tombstones.

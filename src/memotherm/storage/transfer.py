@@ -18,9 +18,9 @@ from typing import Any, Protocol
 from memotherm.errors import InvalidInput, StoreDamaged
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tables import META, TABLES, Table
-from memotherm.text.counted import counted
+from memotherm.text.quantity import counted
 
-__all__ = ["MARK", "Giving", "Migration", "Notes", "Progress", "Receiver", "Receiving", "Sender", "transfer"]
+__all__ = ["MARK", "Giving", "MetaTable", "Migration", "Progress", "Receiver", "Receiving", "Sender", "transfer"]
 
 #: The note in a target's own notes that says how far a transfer into it is.
 MARK = "transfer"
@@ -78,7 +78,7 @@ class Receiving(Protocol):
         """Make what follows from the rows: words, counters, indexes, the next numbers."""
 
 
-class Notes:
+class MetaTable:
     """A store's own notes, inside one transaction."""
 
     def __init__(self, statements: Statements) -> None:

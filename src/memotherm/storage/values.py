@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
-from memotherm.results import TierCount
+from memotherm.model.results import TierCount
 
 __all__ = [
-    "Candidate",
+    "CandidateRow",
+    "CandidateText",
     "Cause",
     "ChunkPlace",
     "ChunkRow",
@@ -23,8 +24,7 @@ __all__ = [
     "RecallEntry",
     "Record",
     "RootRow",
-    "Saying",
-    "Strengths",
+    "Scores",
     "Tally",
     "Watch",
 ]
@@ -83,10 +83,10 @@ class Find:
 
 #: What a leg of the search has found: numbers of memories, strongest first, and how strong each is.
 #: That is the cosine for the vector leg, and for the text leg how rare the words are that a memory has.
-Strengths = dict[int, float]
+Scores = dict[int, float]
 
 
-class Saying(NamedTuple):
+class CandidateText(NamedTuple):
     """What a memory says, as the text index has it, and where it stands in a conversation."""
 
     #: Its words, with a space between two of them.
@@ -97,7 +97,7 @@ class Saying(NamedTuple):
     previous: int | None = None
 
 
-class Candidate(NamedTuple):
+class CandidateRow(NamedTuple):
     """What ranking needs to know of a memory, and what it says; times in microseconds."""
 
     no: int

@@ -17,15 +17,15 @@ from memotherm.model import Tier
 from memotherm.testing.contract.notes import NotesContract
 from memotherm.testing.contract.reading import ReadingContract
 from memotherm.testing.contract.search import SearchContract
+from memotherm.testing.contract.transaction import TransactionContract
 from memotherm.testing.contract.upkeep import CheckpointContract, UpkeepContract
 from memotherm.testing.contract.vectors import VectorsContract
-from memotherm.testing.contract.writing import WritingContract
 
 __all__ = ["CheckpointConformance", "SharedStoreConformance", "StoreConformance"]
 
 
 class StoreConformance(
-    ReadingContract, WritingContract, SearchContract, VectorsContract, UpkeepContract, NotesContract
+    ReadingContract, TransactionContract, SearchContract, VectorsContract, UpkeepContract, NotesContract
 ):
     """What every store must do. Override `open_store`."""
 

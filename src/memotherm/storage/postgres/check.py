@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memotherm.model import Tier
-from memotherm.results import Problem
+from memotherm.model.results import Problem
 from memotherm.storage import checking
 from memotherm.storage.checking import Indexed
 from memotherm.storage.postgres.statements import PostgresStatements

@@ -25,7 +25,7 @@ MOST = 256
 Statement = sql.SQL | sql.Composed
 
 
-class _Table(NamedTuple):
+class _PartitionedTable(NamedTuple):
     """What a table is made of, beside its columns."""
 
     name: str
@@ -49,10 +49,10 @@ def partition(connection: Connection, parts: int) -> list[str]:
     return [table.name for table in tables]
 
 
-def _described(statements: PostgresStatements, name: str) -> _Table:
+def _described(statements: PostgresStatements, name: str) -> _PartitionedTable:
     place = f"{SCHEMA}.{name}"
     constraints = statements.rows("catalogue_constraints", table=place)
-    return _Table(
+    return _PartitionedTable(
         name,
         keys=[(key, text) for key, kind, text in constraints if kind != "f"],
         links=[(key, text) for key, kind, text in constraints if kind == "f"],
@@ -61,7 +61,7 @@ def _described(statements: PostgresStatements, name: str) -> _Table:
     )
 
 
-def _statements(tables: list[_Table], parts: int) -> Iterator[Statement]:
+def _statements(tables: list[_PartitionedTable], parts: int) -> Iterator[Statement]:
     """Yield what has to be done, in an order in which nothing points to what is not there."""
     for table in tables:
         for key, _ in table.links:
@@ -73,7 +73,7 @@ def _statements(tables: list[_Table], parts: int) -> Iterator[Statement]:
             yield _added(table.name, key, text)
 
 
-def _made_anew(table: _Table, parts: int) -> Iterator[Statement]:
+def _made_anew(table: _PartitionedTable, parts: int) -> Iterator[Statement]:
     name, new = _named(table.name), _named(f"{table.name}_new")
     yield sql.SQL(
         "CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE INCLUDING COMMENTS) "

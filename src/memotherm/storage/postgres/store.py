@@ -16,10 +16,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.clock import to_micros
 from memotherm.errors import StoreBusy, StoreError
 from memotherm.model import Scope, Tier
-from memotherm.results import Problem
+from memotherm.model.clock import to_micros
+from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.postgres.check import check
 from memotherm.storage.postgres.connect import Connections
@@ -30,15 +30,15 @@ from memotherm.storage.postgres.replica import Replica
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
 from memotherm.storage.postgres.text import queries
 from memotherm.storage.postgres.textindex import rebuild
+from memotherm.storage.postgres.transaction import PostgresTransaction
 from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
-from memotherm.storage.postgres.writing import PostgresWriting
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
 from memotherm.storage.statements import Row
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import Filter, Identity, Strengths
+from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["PostgresStore"]
 
@@ -209,7 +209,7 @@ class PostgresStore(SqlStore):
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> Strengths:
+    ) -> Scores:
         """Return the best keyword matches, strongest first, newest first among equals."""
         bands = list(_bands(tiers)) if words and spaces else []
         found: list[Row] = []
@@ -238,7 +238,7 @@ class PostgresStore(SqlStore):
         limit: int,
         where: Filter,
         by: Identity | None = None,
-    ) -> Strengths:
+    ) -> Scores:
         """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
         if not spaces or not tiers:
             return {}
@@ -292,16 +292,16 @@ class PostgresStore(SqlStore):
     # Writing
 
     @contextmanager
-    def write(self, *, made_by: int | None = None) -> Iterator[PostgresWriting]:
+    def write(self, *, made_by: int | None = None) -> Iterator[PostgresTransaction]:
         """Begin a transaction."""
         with self._writing() as statements, statements.pipelined():
             # Kept apart: if the transaction is taken back, its new numbers belong to nothing.
             scopes: dict[int, Scope] = {}
-            writing = PostgresWriting(
+            transaction = PostgresTransaction(
                 statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
             )
-            yield writing
-            writing.finish()
+            yield transaction
+            transaction.finish()
 
     # Embedders and their vectors
 

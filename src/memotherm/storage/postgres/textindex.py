@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.text import lexemes
-from memotherm.storage.writing import indexed_words
+from memotherm.storage.transaction import indexed_words
 
 __all__ = ["add_text", "rebuild"]
 

@@ -11,12 +11,12 @@ from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.textindex import rebuild
 from memotherm.storage.statements import Row
 from memotherm.storage.tables import VECTORS, Table
-from memotherm.storage.transfer import Notes
+from memotherm.storage.transfer import MetaTable
 
 __all__ = ["PostgresTables"]
 
 
-class PostgresTables(Notes):
+class PostgresTables(MetaTable):
     """The tables inside one transaction; the statements must be those for all tenants."""
 
     def __init__(self, statements: PostgresStatements) -> None:

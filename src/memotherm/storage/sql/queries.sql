@@ -347,26 +347,26 @@ RETURNING holder
 -- lease_drop: Give a lease back.
 DELETE FROM leases WHERE name = :name AND holder = :holder
 
--- kept_all: What a drawer holds.
-SELECT key, value FROM kept WHERE drawer = :drawer AND (until IS NULL OR until > :now) ORDER BY key
+-- values_of: The values of a namespace.
+SELECT key, value FROM key_values WHERE namespace = :namespace AND (expires_at IS NULL OR expires_at > :now) ORDER BY key
 
--- kept_get: One thing in a drawer.
-SELECT value FROM kept WHERE drawer = :drawer AND key = :key AND (until IS NULL OR until > :now)
+-- value_get: One value of a namespace.
+SELECT value FROM key_values WHERE namespace = :namespace AND key = :key AND (expires_at IS NULL OR expires_at > :now)
 
--- kept_put: Put a thing into a drawer, over what was there.
-INSERT INTO kept (drawer, key, value, until) VALUES (:drawer, :key, :value, :until)
-ON CONFLICT (drawer, key) DO UPDATE SET value = excluded.value, until = excluded.until
+-- value_put: Store a value, replacing the one that is there.
+INSERT INTO key_values (namespace, key, value, expires_at) VALUES (:namespace, :key, :value, :expires_at)
+ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
 
--- kept_claim: Put a thing into a drawer unless something is there; two who try at once agree on who was first.
-INSERT INTO kept (drawer, key, value, until) VALUES (:drawer, :key, :value, :until)
-ON CONFLICT (drawer, key) DO NOTHING
+-- value_claim: Store a value under a key that is free; of two writers at once, one succeeds.
+INSERT INTO key_values (namespace, key, value, expires_at) VALUES (:namespace, :key, :value, :expires_at)
+ON CONFLICT (namespace, key) DO NOTHING
 RETURNING key
 
--- kept_drop: Take a thing out of a drawer.
-DELETE FROM kept WHERE drawer = :drawer AND key = :key RETURNING key
+-- value_delete: Delete a value.
+DELETE FROM key_values WHERE namespace = :namespace AND key = :key RETURNING key
 
--- kept_expire: Throw away what is out of date.
-DELETE FROM kept WHERE until <= :now
+-- values_expire: Delete the values that have expired.
+DELETE FROM key_values WHERE expires_at <= :now
 
 -- roots_of: The folders whose notes are in some spaces.
 SELECT r.space, r.path, r.extra, s.shelf, s.tenant, s.project, s.environment, s.user_, s.agent, s.session

@@ -34,9 +34,9 @@ from memotherm.storage.sqlite.band import (
 )
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL
-from memotherm.storage.values import Filter, Identity, Strengths
+from memotherm.storage.values import Filter, Identity, Scores
 
-__all__ = ["Bands", "Place", "decoded"]
+__all__ = ["BandKey", "Bands", "decoded"]
 
 
 _log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ _MOST_CHANGES = 20_000
 _STALE_SHARE = 0.2
 
 
-class Place(NamedTuple):
+class BandKey(NamedTuple):
     """Where a band's memories are."""
 
     space: int
@@ -69,8 +69,8 @@ class Bands:
         self._store = store
         self._folder = folder
         self._exact_limit = exact_limit if coding_available() else 1 << 62
-        self._bands: OrderedDict[Place, Band] = OrderedDict()
-        self._allowed: dict[tuple[Place, Filter], Numbers] = {}
+        self._bands: OrderedDict[BandKey, Band] = OrderedDict()
+        self._allowed: dict[tuple[BandKey, Filter], Numbers] = {}
         self._identity: Identity | None = None
         self._seq = 0
         self._lock = threading.RLock()
@@ -79,11 +79,11 @@ class Bands:
         self,
         connection: sqlite3.Connection,
         identity: Identity,
-        places: Sequence[Place],
+        places: Sequence[BandKey],
         query: Vectors,
         limit: int,
         where: Filter,
-    ) -> Strengths:
+    ) -> Scores:
         """Return the nearest memories of some places, nearest first."""
         with self._lock:
             self._catch_up(connection, identity)
@@ -101,7 +101,7 @@ class Bands:
         self,
         connection: sqlite3.Connection,
         identity: Identity,
-        places: Sequence[Place],
+        places: Sequence[BandKey],
         nos: Sequence[int],
         query: Vectors,
     ) -> dict[int, float]:
@@ -170,7 +170,7 @@ class Bands:
     # Searching one band
 
     def _nearest(
-        self, connection: sqlite3.Connection, place: Place, query: Vectors, limit: int, where: Filter
+        self, connection: sqlite3.Connection, place: BandKey, query: Vectors, limit: int, where: Filter
     ) -> tuple[Numbers, Vectors]:
         """Return up to `limit` memories and their strengths, best first; a memory counts with its nearest part."""
         band = self._band(connection, place)
@@ -202,7 +202,7 @@ class Bands:
         found, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
         return found, products(vectors, query)
 
-    def _allowed_in(self, connection: sqlite3.Connection, place: Place, where: Filter) -> Numbers:
+    def _allowed_in(self, connection: sqlite3.Connection, place: BandKey, where: Filter) -> Numbers:
         timeless = Filter(now=where.now.min, kinds=where.kinds, tags=where.tags)
         key = (place, timeless)
         if key not in self._allowed:
@@ -220,7 +220,7 @@ class Bands:
 
     # Loading and saving bands
 
-    def _band(self, connection: sqlite3.Connection, place: Place) -> Band:
+    def _band(self, connection: sqlite3.Connection, place: BandKey) -> Band:
         band = self._bands.get(place)
         if band is None:
             band = self._bands[place] = self._cached(connection, place) or self._built(connection, place)
@@ -229,7 +229,7 @@ class Bands:
         self._bands.move_to_end(place)
         return band
 
-    def _built(self, connection: sqlite3.Connection, place: Place) -> Band:
+    def _built(self, connection: sqlite3.Connection, place: BandKey) -> Band:
         """Read a band from the store, in batches, so that a large one never stands in memory whole."""
         exact = ExactBand(self._dimensions)
         coded: CodedBand | None = None
@@ -250,7 +250,7 @@ class Bands:
         self._save(place, coded)
         return coded
 
-    def _cached(self, connection: sqlite3.Connection, place: Place) -> CodedBand | None:
+    def _cached(self, connection: sqlite3.Connection, place: BandKey) -> CodedBand | None:
         """Load a large band from its file and apply what happened since; None when there is none."""
         for file in self._files(f"{self._prefix(place)}*.npz"):
             try:
@@ -271,7 +271,7 @@ class Bands:
             return band
         return None
 
-    def _save(self, place: Place, band: CodedBand) -> None:
+    def _save(self, place: BandKey, band: CodedBand) -> None:
         if self._folder is None:
             return
         stale = self._files(f"{self._prefix(place)}*")
@@ -288,7 +288,7 @@ class Bands:
         except OSError as exc:
             _log.warning("the vector cache %s could not be written: %s", codes, exc)
 
-    def _prefix(self, place: Place) -> str:
+    def _prefix(self, place: BandKey) -> str:
         return f"{self._store}-{place.space}-{place.tier}-{self._number}-"
 
     def _files(self, pattern: str) -> list[Path]:
@@ -335,12 +335,12 @@ def _changed_since(connection: sqlite3.Connection, seq: int) -> list[int]:
     return [no for (no,) in connection.execute(SQL["events_changed_since"], {"seq": seq})]
 
 
-def _places(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[Place, list[int]]:
+def _places(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[BandKey, list[int]]:
     """Return where some memories are; those that are not active are nowhere."""
-    found: dict[Place, list[int]] = {}
+    found: dict[BandKey, list[int]] = {}
     for no, space, tier, retention in connection.execute(SQL["places"], {"nos": json.dumps(list(nos))}):
         if retention == 0:
-            found.setdefault(Place(space, tuple(Tier)[tier]), []).append(no)
+            found.setdefault(BandKey(space, tuple(Tier)[tier]), []).append(no)
     return found
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from memotherm.model import Tier
-from memotherm.results import Problem
+from memotherm.model.results import Problem
 from memotherm.storage import checking
 from memotherm.storage.checking import Indexed
 from memotherm.storage.sqlite.connect import mapped

@@ -219,7 +219,7 @@ class Connections:
         connection.close()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """Hold the writer for one transaction; an exception takes everything back."""
         with self._writing, mapped(self.name):
             self._require_open()

@@ -63,7 +63,7 @@ def migrate(connections: Connections) -> None:
     with connections.reading() as connection:
         if _version(connection, connections.name) == SCHEMA_VERSION:
             return
-    with connections.writing() as connection:
+    with connections.transaction() as connection:
         for version in range(_version(connection, connections.name), SCHEMA_VERSION):
             _step(connection, version)
 

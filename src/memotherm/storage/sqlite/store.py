@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from memotherm.errors import StoreDamaged, StoreError
 from memotherm.model import Scope, Tier
-from memotherm.results import Problem
+from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.backup import copy
 from memotherm.storage.sqlite.band import best
-from memotherm.storage.sqlite.bands import Bands, Place, decoded
+from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.connect import MEMORY, Connections, require_openable
 from memotherm.storage.sqlite.keys import vector_base, vector_range
@@ -27,10 +27,10 @@ from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ou
 from memotherm.storage.sqlite.postings import MOST_KEPT, Postings, strengths
 from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
+from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
-from memotherm.storage.sqlite.writing import SqliteWriting
 from memotherm.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
-from memotherm.storage.values import Filter, Identity, Strengths
+from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["SqliteStore"]
 
@@ -97,7 +97,7 @@ class SqliteStore(SqlStore):
         return Lending(self._connections.reading(once=once))
 
     def _writing(self) -> AbstractContextManager[SqliteStatements]:
-        return Lending(self._connections.writing())
+        return Lending(self._connections.transaction())
 
     def _marking(self) -> AbstractContextManager[SqliteStatements]:
         return self._writing()
@@ -133,7 +133,7 @@ class SqliteStore(SqlStore):
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> Strengths:
+    ) -> Scores:
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._reading() as statements:
             nos, worth = strengths(*self._counted(statements, spaces, tiers, words))
@@ -160,9 +160,9 @@ class SqliteStore(SqlStore):
         limit: int,
         where: Filter,
         by: Identity | None = None,
-    ) -> Strengths:
+    ) -> Scores:
         """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
-        places = [Place(space, tier) for space in spaces for tier in tiers]
+        places = [BandKey(space, tier) for space in spaces for tier in tiers]
         with self._reading() as statements:
             identity = by or identity_of(statements)
             if identity is None:
@@ -181,7 +181,7 @@ class SqliteStore(SqlStore):
         by: Identity | None = None,
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
-        places = [Place(space, tier) for space in spaces for tier in tiers]
+        places = [BandKey(space, tier) for space in spaces for tier in tiers]
         with self._reading() as statements:
             identity = by or identity_of(statements)
             return {} if identity is None else self._bands.cosines(statements.connection, identity, places, nos, vector)
@@ -209,16 +209,16 @@ class SqliteStore(SqlStore):
     # Writing
 
     @contextmanager
-    def write(self, *, made_by: int | None = None) -> Iterator[SqliteWriting]:
+    def write(self, *, made_by: int | None = None) -> Iterator[SqliteTransaction]:
         """Begin a transaction."""
         with self._writing() as statements:
             # Kept apart: if the transaction is taken back, its new numbers may go to other scopes.
             scopes: dict[int, Scope] = {}
-            writing = SqliteWriting(
+            transaction = SqliteTransaction(
                 statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
             )
-            yield writing
-        if writing.purged:
+            yield transaction
+        if transaction.purged:
             self._erase_traces()
 
     def _erase_traces(self) -> None:
@@ -309,5 +309,5 @@ class SqliteStore(SqlStore):
         self._connections.close()
 
 
-def _first(count: int, found: Strengths) -> Strengths:
+def _first(count: int, found: Scores) -> Scores:
     return dict(islice(found.items(), count))

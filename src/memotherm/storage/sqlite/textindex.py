@@ -7,7 +7,7 @@ import json
 from memotherm.model import Tier
 from memotherm.storage.sqlite.keys import text_key
 from memotherm.storage.sqlite.statements import SqliteStatements
-from memotherm.storage.writing import indexed_words
+from memotherm.storage.transaction import indexed_words
 from memotherm.text.words import is_fragment
 
 __all__ = ["match_expression", "rebuild"]

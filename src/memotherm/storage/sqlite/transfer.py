@@ -10,7 +10,7 @@ from memotherm.storage.sqlite.statements import SQL, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.statements import Row, marked
 from memotherm.storage.tables import VECTORS, Table
-from memotherm.storage.transfer import Notes
+from memotherm.storage.transfer import MetaTable
 
 __all__ = ["SqliteTables"]
 
@@ -23,7 +23,7 @@ _OWNERS = {
 }
 
 
-class SqliteTables(Notes):
+class SqliteTables(MetaTable):
     """The tables on one connection, inside one transaction."""
 
     def __init__(self, statements: SqliteStatements) -> None:

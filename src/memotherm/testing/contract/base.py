@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from memotherm.draft import Draft, memory_of
 from memotherm.model import Memory, Scope, Tier
+from memotherm.remember.draft import Draft, memory_of
 from memotherm.settings import Settings
-from memotherm.storage.store import Store
+from memotherm.storage.contract import Store
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.testing.clock import FakeClock
 from memotherm.testing.embedder import HashEmbedder
@@ -78,9 +78,9 @@ class Contract:
     def stored(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Record:  # noqa: ANN401
         """Store a memory with its vector, if an embedder serves."""
         serves = self.store.identity() is not None
-        with self.store.write() as writing:
-            return writing.insert(
-                writing.space(scope),
+        with self.store.write() as transaction:
+            return transaction.insert(
+                transaction.space(scope),
                 self.memory(content, scope, **fields),
                 self.embedder.embed([content]) if serves else None,
                 self.cause("remember"),
@@ -88,17 +88,17 @@ class Contract:
 
     def changed(self, record: Record, **fields: Any) -> Record:  # noqa: ANN401
         """Change fields of a stored memory."""
-        with self.store.write() as writing:
-            current = writing.get(record.memory.id)
+        with self.store.write() as transaction:
+            current = transaction.get(record.memory.id)
             assert current is not None
-            return writing.change(current, replace(current.memory, **fields), self.cause("change"))
+            return transaction.change(current, replace(current.memory, **fields), self.cause("change"))
 
     def purged(self, record: Record) -> Record:
         """Erase a stored memory."""
-        with self.store.write() as writing:
-            current = writing.get(record.memory.id)
+        with self.store.write() as transaction:
+            current = transaction.get(record.memory.id)
             assert current is not None
-            return writing.purge(current, self.cause("purge"))
+            return transaction.purge(current, self.cause("purge"))
 
     # Short ways to read
 

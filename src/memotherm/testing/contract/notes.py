@@ -20,9 +20,9 @@ class NotesContract(Contract):
 
     def shelf(self, scope: Scope = EVERYONE) -> int:
         """Make a shelf with a folder on it."""
-        with self.store.write() as writing:
-            space = writing.space(scope, _SHELF)
-            writing.put_root(RootRow(space, "/home/ada", ("docs",), scope, _SHELF))
+        with self.store.write() as transaction:
+            space = transaction.space(scope, _SHELF)
+            transaction.put_root(RootRow(space, "/home/ada", ("docs",), scope, _SHELF))
         return space
 
     def note(self, space: int, path: str = "MEMORY.md") -> NoteRow:
@@ -31,11 +31,11 @@ class NotesContract(Contract):
 
     def filed(self, space: int, content: str, path: str = "MEMORY.md") -> tuple[int, Record]:
         """Store a file of one chunk."""
-        with self.store.write() as writing:
+        with self.store.write() as transaction:
             memory = self.memory(content, kind="note", source=f"file:{path}")
-            record = writing.insert(space, memory, None, self.cause("sync"))
-            number = writing.put_note(self.note(space, path))
-            writing.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
+            record = transaction.insert(space, memory, None, self.cause("sync"))
+            number = transaction.put_note(self.note(space, path))
+            transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
         return number, record
 
     def test_a_shelf_is_seen_with_its_scope_and_searched_apart(self) -> None:
@@ -64,13 +64,13 @@ class NotesContract(Contract):
         """What a file says is the file's; a memory on a shelf that is not from a file is one."""
         space = self.shelf()
         _, record = self.filed(space, "an otter")
-        with self.store.write() as writing:
-            home = writing.space(EVERYONE)
-            assert writing.duplicate(home, record.memory.digest, "note", self.clock()) is None
+        with self.store.write() as transaction:
+            home = transaction.space(EVERYONE)
+            assert transaction.duplicate(home, record.memory.digest, "note", self.clock()) is None
         own = self.stored("a seal", kind="note")
-        with self.store.write() as writing:
-            moved = writing.shelve(own, space, self.cause("link"))
-            found = writing.duplicate(writing.space(EVERYONE), own.memory.digest, "note", self.clock())
+        with self.store.write() as transaction:
+            moved = transaction.shelve(own, space, self.cause("link"))
+            found = transaction.duplicate(transaction.space(EVERYONE), own.memory.digest, "note", self.clock())
             assert found is not None
             assert (found.no, found.space, moved.space) == (own.no, space, space)
 
@@ -79,8 +79,8 @@ class NotesContract(Contract):
         self.serving()
         space = self.shelf()
         record = self.stored("an otter")
-        with self.store.write() as writing:
-            writing.shelve(record, space, self.cause("link"))
+        with self.store.write() as transaction:
+            transaction.shelve(record, space, self.cause("link"))
 
         assert self.now(record).space == space
         assert [event.action for event in self.store.events(record)] == ["remember", "link"]
@@ -97,13 +97,13 @@ class NotesContract(Contract):
 
         assert self.store.roots(self.seen()) == [root]
         assert self.store.roots(()) == []
-        with self.store.write() as writing:
-            writing.drop_root(space)
+        with self.store.write() as transaction:
+            transaction.drop_root(space)
         assert self.store.roots(self.seen()) == [root]
-        with self.store.write() as writing:
-            writing.drop_note(number)
-            writing.discard(record, self.cause("purge"))
-            writing.drop_root(space)
+        with self.store.write() as transaction:
+            transaction.drop_note(number)
+            transaction.discard(record, self.cause("purge"))
+            transaction.drop_root(space)
         assert self.store.roots(self.seen()) == []
 
     def test_files_and_their_chunks_are_listed(self) -> None:
@@ -114,11 +114,11 @@ class NotesContract(Contract):
 
         assert self.store.notes(space) == [wanted]
         assert self.store.chunk_places([record.no]) == {record.no: ChunkPlace("MEMORY.md", 1, 3, "Head", False)}
-        with self.store.write() as writing:
-            assert writing.note(space, "MEMORY.md") == wanted
-            assert [row.record.no for row in writing.chunks(number)] == [record.no]
-            assert writing.put_note(wanted._replace(path="memory/x.md", settled=False)) == number
-            assert writing.note(space, "MEMORY.md") is None
+        with self.store.write() as transaction:
+            assert transaction.note(space, "MEMORY.md") == wanted
+            assert [row.record.no for row in transaction.chunks(number)] == [record.no]
+            assert transaction.put_note(wanted._replace(path="memory/x.md", settled=False)) == number
+            assert transaction.note(space, "MEMORY.md") is None
         assert [row.path for row in self.store.notes(space)] == ["memory/x.md"]
 
     def test_links_are_listed_with_their_files(self) -> None:
@@ -126,12 +126,12 @@ class NotesContract(Contract):
         space = self.shelf()
         number, _ = self.filed(space, "plain")
         own = self.stored("linked")
-        with self.store.write() as writing:
-            shelved = writing.shelve(own, space, self.cause("link"))
-            other = writing.put_note(self.note(space, "memory/a.md"))
-            writing.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
-            assert writing.is_linked_elsewhere(own.no, number)
-            assert not writing.is_linked_elsewhere(own.no, other)
+        with self.store.write() as transaction:
+            shelved = transaction.shelve(own, space, self.cause("link"))
+            other = transaction.put_note(self.note(space, "memory/a.md"))
+            transaction.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
+            assert transaction.is_linked_elsewhere(own.no, number)
+            assert not transaction.is_linked_elsewhere(own.no, other)
         ((path, row),) = self.store.links(space)
 
         assert (path, row.record.memory.id, row.digest, row.linked) == ("memory/a.md", own.memory.id, "agreed", True)
@@ -141,8 +141,8 @@ class NotesContract(Contract):
         self.serving()
         record = self.stored("an otter", metadata={"a": 1})
         changed = self.changed(record, metadata={"a": 2})
-        with self.store.write() as writing:
-            writing.discard(changed, self.cause("purge"))
+        with self.store.write() as transaction:
+            transaction.discard(changed, self.cause("purge"))
 
         assert self.now(record).memory == replace(
             self.now(record).memory, content="", metadata={}, retention=Retention.PURGED
@@ -155,8 +155,8 @@ class NotesContract(Contract):
         space = self.stored("x").space
 
         def told(cycle: int | None, *, due: bool) -> bool:
-            with self.store.write() as writing:
-                return writing.claim_flush(space, cycle, due=due)
+            with self.store.write() as transaction:
+                return transaction.claim_flush(space, cycle, due=due)
 
         assert self.store.flush_state(space) is None
         assert [told(0, due=True), told(0, due=True), told(1, due=False), told(1, due=True)] == [

@@ -30,12 +30,12 @@ class ReadingContract(Contract):
 
     def test_a_scope_keeps_its_number(self) -> None:
         """The same scope is always the same space, and another scope another one."""
-        with self.store.write() as writing:
-            first = writing.space(_PROJECT)
-            again = writing.space(_PROJECT)
-            other = writing.space(_SESSION)
-        with self.store.write() as writing:
-            later = writing.space(_PROJECT)
+        with self.store.write() as transaction:
+            first = transaction.space(_PROJECT)
+            again = transaction.space(_PROJECT)
+            other = transaction.space(_SESSION)
+        with self.store.write() as transaction:
+            later = transaction.space(_PROJECT)
 
         assert first == again == later != other
 
@@ -114,8 +114,8 @@ class ReadingContract(Contract):
         first = self.stored("one")
         self.stored("for the rival", _OTHER)
         second = self.stored("two", _PROJECT)
-        with self.store.write() as writing:
-            writing.purge(first, self.cause("purge"))
+        with self.store.write() as transaction:
+            transaction.purge(first, self.cause("purge"))
         spaces = self.seen(_PROJECT)
         whole = self.store.ledger(spaces, None, 10, oldest_first=True)
 

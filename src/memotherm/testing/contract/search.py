@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from memotherm.model import Priority, Retention, Scope, Tier
-from memotherm.storage.values import Record, Saying
+from memotherm.storage.values import CandidateText, Record
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 
 __all__ = ["SearchContract"]
@@ -187,11 +187,11 @@ class SearchContract(Contract):
     def test_a_long_memory_counts_with_its_nearest_part(self) -> None:
         """Several vectors of one memory are one hit."""
         self.serving()
-        with self.store.write() as writing:
-            space = writing.space(EVERYONE)
+        with self.store.write() as transaction:
+            space = transaction.space(EVERYONE)
             vectors = self.embedder.embed(["rivers", "otters", "valleys"])
             memory = self.memory("rivers, otters and valleys")
-            long = writing.insert(space, memory, vectors, self.cause())
+            long = transaction.insert(space, memory, vectors, self.cause())
         other = self.stored("mountains")
         found = self.store.search_vector(self.seen(), LIVE, self.vector("otters"), 2, self.where())
 
@@ -201,9 +201,9 @@ class SearchContract(Contract):
     def test_a_changed_content_is_found_by_its_new_words_only(self) -> None:
         """Words, tags and vectors follow the content."""
         record = self.otter(1, tags=("wet",))
-        with self.store.write() as writing:
+        with self.store.write() as transaction:
             after = self.memory("a badger", id=record.memory.id)
-            writing.change(record, after, self.cause(), self.embedder.embed(["a badger"]))
+            transaction.change(record, after, self.cause(), self.embedder.embed(["a badger"]))
 
         assert self.by_words("otter") == []
         assert self.by_words("wet") == []
@@ -238,8 +238,8 @@ class SearchContract(Contract):
     def test_a_candidate_tells_what_ranking_needs(self) -> None:
         """Axes, kind, times and use."""
         record = self.stored("one", priority=Priority.LOW, kind="task", tier=Tier.HOT)
-        with self.store.write() as writing:
-            writing.touch([record.no], self.clock.advance(hours=1))
+        with self.store.write() as transaction:
+            transaction.touch([record.no], self.clock.advance(hours=1))
         candidate = self.store.candidates(self.seen(), LIVE, [record.no], self.where())[record.no]
 
         assert (candidate.no, candidate.space, candidate.tier, candidate.priority, candidate.kind) == (
@@ -260,7 +260,7 @@ class SearchContract(Contract):
 
             assert candidate.words == "otter swim wet"
             assert (candidate.author, candidate.previous) == ("", None)
-            assert self.store.sayings([record.no]) == {record.no: Saying("otter swim wet")}
+            assert self.store.sayings([record.no]) == {record.no: CandidateText("otter swim wet")}
 
     def test_a_message_knows_who_said_it_and_after_what(self) -> None:
         """Turns of one thread are linked in their order; other threads and other spaces do not matter."""

@@ -23,13 +23,13 @@ class UpkeepContract(Contract):
         space = self.stored("said in the session", _SESSION).space
         assert self.store.session_state(space) is None
 
-        with self.store.write() as writing:
-            writing.set_session(space, "active", self.clock())
+        with self.store.write() as transaction:
+            transaction.set_session(space, "active", self.clock())
         assert self.store.session_state(space) == "active"
         assert self.store.open_sessions(self.seen(_SESSION)) == {"s1"}
 
-        with self.store.write() as writing:
-            writing.set_session(space, "archived", self.clock())
+        with self.store.write() as transaction:
+            transaction.set_session(space, "archived", self.clock())
         assert self.store.session_state(space) == "archived"
         assert self.store.open_sessions(self.seen(_SESSION)) == frozenset()
 
@@ -42,11 +42,11 @@ class UpkeepContract(Contract):
         self.stored("pinned", _SESSION, tier=Tier.HOT, relevance=0.0, priority=Priority.PINNED, tokens=8)
         self.stored("warm", _SESSION, relevance=0.0, tokens=16)
 
-        with self.store.write() as writing:
-            spillable = writing.spillable(late.space, self.clock(), 10)
+        with self.store.write() as transaction:
+            spillable = transaction.spillable(late.space, self.clock(), 10)
             assert numbers(spillable) == [first.no, second.no, late.no]
-            assert numbers(writing.spillable(late.space, self.clock(), 1)) == [first.no]
-            assert writing.hot_tokens(late.space, self.clock()) == 15
+            assert numbers(transaction.spillable(late.space, self.clock(), 1)) == [first.no]
+            assert transaction.hot_tokens(late.space, self.clock()) == 15
 
     def test_the_least_worth_is_pruned_first(self) -> None:
         """Use makes a cold memory worth more."""
@@ -54,33 +54,33 @@ class UpkeepContract(Contract):
         unused = self.stored("unused", _SESSION, tier=Tier.COLD, relevance=0.3)
         self.stored("warm", _SESSION, relevance=0.0)
 
-        with self.store.write() as writing:
-            assert numbers(writing.prunable(used.space, self.clock(), 10)) == [unused.no, used.no]
+        with self.store.write() as transaction:
+            assert numbers(transaction.prunable(used.space, self.clock(), 10)) == [unused.no, used.no]
 
     def test_doors_keep_small_things(self) -> None:
-        """By drawer and key, until their time is over; the first of two stays unless it is replaced."""
+        """By namespace and key, until their time is over; the first of two stays unless it is replaced."""
         now, later = self.clock(), self.clock() + timedelta(hours=1)
 
-        assert self.store.keep("keys", "a", "1", now, None, replace=False) is None
-        assert self.store.keep("keys", "a", "2", now, None, replace=False) == "1"
-        assert self.store.keep("keys", "a", "3", now, None, replace=True) is None
-        assert self.store.keep("keys", "b", "4", now, later, replace=False) is None
-        assert self.store.kept("keys", now) == {"a": "3", "b": "4"}
-        assert self.store.kept("keys", now, "b") == {"b": "4"}
-        assert self.store.kept("replies", now) == {}
-        assert self.store.kept("keys", later) == {"a": "3"}
-        assert self.store.keep("keys", "b", "5", later, None, replace=False) is None
-        assert self.store.unkeep("keys", "a")
-        assert not self.store.unkeep("keys", "a")
-        assert self.store.kept("keys", now, "a") == {}
+        assert self.store.put_value("keys", "a", "1", now, None, replace=False) is None
+        assert self.store.put_value("keys", "a", "2", now, None, replace=False) == "1"
+        assert self.store.put_value("keys", "a", "3", now, None, replace=True) is None
+        assert self.store.put_value("keys", "b", "4", now, later, replace=False) is None
+        assert self.store.get_values("keys", now) == {"a": "3", "b": "4"}
+        assert self.store.get_values("keys", now, "b") == {"b": "4"}
+        assert self.store.get_values("replies", now) == {}
+        assert self.store.get_values("keys", later) == {"a": "3"}
+        assert self.store.put_value("keys", "b", "5", later, None, replace=False) is None
+        assert self.store.delete_value("keys", "a")
+        assert not self.store.delete_value("keys", "a")
+        assert self.store.get_values("keys", now, "a") == {}
 
     def test_tallies_add_up(self) -> None:
         """By name, over the spaces asked for."""
         one, two = self.stored("one").space, self.stored("two", _SESSION).space
-        with self.store.write() as writing:
-            writing.tally(one, "spill", 10)
-            writing.tally(one, "spill", 5)
-            writing.tally(two, "spill", 100)
+        with self.store.write() as transaction:
+            transaction.tally(one, "spill", 10)
+            transaction.tally(one, "spill", 5)
+            transaction.tally(two, "spill", 100)
 
         assert self.store.tallies((one,))["spill"] == (2, 15)
         assert self.store.tallies((one, two))["spill"] == (3, 115)

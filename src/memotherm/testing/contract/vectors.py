@@ -34,9 +34,9 @@ class VectorsContract(Contract):
         """They are counted, listed in order, and done once their vectors are there."""
         number = self.serving()
         done = self.stored("has its vector")
-        with self.store.write() as writing:
-            space = writing.space(Scope())
-            waiting = [writing.insert(space, self.memory(text), None, self.cause()) for text in ("one", "two")]
+        with self.store.write() as transaction:
+            space = transaction.space(Scope())
+            waiting = [transaction.insert(space, self.memory(text), None, self.cause()) for text in ("one", "two")]
 
         assert (done.parts, waiting[0].parts) == (1, 0)
         assert self.store.pending(self.seen()) == self.store.count_without_vectors(number) == 2
@@ -47,10 +47,10 @@ class VectorsContract(Contract):
         assert [no for no, _ in self.store.without_vectors(number, 0, 1)] == [waiting[0].no]
         assert [no for no, _ in self.store.without_vectors(number, waiting[0].no, 10)] == [waiting[1].no]
 
-        with self.store.write() as writing:
+        with self.store.write() as transaction:
             for record in waiting:
                 vectors = self.embedder.embed([record.memory.content])
-                writing.add_vectors(number, record.no, record.memory.content, vectors, self.cause("embed"))
+                transaction.add_vectors(number, record.no, record.memory.content, vectors, self.cause("embed"))
 
         assert self.store.count_without_vectors(number) == 0
         assert self.by_vector("two", limit=1) == [waiting[1].no]
@@ -60,10 +60,10 @@ class VectorsContract(Contract):
         """A content that changed while its vectors were made waits for new ones."""
         number = self.serving()
         record = self.stored("before")
-        with self.store.write() as writing:
+        with self.store.write() as transaction:
             after = replace(self.memory("after"), id=record.memory.id)
-            changed = writing.change(record, after, self.cause())
-            writing.add_vectors(number, record.no, "before", self.embedder.embed(["before"]), self.cause())
+            changed = transaction.change(record, after, self.cause())
+            transaction.add_vectors(number, record.no, "before", self.embedder.embed(["before"]), self.cause())
 
         assert changed.parts == 0
         assert self.store.count_without_vectors(number) == 1
@@ -75,15 +75,15 @@ class VectorsContract(Contract):
         record = self.stored("an otter")
         other = HashEmbedder(32, seed=1)
         new = self.store.adopt(other.name, other.dimensions)
-        with self.store.write() as writing:
-            assert not writing.serve(new.number)
+        with self.store.write() as transaction:
+            assert not transaction.serve(new.number)
 
         assert self.by_vector("an otter") == [record.no]
-        with self.store.write() as writing:
-            writing.add_vectors(new.number, record.no, "an otter", other.embed(["an otter"]), self.cause("embed"))
+        with self.store.write() as transaction:
+            transaction.add_vectors(new.number, record.no, "an otter", other.embed(["an otter"]), self.cause("embed"))
         assert self.store.identity() != new
-        with self.store.write() as writing:
-            assert writing.serve(new.number)
+        with self.store.write() as transaction:
+            assert transaction.serve(new.number)
 
         (strength,) = self.store.search_vector(
             self.seen(), (record.memory.tier,), other.embed(["an otter"])[0], 5, self.where()
@@ -105,17 +105,17 @@ class VectorsContract(Contract):
         assert self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by) == {}
         assert self.store.sample_vectors(5, by) is None
         for record in (first, later):
-            with self.store.write() as writing:
+            with self.store.write() as transaction:
                 said = record.memory.content
-                writing.add_vectors(by.number, record.no, said, spare.embed([said]), self.cause("embed"))
+                transaction.add_vectors(by.number, record.no, said, spare.embed([said]), self.cause("embed"))
         found = self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by)
         near = self.store.similarities(self.seen(), tiers, [first.no, later.no], query, by)
         assert list(found) == [first.no, later.no]
         assert abs(near[first.no] - 1) < 1e-5
         assert abs(near[later.no] - found[later.no]) < 1e-5
         assert self.by_vector("an otter")[0] == first.no
-        with self.store.write() as writing:
-            assert writing.serve(number, keep=by.number)
+        with self.store.write() as transaction:
+            assert transaction.serve(number, keep=by.number)
         assert self.store.count_without_vectors(by.number) == 0
         self.purged(first)
         assert list(self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by)) == [later.no]

@@ -291,15 +291,15 @@ CREATE TABLE leases (
     until  BIGINT NOT NULL
 );
 
--- What doors keep for themselves: API keys, answers to requests that may come twice.
-CREATE TABLE kept (
-    drawer TEXT COLLATE "C" NOT NULL,
-    key    TEXT COLLATE "C" NOT NULL,
-    value  TEXT NOT NULL,
-    until  BIGINT,
-    PRIMARY KEY (drawer, key)
+-- API keys of the server, and answers to requests that may come twice.
+CREATE TABLE key_values (
+    namespace  TEXT COLLATE "C" NOT NULL,
+    key        TEXT COLLATE "C" NOT NULL,
+    value      TEXT NOT NULL,
+    expires_at BIGINT,
+    PRIMARY KEY (namespace, key)
 );
-CREATE INDEX kept_by_time ON kept (until) WHERE until IS NOT NULL;
+CREATE INDEX key_values_by_expiry ON key_values (expires_at) WHERE expires_at IS NOT NULL;
 
 -- The second wall: whatever a statement asks for, it sees its tenant's rows and those of nobody in particular,
 -- and writes its tenant's only. Work on all tenants says so by `memotherm.operator`.
@@ -321,7 +321,7 @@ BEGIN
         EXECUTE format('CREATE POLICY changes ON %I FOR UPDATE USING (tenant = %s OR %s)', named, own, operator);
         EXECUTE format('CREATE POLICY drops ON %I FOR DELETE USING (tenant = %s OR %s)', named, own, operator);
     END LOOP;
-    FOREACH named IN ARRAY ARRAY['kept', 'leases'] LOOP
+    FOREACH named IN ARRAY ARRAY['key_values', 'leases'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', named);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', named);
         EXECUTE format('CREATE POLICY operates ON %I USING (%s)', named, operator);

@@ -198,12 +198,12 @@ CREATE TABLE given (
 ) WITHOUT ROWID;
 
 -- API keys of the server, and answers to requests that may come twice.
-CREATE TABLE kept (
-    drawer TEXT NOT NULL,
-    key    TEXT NOT NULL,
-    value  TEXT NOT NULL,
-    until  INTEGER,
-    PRIMARY KEY (drawer, key)
+CREATE TABLE key_values (
+    namespace  TEXT NOT NULL,
+    key        TEXT NOT NULL,
+    value      TEXT NOT NULL,
+    expires_at INTEGER,
+    PRIMARY KEY (namespace, key)
 ) WITHOUT ROWID;
 
 -- What was purged must not come back by an import, a sync or a restore. A tombstone is not the content's

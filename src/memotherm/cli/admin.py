@@ -1,0 +1,133 @@
+"""`memotherm check`, `checkpoint`, `restore-checkpoint`, `reembed`, `export`: the store as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+import memotherm
+from memotherm import Memotherm
+from memotherm.cli import exit_codes
+from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.output import print_json, problem_json
+from memotherm.cli.progress import counting
+from memotherm.errors import InvalidInput
+from memotherm.model import Retention
+from memotherm.text.quantity import counted
+from memotherm.tools.serializers import memory_json
+
+__all__ = ["check", "checkpoint", "export", "reembed", "restore_checkpoint"]
+
+_PAGE = 1000
+
+
+@click.command("check")
+@store_option
+@json_option
+def check(store: StoreOptions, as_json: bool) -> int:
+    """Verify the whole store; exit 1 and a list when something is wrong."""
+    with opened(store) as mem:
+        problems = mem.check()
+    if as_json:
+        print_json({"ok": not problems, "problems": [problem_json(each) for each in problems]})
+    else:
+        for problem in problems:
+            click.echo(str(problem))
+        if not problems:
+            click.echo("all is well")
+    return exit_codes.FAILURE if problems else exit_codes.OK
+
+
+@click.command("checkpoint")
+@click.argument("path", type=click.Path())
+@store_option
+@json_option
+def checkpoint(path: str, store: StoreOptions, as_json: bool) -> None:
+    """Write a consistent copy of the whole store to a new file while others go on working.
+
+    \b
+    memotherm checkpoint backup.db
+    memotherm restore-checkpoint backup.db agent.db
+    """
+    with opened(store) as mem:
+        target = mem.checkpoint(path)
+    _tell_file(target, as_json=as_json)
+
+
+@click.command("restore-checkpoint")
+@click.argument("path", type=click.Path())
+@click.argument("into", type=click.Path())
+@click.option("--purged-in", type=click.Path(), help="The store it was made of; what was purged there stays away.")
+@json_option
+def restore_checkpoint(path: str, into: str, purged_in: str | None, as_json: bool) -> None:
+    """Make a new store out of a checkpoint, which stays as it is.
+
+    \b
+    memotherm restore-checkpoint backup.db agent.db
+    memotherm restore-checkpoint backup.db new.db --purged-in agent.db
+    """
+    _tell_file(memotherm.restore(path, into, purged_in), as_json=as_json)
+
+
+def _tell_file(target: Path, *, as_json: bool) -> None:
+    size = target.stat().st_size
+    if as_json:
+        print_json({"path": str(target), "bytes": size})
+    else:
+        click.echo(f"{target} ({size / 1e6:.1f} MB)")
+
+
+@click.command("reembed")
+@store_option
+@json_option
+def reembed(store: StoreOptions, as_json: bool) -> None:
+    """Make the vectors that are missing; after a change of embedder, all of them.
+
+    An interrupted run goes on where it stopped; the old vectors serve until the new ones are there.
+    """
+    with opened(store) as mem, counting("vectors", quiet=as_json) as progress:
+        done = mem.reembed(progress)
+    if as_json:
+        print_json({"embedded": done})
+    else:
+        click.echo(f"vectors made for {counted(done, 'memory')}")
+
+
+@click.command("export")
+@click.argument("path", type=click.Path(), default="-")
+@click.option("--all", "everything", is_flag=True, help="Archived memories too.")
+@store_option
+def export(path: str, everything: bool, store: StoreOptions) -> None:
+    """Write the memories as JSON lines, oldest first; `import jsonl` reads them again.
+
+    \b
+    memotherm export memories.jsonl --project shop
+    memotherm import jsonl memories.jsonl --store other.db
+    """
+    kept = [Retention.ARCHIVED, Retention.ACTIVE] if everything else [Retention.ACTIVE]
+    with opened(store) as mem:
+        lines = [line for retention in kept for line in _lines(mem, retention)]
+    if path == "-":
+        for line in lines:
+            click.echo(line)
+        return
+    try:
+        Path(path).expanduser().write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    except OSError as exc:
+        raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
+    click.echo(f"{counted(len(lines), 'memory')} written to {path}", err=True)
+
+
+def _lines(mem: Memotherm, retention: Retention) -> Iterator[str]:
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = mem.find(retention=retention, limit=_PAGE, cursor=cursor)
+        found += [json.dumps(memory_json(memory), ensure_ascii=False) for memory in page]
+        cursor = page.cursor
+        if cursor is None:
+            yield from reversed(found)
+            return

@@ -1,0 +1,57 @@
+"""What commands print and read: JSON on standard output, notes on standard error, content from standard input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+
+import click
+
+from memotherm.errors import InvalidInput
+from memotherm.model import Memory
+from memotherm.model.results import Problem
+
+__all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json"]
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Tell what a person should know beside the data."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def print_changed(memory: Memory, *, as_json: bool, dry_run: bool = False) -> None:
+    """Print what became of a memory."""
+    from memotherm.tools.serializers import memory_json
+
+    if as_json:
+        print_json({**memory_json(memory), **({"dry_run": True} if dry_run else {})})
+        return
+    from memotherm.cli.formatting import console, memory_line
+
+    line = memory_line(memory)
+    line.append(f"  {memory.id}", style="dim")
+    console().print(line)
+    if dry_run:
+        print_notes(["dry run: nothing was changed"])
+
+
+def content_of(text: str) -> str:
+    """Return what was given, or all of standard input for `-`."""
+    if text != "-":
+        return text
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(f"standard input is not UTF-8 text (byte {exc.start}): convert it first") from exc
+
+
+def problem_json(problem: Problem) -> dict[str, str]:
+    """Return a problem as plain values."""
+    return {"code": problem.code, "detail": problem.detail}

@@ -1,0 +1,10 @@
+"""The values everything else is written in: frozen, comparable, printable, free of I/O.
+
+Change one with `dataclasses.replace`.
+"""
+
+from memotherm.model.ledger import Event, Move
+from memotherm.model.memory import SCOPE_FIELDS, Memory, Priority, Retention, Scope, Tier
+from memotherm.model.recall import Hit, Recall, Why
+
+__all__ = ["SCOPE_FIELDS", "Event", "Hit", "Memory", "Move", "Priority", "Recall", "Retention", "Scope", "Tier", "Why"]

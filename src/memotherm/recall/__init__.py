@@ -1,0 +1,1 @@
+"""One query, from candidates to ranked hits and a log entry."""

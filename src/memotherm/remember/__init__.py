@@ -1,0 +1,1 @@
+"""From a caller's arguments to a stored memory, and its later changes."""

@@ -1,0 +1,169 @@
+"""From a caller's arguments to a memory: everything is checked here, nothing is stored."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from memotherm.errors import InvalidInput
+from memotherm.model import Memory, Priority, Scope, Tier
+from memotherm.model.clock import as_duration
+from memotherm.model.ids import new_id
+from memotherm.settings import Settings
+from memotherm.text.clean import digest, require_text
+from memotherm.text.marker import without_blocks
+from memotherm.text.tokens import count_tokens
+
+__all__ = [
+    "Draft",
+    "checked_kind",
+    "checked_metadata",
+    "checked_tags",
+    "draft_of",
+    "expiry",
+    "first_tier",
+    "memory_of",
+    "own_words",
+]
+
+_KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_MOST_TAGS = 64
+_LONGEST_TAG = 100
+_LONGEST_METADATA = 65_536
+_DEEPEST_METADATA = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """What a caller wants remembered; the fields are those of `remember`."""
+
+    content: str
+    kind: str = "fact"
+    tags: Iterable[str] = ()
+    tier: Tier | str | None = None
+    priority: Priority | str | int = Priority.NORMAL
+    ttl: timedelta | float | str | None = None
+    metadata: Mapping[str, Any] | None = field(default=None)
+    source: str = "agent"
+    supersedes: str | None = None
+
+
+def draft_of(values: Mapping[str, Any]) -> Draft:
+    """Read a draft from a mapping, as `remember_many` takes them."""
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"a memory is a mapping with a 'content', not {type(values).__name__}")
+    unknown = set(values) - set(Draft.__dataclass_fields__)
+    if unknown:
+        raise InvalidInput(f"unknown field {min(unknown)!r} in a memory: use {', '.join(Draft.__dataclass_fields__)}")
+    if "content" not in values:
+        raise InvalidInput("a memory without content: give each one a 'content'")
+    return Draft(**values)
+
+
+def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
+    """Return the memory that a draft describes, or say what is wrong with it."""
+    content = own_words(require_text(draft.content, "content", settings.max_content_chars))
+    lifetime = None if draft.ttl is None else as_duration(draft.ttl)
+    tier, rule = first_tier(draft.tier, lifetime, settings)
+    return Memory(
+        id=new_id("mem", now),
+        content=content,
+        kind=checked_kind(draft.kind, settings),
+        tags=checked_tags(draft.tags),
+        tier=tier,
+        tier_rule=rule,
+        priority=Priority.of(draft.priority),
+        scope=scope,
+        metadata=checked_metadata(draft.metadata),
+        source=require_text(draft.source, "source", _LONGEST_TAG),
+        tokens=count_tokens(content, settings.tokenizer),
+        digest=digest(content),
+        created_at=now,
+        updated_at=now,
+        expires_at=None if lifetime is None else expiry(now, lifetime),
+        relevance=1.0 if tier is Tier.HOT else 0.5,
+        supersedes=draft.supersedes,
+        tier_since=now,
+        retention_since=now,
+    )
+
+
+def own_words(content: str) -> str:
+    """Return the content without the memories that it only repeats because they were recalled."""
+    rest = without_blocks(content)
+    if not rest.strip():
+        raise InvalidInput("the content is nothing but recalled memories, which are stored already: say something new")
+    return rest
+
+
+def first_tier(asked: Tier | str | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
+    """Return where a new memory starts and the rule that says so; an explicit tier always wins."""
+    if asked is not None:
+        return Tier.of(asked), "explicit"
+    if lifetime is None:
+        return Tier(settings.default_tier), "default"
+    days = lifetime / timedelta(days=1)
+    if days >= settings.ttl_hot_days:
+        return Tier.HOT, "ttl"
+    return (Tier.WARM if days >= settings.ttl_warm_days else Tier.COLD), "ttl"
+
+
+def expiry(now: datetime, lifetime: timedelta) -> datetime:
+    """Return when a memory of that lifetime expires."""
+    try:
+        return now + lifetime
+    except OverflowError as exc:
+        raise InvalidInput("the time to live reaches beyond the calendar: leave it out to keep the memory") from exc
+
+
+def checked_kind(kind: object, settings: Settings) -> str:
+    """Return a well-formed kind; the set is open unless the setting `kinds` closes it."""
+    if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+        raise InvalidInput(f"unknown kind {kind!r}: a kind is a short lower-case word such as fact or preference")
+    if settings.kinds and kind not in settings.kinds:
+        raise InvalidInput(f"unknown kind {kind!r}: the setting kinds allows {', '.join(settings.kinds)}")
+    return kind
+
+
+def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return the tags without repetition, in their order."""
+    if isinstance(tags, str):
+        raise InvalidInput(f"tags is a list of words: write tags=[{tags!r}]")
+    if not isinstance(tags, Iterable):
+        raise InvalidInput(f"tags is a list of words, not {type(tags).__name__}")
+    found = tuple(dict.fromkeys(require_text(tag, "a tag", _LONGEST_TAG).strip() for tag in tags))
+    if len(found) > _MOST_TAGS:
+        raise InvalidInput(f"{len(found)} tags are more than {_MOST_TAGS}: keep the rest in metadata")
+    return found
+
+
+def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the metadata as JSON gives it back, so that what is read equals what was written."""
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}")
+    try:
+        text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+        text.encode()
+        loaded: dict[str, Any] = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise InvalidInput(f"metadata must be plain JSON: {exc}") from exc
+    if len(text) > _LONGEST_METADATA:
+        raise InvalidInput(f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}")
+    _require_flat(loaded)
+    return loaded
+
+
+def _require_flat(value: object) -> None:
+    """Refuse what is nested so deeply that a reader with less room than its writer could not read it back."""
+    level = [value]
+    for _ in range(_DEEPEST_METADATA):
+        inside = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level = [each for some in inside for each in some]
+    if level:
+        raise InvalidInput(f"metadata is nested more than {_DEEPEST_METADATA} levels deep: flatten it")

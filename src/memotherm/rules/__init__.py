@@ -1,0 +1,1 @@
+"""Tier and retention rules: pure functions from a memory and a situation to a move."""

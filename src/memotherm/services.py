@@ -1,0 +1,202 @@
+"""What the verbs are made of: the services of one tenant's store, built in one place, and a view of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+
+from memotherm.context.assembler import Assembler, Request
+from memotherm.context.turns import Turns
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.model import Retention, Scope, Tier
+from memotherm.model.clock import Clock, reading
+from memotherm.recall.recaller import Recaller
+from memotherm.recall.search import Question, Search
+from memotherm.remember.changes import Changes
+from memotherm.remember.draft import checked_tags
+from memotherm.remember.writer import Remember
+from memotherm.settings import Settings
+from memotherm.storage.contract import Store
+from memotherm.storage.values import Cause, Filter, RecallEntry, Record
+from memotherm.text.clean import require_text
+from memotherm.tiers.engine import Tiering
+from memotherm.tiers.working_memory import WorkingMemory
+from memotherm.vectors.vectorizer import Vectorizer
+
+__all__ = ["Services", "View", "require_limit"]
+
+_LONGEST_QUERY = 100_000
+_LONGEST_KIND = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Services:
+    """Everything that works on the store of one tenant."""
+
+    store: Store
+    #: The store for what concerns all tenants together.
+    whole: Store
+    #: What recalls read, which may be a replica of the store.
+    reader: Store
+    settings: Settings
+    clock: Clock
+    vectorizer: Vectorizer
+    search: Search
+    remember: Remember
+    changes: Changes
+    recaller: Recaller
+    assembler: Assembler
+    turns: Turns
+    tiering: Tiering
+    working: WorkingMemory
+
+    @classmethod
+    def build(cls, store: Store, whole: Store, vectorizer: Vectorizer, settings: Settings, clock: Clock) -> Services:
+        """Build the services of a store; `vectorizer` may belong to another tenant of the same database."""
+        vectorizer = vectorizer.on(store)
+        reader = store.for_recall()
+        search = Search(reader, vectorizer.on(reader), settings)
+        remember = Remember(store, vectorizer, settings)
+        changes = Changes(store, vectorizer, settings)
+        assembler = Assembler(store, search, settings)
+        return cls(
+            store=store,
+            whole=whole,
+            reader=reader,
+            settings=settings,
+            clock=clock,
+            vectorizer=vectorizer,
+            search=search,
+            remember=remember,
+            changes=changes,
+            recaller=Recaller(store, search, settings),
+            assembler=assembler,
+            turns=Turns(store, assembler),
+            tiering=Tiering(store, changes, vectorizer, settings),
+            working=WorkingMemory(store, remember, vectorizer, settings),
+        )
+
+    def on(self, store: Store) -> Services:
+        """Return the services of another tenant's store, or of a part of this one."""
+        return Services.build(store, self.whole, self.vectorizer, self.settings, self.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A store as one scope sees it, and the arguments of the verbs as the services take them."""
+
+    services: Services
+    scope: Scope
+
+    def narrowed(self, **fields: str | None) -> View:
+        """Return a view from a narrower scope; another tenant has services of its own."""
+        scope = self.scope.narrowed(**fields)
+        services = self.services
+        if scope.tenant != self.scope.tenant:
+            services = services.on(services.whole.for_tenant(scope.tenant))
+        return View(services, scope)
+
+    @property
+    def inside(self) -> Store:
+        """The store for what lies inside the scope: without a tenant, that is every tenant's."""
+        return self.services.whole if self.scope.tenant is None else self.services.store
+
+    @property
+    def actor(self) -> str:
+        """Who the ledger says has asked for a change."""
+        return self.scope.agent or self.scope.user or "agent"
+
+    def now(self) -> datetime:
+        """Return the time by the memory's clock."""
+        return reading(self.services.clock)
+
+    def cause(self, action: str, why: str = "") -> Cause:
+        """Return the cause of a change that is asked for now."""
+        return Cause(action=action, at=self.now(), actor=self.actor, why=why)
+
+    def spaces(self) -> tuple[int, ...]:
+        """Return the spaces whose memories the scope can see."""
+        return self.services.store.spaces(self.scope)
+
+    def record(self, memory_id: str, *, purged: bool = False) -> Record:
+        """Return a memory that the scope can see, or raise `NotFound`."""
+        record = self.services.store.get(self.spaces(), memory_id) if isinstance(memory_id, str) else None
+        if record is None or (record.memory.retention is Retention.PURGED and not purged):
+            raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
+        return record
+
+    def question(
+        self,
+        query: str,
+        tiers: Sequence[Tier | str] | str,
+        *,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        min_score: float | None = None,
+        spaces: tuple[int, ...] | None = None,
+    ) -> Question:
+        """Return a query as the search takes it, or say what is wrong with it."""
+        searched = tuple(dict.fromkeys(Tier.of(tier) for tier in _listed(tiers, "tiers")))
+        floor = self.services.settings.min_score if min_score is None else min_score
+        if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
+            raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
+        accepted = (
+            None if kinds is None else [require_text(kind, "a kind", _LONGEST_KIND) for kind in _listed(kinds, "kinds")]
+        )
+        return Question(
+            text=require_text(query, "the query", _LONGEST_QUERY),
+            spaces=self.services.reader.spaces(self.scope) if spaces is None else spaces,
+            tiers=searched,
+            where=Filter(
+                now=self.now(),
+                kinds=None if accepted is None else tuple(accepted),
+                tags=None if tags is None else checked_tags(tags),
+            ),
+            min_score=floor,
+            # A search that mixes the archive with live memories lets the live ones go first.
+            penalise=Tier.COLD in searched and len(searched) > 1,
+        )
+
+    def context_request(
+        self,
+        query: str | None,
+        budget: int,
+        format: str = "markdown",  # noqa: A002 - the word everyone uses for it
+        *,
+        include_cold: bool | None = None,
+        track: bool = True,
+    ) -> Request:
+        """Return what is wanted of a context as the assembler takes it."""
+        settings = self.services.settings
+        cold = settings.auto_recall_include_cold if include_cold is None else include_cold
+        tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
+        blank = query is None or (isinstance(query, str) and not query.strip())
+        question = None if blank else self.question(str(query), tiers, min_score=settings.context_min_score)
+        return Request(
+            spaces=self.spaces(), now=self.now(), question=question, budget=budget, format=format, track=track
+        )
+
+    def count_use(self, records: Sequence[Record]) -> None:
+        """Count a use of memories that were read without a search."""
+        nos = [record.no for record in records]
+        entry = RecallEntry(
+            at=self.now(), space=None, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos
+        )
+        self.services.store.log_recall(entry, keep=False)
+
+
+def require_limit(limit: int, most: int) -> None:
+    """Refuse a limit that is no whole number, negative, or more than can be served."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= most:
+        raise InvalidInput(f"limit must be a whole number from 0 to {most}, not {limit!r}")
+
+
+def _listed(values: object, name: str) -> Sequence[object]:
+    """Return several values where one, or several, were given."""
+    if isinstance(values, str):
+        return [values]
+    if not isinstance(values, Sequence | AbstractSet):
+        raise InvalidInput(f"{name} must be a list of words, not {values!r}")
+    return list(values)

@@ -1,0 +1,88 @@
+"""One transaction on a SQLite store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Retention, Scope, Tier
+from memotherm.storage.sqlite.keys import text_key, vector_base, vector_range
+from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.transaction import SqlTransaction, indexed_words
+from memotherm.storage.values import Record
+
+__all__ = ["SqliteTransaction"]
+
+Vectors = NDArray[np.float32]
+
+
+class SqliteTransaction(SqlTransaction):
+    """The verbs of one transaction; nobody else writes, so the next numbers follow from the last ones."""
+
+    def __init__(
+        self,
+        statements: SqliteStatements,
+        scope_of: Callable[[int], Scope],
+        window_micros: int,
+        made_by: int | None = None,
+    ) -> None:
+        super().__init__(statements, scope_of, window_micros, made_by)
+        self._seq = int(self._sql.value("event_last"))
+        self._last_no = int(self._sql.value("memory_last_no"))
+
+    def _next_seq(self) -> int:
+        self._seq += 1
+        return self._seq
+
+    def _next_numbers(self) -> tuple[int, int]:
+        self._last_no += 1
+        return self._last_no, self._next_seq()
+
+    def _index(self, record: Record) -> None:
+        place = _text_row(record)
+        if place is not None:
+            table, rowid = place
+            text = indexed_words(record.memory.content, record.memory.tags)
+            self._sql.run(f"{table}_add", rowid=rowid, words=text)
+
+    def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
+        there, here = _text_row(record), _text_row(changed)
+        if there == here and not words:
+            return
+        if there is not None and here is not None and not words:
+            self._sql.run(f"{there[0]}_to_{here[0]}", old=there[1], rowid=here[1])
+            self._unindex(record)
+        else:
+            self._unindex(record)
+            self._index(changed)
+
+    def _unindex(self, record: Record) -> None:
+        place = _text_row(record)
+        if place is not None:
+            table, rowid = place
+            self._sql.run(f"{table}_drop", rowid=rowid)
+
+    def _made_by(self, number: int) -> dict[str, object]:
+        return {"base": vector_base(number)}
+
+    def _store_vectors(self, number: int, record: Record, vectors: Vectors) -> None:
+        low = vector_range(number, record.no).low
+        rows = [{"key": low + part, "vector": vector.astype("<f4").tobytes()} for part, vector in enumerate(vectors)]
+        self._sql.run_many("vector_add", rows)
+
+    def _drop_vectors_of(self, number: int, no: int) -> None:
+        self._sql.run("vectors_drop", **vector_range(number, no)._asdict())
+
+    def _drop_embedder(self, number: int) -> None:
+        self._sql.run("vectors_drop", low=vector_base(number), high=vector_base(number + 1) - 1)
+
+
+def _text_row(record: Record) -> tuple[str, int] | None:
+    """Return (table, rowid) of a memory's words; None when it must not be found."""
+    memory = record.memory
+    if memory.retention is not Retention.ACTIVE:
+        return None
+    table = "text_cold" if memory.tier is Tier.COLD else "text_live"
+    return table, text_key(record.space, memory.tier, record.no)

@@ -1,0 +1,395 @@
+"""One transaction: the only code that changes memories, whatever the database.
+
+Everything that is derived from a memory (its words in a text index, its tags, its vectors) is
+changed here together with its row and its event, so that they cannot drift apart. A database adds
+how it numbers things and how its indexes are kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
+from memotherm.model.clock import to_micros
+from memotherm.storage import notes
+from memotherm.storage.rows import (
+    changes_between,
+    changes_row,
+    created_changes,
+    event_of,
+    record_of,
+    redacted,
+    row_of,
+    scope_row,
+    tombstone,
+)
+from memotherm.storage.statements import Statements
+from memotherm.storage.values import Cause, ChunkRow, NoteRow, Record, RootRow
+from memotherm.text.clean import digest
+from memotherm.text.words import WORDS_VERSION, words
+
+__all__ = ["SqlTransaction", "indexed_words", "settle_words", "words_outdated"]
+
+_UNLIMITED = 1 << 62
+#: What changes when a memory only moves.
+_PLACE = {"tier", "tier_rule"}
+
+Vectors = NDArray[np.float32]
+#: The metadata that says who a message is from.
+_AUTHOR_KEYS = ("speaker", "author", "role")
+
+
+def indexed_words(content: str, tags: Iterable[str]) -> str:
+    """Return what the text index stores of a memory: the words of its content and tags."""
+    return " ".join((*words(content), *words(" ".join(tags))))
+
+
+def words_outdated(statements: Statements) -> bool:
+    """Tell whether the text index was made by other rules for words."""
+    return int(statements.value("meta_get", key="words") or 0) != WORDS_VERSION
+
+
+def settle_words(statements: Statements) -> None:
+    """Remember which rules for words the text index was made by."""
+    statements.run("meta_set", key="words", value=str(WORDS_VERSION))
+
+
+class SqlTransaction(ABC):
+    """The verbs of one transaction; `scope_of` names the scope behind a space."""
+
+    def __init__(
+        self,
+        statements: Statements,
+        scope_of: Callable[[int], Scope],
+        window_micros: int,
+        made_by: int | None = None,
+    ) -> None:
+        self._sql = statements
+        self._scope_of = scope_of
+        self._window_micros = window_micros
+        self._serving = int(self._sql.value("meta_get", key="embedder") or 0)
+        #: Whether vectors that callers bring belong to the embedder that serves.
+        self._welcome = bool(self._serving) and made_by in (None, self._serving)
+        self._tombstones = bool(self._sql.value("tombstones_any"))
+        #: Whether something was purged, so that the store cleans up behind the transaction.
+        self.purged = False
+
+    # Reading inside the transaction
+
+    def space(self, scope: Scope, shelf: str = "") -> int:
+        """Return the number of a scope, or of a shelf in it, giving it one when it is new."""
+        row = {**scope_row(scope), "shelf": shelf}
+        found = self._sql.value("space_find", **row)
+        return int(found if found is not None else self._sql.value("space_add", **row))
+
+    def get(self, memory_id: str) -> Record | None:
+        """Return a memory by its id, whoever's it is."""
+        return self._record("memory_by_id", id=memory_id)
+
+    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
+        """Return the visible memory of a space that says the same."""
+        return self._record(
+            "memory_duplicate", space=space, digest=bytes.fromhex(digest), kind=kind, now=to_micros(now)
+        )
+
+    def count_priority(self, space: int, priority: Priority, now: datetime) -> int:
+        """Return how many visible memories of a space hold a priority."""
+        return int(self._sql.value("memory_count_of_priority", space=space, priority=priority.rank, now=to_micros(now)))
+
+    def oldest_of_priority(self, space: int, priority: Priority, now: datetime) -> Record | None:
+        """Return the first memory of a space that holds a priority."""
+        return self._record("memory_oldest_of_priority", space=space, priority=priority.rank, now=to_micros(now))
+
+    # Changing
+
+    def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
+        """Store a new memory with its vectors (None = to be made later) and its event."""
+        no, seq = self._next_numbers()
+        parts = 0 if vectors is None or not self._welcome else len(vectors)
+        record = Record(no, space, replace(memory, version=seq), parts)
+        self._sql.run("memory_add", **row_of(record))
+        self._add_tags(record)
+        self._add_turn(record)
+        self._index(record)
+        if parts and vectors is not None:
+            self._store_vectors(self._serving, record, vectors)
+        self._append(record.no, seq, cause, created_changes(memory))
+        self._unearth(record)
+        return record
+
+    def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
+        """Store a changed memory and its event; nothing happens when nothing differs."""
+        before = record.memory
+        changes = changes_between(before, after)
+        if not changes:
+            return record
+        seq = self._next_seq()
+        space = self.space(after.scope) if "scope" in changes else record.space
+        changed = Record(record.no, space, _dated(before, after, seq, cause.at), record.parts)
+        if "content" in changes:
+            changed = self._replace_vectors(changed, vectors)
+        # A move does not write what stays the same.
+        self._sql.run("memory_place" if changes.keys() <= _PLACE else "memory_set", **row_of(changed))
+        if "tags" in changes:
+            self._sql.run("tags_drop", no=record.no)
+            self._add_tags(changed)
+        self._reindex(record, changed, words="content" in changes or "tags" in changes)
+        self._append(record.no, seq, cause, changes)
+        if "tier" in changes:
+            self.tally(changed.space, f"move:{cause.rule}")
+        return changed
+
+    def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
+        """Erase content, vectors, words and everything the ledger quotes; the events and a tombstone stay."""
+        self.purged |= clean
+        self._tombstones = True
+        moment = to_micros(cause.at)
+        for said in self._contents(record):
+            self._sql.run("tombstone_add", space=record.space, mark=tombstone(self._secret(), digest(said)), at=moment)
+        return self.discard(record, cause)
+
+    def discard(self, record: Record, cause: Cause) -> Record:
+        """Like `purge`, for what was only a copy: it may come back, and free space is not cleaned."""
+        erased: dict[str, Any] = {"content": "", "digest": "", "tokens": 0, "tags": (), "metadata": {}, "source": ""}
+        bare = replace(record.memory, **erased, retention=Retention.PURGED)
+        purged = self.change(record, bare, cause)
+        for event in self._events(record):
+            self._sql.run("events_rewrite", seq=event.seq, changes=changes_row(redacted(event.changes)))
+        self._drop_vectors(record.no)
+        self._sql.run("turn_drop", no=record.no)
+        self._sql.run("memory_parts", no=record.no, parts=0)
+        return purged
+
+    def buried(self, scope: Scope, digests: Iterable[str]) -> set[str]:
+        """Return those contents, by their digests, that were purged from what a scope can see."""
+        marks = {tombstone(self._secret(), each): each for each in digests}
+        return {marks[mark] for (mark,) in self._sql.rows("tombstones_seen", marks=list(marks), **scope_row(scope))}
+
+    def touch(self, nos: Iterable[int], now: datetime) -> None:
+        """Count a use of each memory."""
+        moment = to_micros(now)
+        rows = [{"no": no, "now": moment, "window": moment - self._window_micros} for no in nos]
+        self._sql.run_many("memory_touch", rows)
+
+    # Notes
+
+    def shelve(self, record: Record, space: int, cause: Cause) -> Record:
+        """Put a memory on another shelf of its scope."""
+        if record.space == space:
+            return record
+        seq = self._next_seq()
+        moved = Record(record.no, space, replace(record.memory, version=seq), record.parts)
+        self._sql.run("memory_set", **row_of(moved))
+        self._reindex(record, moved, words=False)
+        self._append(record.no, seq, cause, {})
+        return moved
+
+    def put_root(self, root: RootRow) -> None:
+        """Remember a folder of notes."""
+        notes.put_root(self._sql, root)
+
+    def drop_root(self, space: int) -> None:
+        """Forget a folder that has no notes any more."""
+        self._sql.run("root_drop", space=space)
+
+    def note(self, space: int, path: str) -> NoteRow | None:
+        """Return what is known of a file."""
+        return notes.note_of(self._sql, space, path)
+
+    def put_note(self, note: NoteRow) -> int:
+        """Store what is known of a file and return its number; a known number may get another path."""
+        return notes.put_note(self._sql, note)
+
+    def drop_note(self, note: int) -> None:
+        """Forget a file and where its chunks were; their memories are the caller's care."""
+        notes.drop_note(self._sql, note)
+
+    def chunks(self, note: int) -> list[ChunkRow]:
+        """Return the chunks of a file in their order, hidden memories included."""
+        return notes.chunks_of(self._sql, note, self._scope_of)
+
+    def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
+        """Say anew which chunks a file has."""
+        notes.set_chunks(self._sql, note, chunks)
+
+    def is_linked_elsewhere(self, no: int, note: int) -> bool:
+        """Tell whether a memory is a list item of another file."""
+        return notes.is_linked_elsewhere(self._sql, no, note)
+
+    def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
+        """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told."""
+        return notes.claim_flush(self._sql, space, cycle, due=due)
+
+    # Sessions
+
+    def hot_tokens(self, space: int, now: datetime) -> int:
+        """Return what the hot memories of a space cost in a prompt."""
+        ((_, tokens),) = self._sql.rows("session_tokens", space=space, tier=Tier.HOT.rank, now=to_micros(now))
+        return int(tokens)
+
+    def spillable(self, space: int, now: datetime, limit: int) -> list[Record]:
+        """Return the hot memories of a space that may leave: least relevant first, then oldest."""
+        return self._records("session_spillable", space=space, now=to_micros(now), limit=_most(limit))
+
+    def prunable(self, space: int, now: datetime, limit: int) -> list[Record]:
+        """Return the cold memories of a space that are worth the least."""
+        return self._records("session_prunable", space=space, now=to_micros(now), limit=_most(limit))
+
+    def set_relevance(self, no: int, relevance: float) -> None:
+        """Set the running relevance of a memory."""
+        self._sql.run("relevance_set", no=no, relevance=relevance)
+
+    def set_session(self, space: int, state: str, now: datetime) -> None:
+        """Record that a session goes on (active), has ended (archived) or was summarized."""
+        self._sql.run("session_put", space=space, state=state, now=to_micros(now))
+
+    def tally(self, space: int, name: str, amount: int = 0) -> None:
+        """Count something that happened in a space."""
+        self._sql.run("tally_add", space=space, name=name, times=1, amount=amount)
+
+    # Vectors
+
+    def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
+        """Store the vectors that an embedder made of a content, unless it has changed since."""
+        record = self._record("memory_by_no", no=no)
+        if record is None or record.memory.content != content or not content:
+            return
+        self._drop_vectors_of(number, no)
+        self._store_vectors(number, record, vectors)
+        if number == self._serving:
+            self._sql.run("memory_parts", no=no, parts=len(vectors))
+        self._append(no, self._next_seq(), cause, {})
+
+    def serve(self, number: int, keep: int | None = None) -> bool:
+        """Let an embedder's vectors serve searches and drop all others but those to keep, if none is missing."""
+        if self._sql.value("vectors_missing_count", **self._made_by(number)):
+            return False
+        self._sql.run("meta_set", key="embedder", value=str(number))
+        if number != self._serving:
+            self._serving = number
+            for (other,) in self._sql.rows("embedders_all"):
+                if other not in (number, keep):
+                    self._drop_embedder(other)
+            self._sql.run("parts_recount", **self._made_by(number))
+        return True
+
+    # What each database does in its own way
+
+    @abstractmethod
+    def _next_seq(self) -> int:
+        """Return the number of the next event."""
+
+    @abstractmethod
+    def _next_numbers(self) -> tuple[int, int]:
+        """Return the numbers of the next memory and its event."""
+
+    @abstractmethod
+    def _index(self, record: Record) -> None:
+        """Make a new memory findable by its words."""
+
+    @abstractmethod
+    def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
+        """Let the indexes follow a memory to another place; `words` tells whether its words are others too."""
+
+    @abstractmethod
+    def _made_by(self, number: int) -> dict[str, object]:
+        """Return the parameter by which statements name an embedder's vectors."""
+
+    @abstractmethod
+    def _store_vectors(self, number: int, record: Record, vectors: Vectors) -> None:
+        """Store the vectors of a memory."""
+
+    @abstractmethod
+    def _drop_vectors_of(self, number: int, no: int) -> None:
+        """Drop what an embedder has made of a memory."""
+
+    @abstractmethod
+    def _drop_embedder(self, number: int) -> None:
+        """Drop all vectors of an embedder."""
+
+    # Small steps
+
+    def _events(self, record: Record) -> list[Event]:
+        return [event_of(row) for row in self._sql.rows("events_of", no=record.no)]
+
+    def _contents(self, record: Record) -> set[str]:
+        """Return everything that a memory has ever said."""
+        quoted = (said for event in self._events(record) for said in event.changes.get("content", ()))
+        return {said for said in (record.memory.content, *quoted) if said}
+
+    def _unearth(self, record: Record) -> None:
+        """Drop the tombstone of a content that its scope has again."""
+        if self._tombstones:
+            self._sql.run("tombstone_drop", space=record.space, mark=tombstone(self._secret(), record.memory.digest))
+
+    def _secret(self) -> str:
+        return str(self._sql.value("meta_get", key="secret"))
+
+    def _replace_vectors(self, record: Record, vectors: Vectors | None) -> Record:
+        self._drop_vectors(record.no)
+        if vectors is None or not self._welcome:
+            return replace(record, parts=0)
+        self._store_vectors(self._serving, record, vectors)
+        return replace(record, parts=len(vectors))
+
+    def _drop_vectors(self, no: int) -> None:
+        """Drop a memory's vectors, those of a change of embedder that is under way included."""
+        for (number,) in self._sql.rows("embedders_all"):
+            self._drop_vectors_of(number, no)
+
+    def _add_tags(self, record: Record) -> None:
+        if record.memory.tags:
+            rows = [{"tag": tag, "no": record.no} for tag in record.memory.tags]
+            self._sql.run_many("tag_add", rows)
+
+    def _add_turn(self, record: Record) -> None:
+        """Remember who said something and after what, where the memory's metadata or scope tell."""
+        memory = record.memory
+        author = next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
+        thread = str(memory.metadata.get("thread") or memory.scope.session or "") if memory.kind == "message" else ""
+        if author or thread:
+            previous = self._sql.value("turn_last", space=record.space, thread=thread) if thread else None
+            self._sql.run("turn_add", no=record.no, space=record.space, thread=thread, author=author, previous=previous)
+
+    def _append(self, no: int, seq: int, cause: Cause, changes: Mapping[str, tuple[Any, Any]]) -> None:
+        self._sql.run(
+            "event_add",
+            seq=seq,
+            at=to_micros(cause.at),
+            no=no,
+            action=cause.action,
+            actor=cause.actor,
+            rule=cause.rule,
+            why=cause.why,
+            changes=changes_row(changes),
+        )
+
+    def _record(self, name: str, /, **values: object) -> Record | None:
+        return next(iter(self._records(name, **values)), None)
+
+    def _records(self, name: str, /, **values: object) -> list[Record]:
+        return [record_of(row, self._scope_of(row[2])) for row in self._sql.rows(name, **values)]
+
+
+def _most(limit: int) -> int:
+    """Return a limit that every database takes; a negative one means no limit."""
+    return limit if limit >= 0 else _UNLIMITED
+
+
+def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
+    """Return the memory with the times and the version that follow from its changes."""
+    written = ("content", "kind", "tags", "metadata", "source")
+    return replace(
+        after,
+        version=seq,
+        updated_at=now if any(getattr(before, name) != getattr(after, name) for name in written) else before.updated_at,
+        tier_since=now if before.tier is not after.tier else before.tier_since,
+        retention_since=now if before.retention is not after.retention else before.retention_since,
+    )

@@ -1,0 +1,274 @@
+"""Changes: each with its event, in one transaction, whole or not at all."""
+
+# ruff: noqa: S101 - asserting is what a test does
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.storage.values import Cause, RecallEntry
+from memotherm.testing.contract.base import LIVE, Contract
+from memotherm.text.clean import digest
+
+__all__ = ["TransactionContract"]
+
+
+class _Interrupted(Exception):
+    """What breaks a transaction in these tests."""
+
+
+def _interrupt() -> None:
+    raise _Interrupted
+
+
+class TransactionContract(Contract):
+    """Nothing changes without an event, and nothing half."""
+
+    def test_storing_appends_one_event(self) -> None:
+        """The first event of a memory says where it starts on each axis."""
+        record = self.stored("a fact", tier=Tier.HOT, priority=Priority.IMPORTANT)
+        (event,) = self.store.events(record)
+
+        assert event.seq == self.store.seq() == record.memory.version
+        assert (event.memory_id, event.action, event.at) == (record.memory.id, "remember", self.clock())
+        assert event.changes == {
+            "tier": (None, "hot"),
+            "priority": (None, "important"),
+            "retention": (None, "active"),
+        }
+
+    def test_a_change_appends_one_event_with_what_changed(self) -> None:
+        """The event has who, which rule, why, and each field before and after."""
+        record = self.stored("a fact")
+        self.clock.advance(hours=1)
+        cause = Cause(action="move", at=self.clock(), actor="planner", rule="cooling", why="not used for long")
+        with self.store.write() as transaction:
+            after = replace(record.memory, tier=Tier.COLD, tags=("x",))
+            changed = transaction.change(record, after, cause)
+        event = self.store.events(record)[-1]
+
+        assert len(self.store.events(record)) == 2
+        assert event.seq == record.memory.version + 1 == self.store.seq()
+        assert (event.action, event.actor, event.rule, event.why, event.at) == (
+            "move",
+            "planner",
+            "cooling",
+            "not used for long",
+            self.clock(),
+        )
+        assert event.changes == {"tier": ("warm", "cold"), "tags": ([], ["x"])}
+        assert self.now(record) == changed
+        assert changed.memory.version == event.seq
+
+    def test_a_change_sets_the_times_that_follow_from_it(self) -> None:
+        """What was written, moved or hidden is dated; what was not keeps its date."""
+        record = self.stored("a fact")
+        made = self.clock()
+        moved = self.clock.advance(hours=1)
+        self.changed(record, tier=Tier.COLD)
+        hidden = self.clock.advance(hours=1)
+        self.changed(record, retention=Retention.ARCHIVED)
+        written = self.clock.advance(hours=1)
+        memory = self.changed(record, kind="task").memory
+
+        assert (memory.created_at, memory.tier_since, memory.retention_since, memory.updated_at) == (
+            made,
+            moved,
+            hidden,
+            written,
+        )
+
+    def test_a_change_that_changes_nothing_leaves_no_trace(self) -> None:
+        """No event, no new version."""
+        record = self.stored("a fact")
+        seq = self.store.seq()
+
+        assert self.changed(record, tier=Tier.WARM) == record
+        assert self.store.seq() == seq
+
+    def test_a_memory_can_change_its_scope(self) -> None:
+        """It leaves one space and appears in another, in every way of finding it."""
+        self.serving()
+        record = self.stored("a travelling fact", Scope(user="ann"))
+        moved = self.changed(record, scope=Scope(user="bob"))
+
+        assert moved.space != record.space
+        assert self.listed(Scope(user="ann")) == []
+        assert self.listed(Scope(user="bob")) == ["a travelling fact"]
+        assert self.by_words("travelling", Scope(user="ann")) == []
+        assert self.by_words("travelling", Scope(user="bob")) == [record.no]
+        assert self.by_vector("travelling", Scope(user="ann")) == []
+        assert self.by_vector("travelling", Scope(user="bob")) == [record.no]
+
+    def test_sequence_numbers_have_no_gaps(self) -> None:
+        """Several changes in one transaction are several events in their order."""
+        with self.store.write() as transaction:
+            space = transaction.space(Scope())
+            first = transaction.insert(space, self.memory("one"), None, self.cause())
+            transaction.insert(space, self.memory("two"), None, self.cause())
+            transaction.change(first, replace(first.memory, tier=Tier.HOT), self.cause())
+
+        assert self.store.seq() == 3
+        assert [event.seq for event in self.store.events(first)] == [1, 3]
+
+    def test_a_transaction_sees_what_it_has_written(self) -> None:
+        """Reading inside a transaction comes after its own changes."""
+        with self.store.write() as transaction:
+            space = transaction.space(Scope())
+            memory = self.memory("one", priority=Priority.PINNED)
+            record = transaction.insert(space, memory, None, self.cause())
+
+            assert transaction.get(memory.id) == record
+            assert transaction.duplicate(space, memory.digest, "fact", self.clock()) == record
+            assert transaction.count_priority(space, Priority.PINNED, self.clock()) == 1
+
+    def test_an_exception_takes_everything_back(self) -> None:
+        """Neither rows nor words, vectors, tags, events nor counts stay behind."""
+        self.serving()
+        kept = self.stored("kept", tags=("old",))
+        seq, counts = self.store.seq(), self.store.counts(self.seen(), self.clock())
+        try:
+            with self.store.write() as transaction:
+                space = transaction.space(Scope())
+                vectors = self.embedder.embed(["vanishing"])
+                transaction.insert(space, self.memory("vanishing", tags=("new",)), vectors, self.cause())
+                transaction.change(kept, replace(kept.memory, tier=Tier.COLD, tags=("new",)), self.cause())
+                transaction.touch([kept.no], self.clock())
+                _interrupt()
+        except _Interrupted:
+            pass
+
+        assert self.now(kept) == kept
+        assert self.listed() == ["kept"]
+        assert self.listed(tags=("new",)) == []
+        assert self.by_words("vanishing") == []
+        assert self.by_vector("vanishing") == [kept.no]
+        assert (self.store.seq(), self.store.counts(self.seen(), self.clock())) == (seq, counts)
+
+    def test_a_space_that_was_taken_back_leaves_no_memory_of_its_scope(self) -> None:
+        """The number of a scope that was never committed may be given to another one."""
+        try:
+            with self.store.write() as transaction:
+                memory = self.memory("for ann", Scope(user="ann"))
+                transaction.insert(transaction.space(memory.scope), memory, None, self.cause())
+                assert transaction.get(memory.id) is not None
+                _interrupt()
+        except _Interrupted:
+            pass
+        record = self.stored("for bob", Scope(user="bob"))
+
+        assert self.now(record).memory.scope == Scope(user="bob")
+        assert self.listed(Scope(user="ann")) == []
+
+    def test_a_purge_erases_all_but_the_events(self) -> None:
+        """Content, tags, metadata, source, words and vectors go; when and what happened stays."""
+        self.serving()
+        record = self.stored("the secret", tags=("hidden",), metadata={"secret": 1}, source="a spy")
+        self.changed(record, content="another secret", digest=digest("another secret"), tags=("masked",))
+        purged = self.purged(record)
+        memory = self.now(record).memory
+        events = self.store.events(record)
+
+        assert purged.memory == memory
+        assert memory.retention is Retention.PURGED
+        assert (memory.content, memory.tags, memory.metadata, memory.source, memory.tokens) == ("", (), {}, "", 0)
+        assert [event.action for event in events] == ["remember", "change", "purge"]
+        assert events[-1].changes == {"retention": ("active", "purged")}
+        assert not any({"content", "tags", "metadata", "source"} & set(event.changes) for event in events)
+        assert self.by_words("secret") == []
+        assert self.by_vector("secret") == []
+        assert self.listed(tags=("hidden",), retention=Retention.PURGED) == []
+        assert self.store.cached(record.memory.digest) is None
+
+    def test_a_purge_leaves_a_tombstone_for_everything_that_was_said(self) -> None:
+        """Seen from where the memory was seen, and gone when the content is stored again."""
+        ann = Scope(user="ann")
+        said = [digest(content) for content in ("the secret", "another secret", "the heron")]
+        record = self.stored("the secret", ann)
+        self.changed(record, content="another secret", digest=said[1])
+        copy = self.stored("the heron", ann)
+        self.purged(record)
+        with self.store.write() as transaction:
+            transaction.discard(copy, self.cause("purge"))
+
+            assert transaction.buried(ann, said) == set(said[:2])
+            assert transaction.buried(Scope(user="ann", session="s"), said) == set(said[:2])
+            assert transaction.buried(Scope(user="bob"), said) == transaction.buried(Scope(), said) == set()
+        self.stored("the secret")
+        with self.store.write() as transaction:
+            assert transaction.buried(ann, said) == set(said[:2]), "remembered again elsewhere"
+        self.stored("the secret", ann)
+        with self.store.write() as transaction:
+            assert transaction.buried(ann, said) == {said[1]}
+
+    def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
+        """Anything else that says the same is another memory."""
+        known = self.stored("the same words")
+        self.stored("the same words", Scope(user="ann"))
+        ended = self.stored("expired words", expires_at=self.clock() + timedelta(hours=1))
+        hidden = self.changed(self.stored("hidden words"), retention=Retention.ARCHIVED)
+        self.clock.advance(hours=1)
+
+        with self.store.write() as transaction:
+            now = self.clock()
+            assert transaction.duplicate(known.space, known.memory.digest, "fact", now) == known
+            assert transaction.duplicate(known.space, known.memory.digest, "task", now) is None
+            assert transaction.duplicate(known.space, digest("other words"), "fact", now) is None
+            assert transaction.duplicate(ended.space, ended.memory.digest, "fact", now) is None
+            assert transaction.duplicate(hidden.space, hidden.memory.digest, "fact", now) is None
+
+    def test_priorities_are_counted_in_one_space(self) -> None:
+        """Hidden memories and other spaces hold no place."""
+        first = self.stored("first", priority=Priority.CRITICAL)
+        self.stored("second", priority=Priority.CRITICAL)
+        self.stored("elsewhere", Scope(user="ann"), priority=Priority.CRITICAL)
+        self.stored("ended", priority=Priority.CRITICAL, expires_at=self.clock())
+        self.changed(self.stored("hidden", priority=Priority.CRITICAL), retention=Retention.ARCHIVED)
+
+        with self.store.write() as transaction:
+            assert transaction.count_priority(first.space, Priority.CRITICAL, self.clock()) == 2
+            assert transaction.oldest_of_priority(first.space, Priority.CRITICAL, self.clock()) == first
+            assert transaction.count_priority(first.space, Priority.PINNED, self.clock()) == 0
+            assert transaction.oldest_of_priority(first.space, Priority.PINNED, self.clock()) is None
+
+    def test_a_use_is_counted_without_an_event(self) -> None:
+        """Use is no change: the version stays."""
+        record = self.stored("used")
+        used = self.clock.advance(hours=1)
+        with self.store.write() as transaction:
+            transaction.touch([record.no, 10_000], used)
+        memory = self.now(record).memory
+
+        assert (memory.access_count, memory.recent_uses, memory.accessed_at) == (1, 1, used)
+        assert memory.version == record.memory.version == self.store.seq()
+
+    def test_a_recall_is_counted_as_use(self) -> None:
+        """The log counts what was touched, whether or not the question itself is kept."""
+        record, other = self.stored("used"), self.stored("not used")
+        for keep in (True, False):
+            entry = RecallEntry(
+                at=self.clock(),
+                space=record.space,
+                query="what?",
+                tiers=LIVE,
+                micros=1234,
+                candidates=[(record.no, 0.9), (other.no, 0.1)],
+                returned=[record.no],
+                touched=[record.no],
+            )
+            self.store.log_recall(entry, keep=keep)
+
+        assert self.now(record).memory.access_count == 2
+        assert self.now(record).memory.accessed_at == self.clock()
+        assert self.now(other).memory.access_count == 0
+        assert self.store.recall_micros(self.seen(), 10) == [1234]
+
+    def test_the_running_relevance_is_no_event(self) -> None:
+        """It is set as it is, and the version stays."""
+        record = self.stored("a fact")
+        with self.store.write() as transaction:
+            transaction.set_relevance(record.no, 0.75)
+
+        assert self.now(record) == replace(record, memory=replace(record.memory, relevance=0.75))

@@ -1,0 +1,1 @@
+"""The rules at work: compaction, maintenance, the working memory of sessions, metrics."""

@@ -1,0 +1,40 @@
+"""How the tiers work out, from what the store has counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memotherm.model.results import Metrics
+from memotherm.storage.contract import Store
+from memotherm.storage.values import Tally
+
+__all__ = ["metrics"]
+
+_RECENT = 1000
+_MOVE = "move:"
+
+
+def metrics(store: Store, spaces: Sequence[int], hot_tokens: int, hot_limit: int) -> Metrics:
+    """Return the metrics of some spaces."""
+    tallies = store.tallies(spaces)
+    recalls = tallies.get("recall", Tally()).times
+    moves = {name.removeprefix(_MOVE): tally.times for name, tally in tallies.items() if name.startswith(_MOVE)}
+    micros = sorted(store.recall_micros(spaces, _RECENT))
+    cold = tallies.get("recall.cold", Tally())
+    return Metrics(
+        hot_utilization=100.0 * hot_tokens / hot_limit if hot_limit else 100.0,
+        spill_count=tallies.get("spill", Tally()).times,
+        recall_count=recalls,
+        promotion_count=sum(
+            count for rule, count in moves.items() if rule.startswith("promote.") or rule == "session.promote"
+        ),
+        recall_latency_ms=_quantile(micros, 0.5) / 1000,
+        recall_latency_p95_ms=_quantile(micros, 0.95) / 1000,
+        cold_recall_latency_ms=cold.amount / cold.times / 1000 if cold.times else 0.0,
+        hit_rate=tallies.get("recall.hit", Tally()).times / recalls if recalls else 0.0,
+        moves=moves,
+    )
+
+
+def _quantile(ordered: Sequence[int], share: float) -> float:
+    return float(ordered[min(len(ordered) - 1, int(share * len(ordered)))]) if ordered else 0.0

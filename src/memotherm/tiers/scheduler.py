@@ -1,0 +1,99 @@
+"""Maintenance in the background of a long-lived process: one process at a time for each part of a store."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from memotherm.errors import MemothermError
+from memotherm.storage.contract import Store
+
+__all__ = ["Scheduler"]
+
+_log = logging.getLogger(__name__)
+#: How long a run may hold the lease without a sign of life; a crash frees it after this.
+_TERM = timedelta(minutes=10)
+
+
+class Scheduler:
+    """Runs a job again and again on a thread of its own, on the parts of a store that it can claim."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        job: Callable[[Store], object],
+        now: Callable[[], datetime],
+        every: timedelta,
+        jitter: float,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._job = job
+        self._now = now
+        self._every = every
+        self._jitter = jitter
+        self._holder = uuid.uuid4().hex
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        #: Runs that this process has finished.
+        self.runs = 0
+
+    def start(self) -> Self:
+        """Begin; the first run comes after one interval."""
+        if self._thread is None:
+            self._stop.clear()
+            self._thread = threading.Thread(target=self._loop, name="memotherm-maintain", daemon=True)
+            self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Wait for a run that is under way, and end."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def run_once(self, *, rested: timedelta = timedelta()) -> bool:
+        """Do the job now on every part of the store that no other process is at; tell whether there was one.
+
+        Args:
+            rested: How long ago a part must have been done, where parts are many.
+        """
+        before = self._now() - rested + timedelta(microseconds=1)
+        worked = False
+        with closing(self._store.claims(self._name, self._holder, self._now, _TERM, before)) as parts:
+            for part in parts:
+                self._job(part)
+                worked = True
+        self.runs += worked
+        return worked
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _loop(self) -> None:
+        while not self._stop.wait(self._pause()):
+            try:
+                self.run_once(rested=self._every / 2)
+            except MemothermError as exc:
+                _log.warning("maintenance failed and will be tried again: %s", exc)
+            except Exception:  # noqa: BLE001 - logged, and tried again
+                # A thread that dies in silence would leave the store without maintenance for ever.
+                _log.exception("maintenance failed and will be tried again")
+
+    def _pause(self) -> float:
+        """Return the seconds to the next run, varied so that many processes do not meet."""
+        return self._every.total_seconds() * random.uniform(1 - self._jitter, 1 + self._jitter)

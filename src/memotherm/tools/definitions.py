@@ -1,0 +1,409 @@
+"""The tools an agent is given: parse, one call of the facade, render.
+
+One table, from which every door with tools (MCP, REST, CLI) is made. Parameters keep the names that
+hosts know (`sessionId`, `includeCold`, `type`); what comes back is plain JSON with ids in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from typing import Any
+
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.memory import Memotherm
+from memotherm.model import Memory, Priority, Tier
+from memotherm.text.cutting import first_characters
+from memotherm.tools.serializers import (
+    Json,
+    hit_json,
+    memory_json,
+    move_json,
+    note_hit_json,
+    note_text_json,
+    recall_json,
+    session_status_json,
+    status_json,
+)
+
+__all__ = [
+    "TOOLS",
+    "Parameter",
+    "Tool",
+    "call",
+    "memory_add",
+    "memory_context",
+    "memory_forget",
+    "memory_get",
+    "memory_promote",
+    "memory_recall",
+    "memory_search",
+    "memory_spill",
+    "memory_status",
+    "memory_undo",
+    "pin_memory",
+    "query",
+    "set_memory_tier",
+    "store_memory",
+    "unpin_memory",
+]
+
+_ALL_TIERS = tuple(Tier)
+_QUERY_LIMIT = 10
+_SNIPPET_CHARS = 700
+_GET_CHARS = 20_000
+_MOST_LEFT_OUT = 20
+_QUERY_FIELDS = {"query", "tier", "limit", "k", "filters"}
+_FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a tool."""
+
+    name: str
+    #: The Python annotation, as text.
+    type: str
+    required: bool
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that a door offers; its first argument is the memory, the others are the caller's."""
+
+    function: Callable[..., Json]
+    title: str
+    #: Whether it leaves everything as it is, except for the count of uses.
+    reads_only: bool = False
+    #: Whether it takes something away from view.
+    hides: bool = False
+    #: Whether a second call with the same arguments changes nothing more.
+    repeatable: bool = False
+    #: Other names that a caller may use for a parameter.
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What a host calls it by."""
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        """What a model is told about it."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What a caller may pass, in order."""
+        _memory_itself, *others = inspect.signature(self.function).parameters.values()
+        return tuple(
+            Parameter(
+                # A name that Python keeps for itself has an underscore behind it here.
+                name=each.name.rstrip("_"),
+                type=str(each.annotation),
+                required=each.default is inspect.Parameter.empty,
+                default=None if each.default is inspect.Parameter.empty else each.default,
+            )
+            for each in others
+        )
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters without which it cannot be called."""
+        return tuple(each.name for each in self.parameters if each.required)
+
+
+def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
+    """Call a tool by its name, or say which tools and parameters there are."""
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise InvalidInput(f"unknown tool {name!r}: there are {', '.join(TOOLS)}")
+    arguments = {tool.aliases.get(key, key): value for key, value in arguments.items()}
+    known = [each.name for each in tool.parameters]
+    unknown = [each for each in arguments if each not in known]
+    if unknown:
+        raise InvalidInput(f"{name} takes no {unknown[0]!r}: it takes {', '.join(known)}")
+    missing = [each for each in tool.required if arguments.get(each) is None]
+    if missing:
+        raise InvalidInput(f"{name} needs {missing[0]!r}")
+    return tool.function(mem, **{f"{key}_" if iskeyword(key) else key: value for key, value in arguments.items()})
+
+
+# The tools
+
+
+def memory_add(mem: Memotherm, sessionId: str, content: str, type: str, metadata: Json | None = None) -> Json:  # noqa: A002, N803
+    """Add to the session's hot memory; older hot memories are spilled when it is full."""
+    return memory_json(mem.session(sessionId).add(content, type, metadata))
+
+
+def memory_recall(
+    mem: Memotherm,
+    query: str,
+    sessionId: str | None = None,  # noqa: N803
+    limit: int | None = None,
+    includeCold: bool = False,  # noqa: N803
+    autoPromote: bool | None = None,  # noqa: N803
+    types: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    minScore: float | None = None,  # noqa: N803
+) -> Json:
+    """Recall memories by meaning and words.
+
+    With a sessionId: what the session has spilled (warm and cold), 3 hits, the best come back to hot.
+    Without: hot and warm, 10 hits, nothing moves; includeCold adds the archive.
+    """
+    if sessionId is not None:
+        if tags is not None or minScore is not None:
+            raise InvalidInput("tags and minScore filter a recall without a sessionId: leave one of them out")
+        return _session_recall(mem, sessionId, query, 3 if limit is None else limit, autoPromote, types)
+    most = 10 if limit is None else limit
+    promote = bool(autoPromote)
+    tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
+    recall = mem.recall(query, most, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote)
+    return {**recall_json(recall), "limit": most, "autoPromote": promote}
+
+
+def memory_spill(mem: Memotherm, sessionId: str, count: int = 4, ids: Sequence[str] | None = None) -> Json:  # noqa: N803
+    """Move hot memories of a session out: the least relevant and oldest, or those named by id."""
+    spill = mem.session(sessionId).spill(count, ids)
+    return {
+        "spilledCount": spill.spilled_count,
+        "spilledIds": list(spill.spilled_ids),
+        "targetTier": spill.target_tier,
+        "moved": [move_json(move) for move in spill.moved],
+    }
+
+
+def memory_promote(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # noqa: N803
+    """Bring a memory of a session to hot, making room for it first."""
+    return {"id": memory_id, "promoted": mem.session(sessionId).promote(memory_id)}
+
+
+def memory_status(mem: Memotherm, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Tell how much each tier holds; for a session also how full hot is, and what to do next."""
+    return status_json(mem.status()) if sessionId is None else session_status_json(mem.session(sessionId).status())
+
+
+def store_memory(
+    mem: Memotherm,
+    content: str,
+    tier: str | int | None = None,
+    kind: str = "fact",
+    tags: Sequence[str] = (),
+    priority: str | int | None = None,
+    ttl_minutes: float | None = None,
+    metadata: Json | None = None,
+    supersedes: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Remember something. `tier` is hot, warm or cold, or a priority: pinned, critical, important, normal, low."""
+    place, insists = (None, None) if tier is None else _placement(tier)
+    if insists is not None and priority is not None and Priority.of(priority) is not insists:
+        raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
+    memory = _view(mem, sessionId).remember(
+        content,
+        kind=kind,
+        tags=tags,
+        tier=place,
+        priority=insists or (Priority.NORMAL if priority is None else priority),
+        ttl=None if ttl_minutes is None else ttl_minutes * 60,
+        metadata=metadata,
+        supersedes=supersedes,
+    )
+    return memory_json(memory)
+
+
+def set_memory_tier(mem: Memotherm, memory_id: str, tier: str | int, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Move a memory to hot, warm or cold, or give it a priority: pinned, critical, important, normal, low."""
+    place, priority = _placement(tier)
+    view = _view(mem, sessionId)
+    return memory_json(
+        view.prioritize(memory_id, priority) if place is None and priority else view.move(memory_id, str(place))
+    )
+
+
+def pin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Include a memory always, whatever is asked, until it is unpinned."""
+    return memory_json(_view(mem, sessionId).pin(memory_id))
+
+
+def unpin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Give a pinned memory normal priority again."""
+    return memory_json(_view(mem, sessionId).unpin(memory_id))
+
+
+def memory_forget(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Delete a memory; it can be restored for some days."""
+    return memory_json(_view(mem, sessionId).forget(memory_id))
+
+
+def memory_undo(mem: Memotherm, event: int, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Take back a change, such as a move: `event` is the version that its result had."""
+    return memory_json(_view(mem, sessionId).undo(event))
+
+
+def memory_context(
+    mem: Memotherm,
+    query: str | None = None,
+    budget: int = 2000,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Return what to read before working: pinned, hot, and what the query finds, within a token budget."""
+    context = _view(mem, sessionId).context(query, budget)
+    return {
+        "text": context.text,
+        "tokens": context.tokens,
+        "included": [entry.id for entry in context.included],
+        "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MOST_LEFT_OUT]],
+        "leftOutCount": len(context.left_out),
+        "degraded": list(context.receipt.degraded),
+    }
+
+
+def memory_search(
+    mem: Memotherm,
+    query: str,
+    maxResults: int = 6,  # noqa: N803
+    minScore: float = 0.35,  # noqa: N803
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Search the Markdown notes, or all memories where no notes are kept; read on with memory_get."""
+    view = _view(mem, sessionId)
+    if not mem.settings.notes_root:
+        return _search_memories(view, query, maxResults, minScore)
+    found = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore)
+    return {"results": [note_hit_json(hit) for hit in found], "stale": found.stale, "degraded": list(found.degraded)}
+
+
+def memory_get(
+    mem: Memotherm,
+    path: str,
+    from_: int = 1,
+    lines: int | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Read lines of a note by its path, or a memory by its id."""
+    if path.startswith("mem_"):
+        return _memory_lines(_view(mem, sessionId).get(path), from_, lines)
+    if not mem.settings.notes_root:
+        raise NotFound(f"no memory {path!r}, and no notes: the setting notes_root names their folder")
+    return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
+
+
+_TABLE = (
+    Tool(memory_add, "Add to working memory"),
+    Tool(memory_recall, "Recall memories"),
+    Tool(memory_spill, "Spill working memory"),
+    Tool(memory_promote, "Promote to working memory"),
+    Tool(memory_status, "Memory status", reads_only=True, repeatable=True),
+    Tool(memory_search, "Search notes", reads_only=True, repeatable=True),
+    Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
+    Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
+    Tool(store_memory, "Store a memory"),
+    Tool(set_memory_tier, "Set tier or priority", repeatable=True),
+    Tool(pin_memory, "Pin a memory", repeatable=True),
+    Tool(unpin_memory, "Unpin a memory", repeatable=True),
+    Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
+    Tool(memory_undo, "Undo a change"),
+)
+
+#: Every tool by its name.
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in _TABLE}
+
+
+def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
+    """Answer `POST /memory/query`: all tiers unless one is named, and the closer tiers rank first.
+
+    `k` is another name for `limit`, and `filters.tier` for `tier`.
+    """
+    _require_known(body, _QUERY_FIELDS, "the query")
+    filters = body.get("filters") or {}
+    if not isinstance(filters, Mapping):
+        raise InvalidInput('filters must be an object such as {"tier": "cold"}')
+    _require_known(filters, _FILTER_FIELDS, "filters")
+    limit = _one_of("limit", body.get("limit"), "k", body.get("k"))
+    tier = _one_of("tier", body.get("tier"), "filters.tier", filters.get("tier"))
+    kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
+    most = _QUERY_LIMIT if limit is None else limit
+    tiers = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
+    recall = mem.recall(body.get("query"), most, tiers, kinds=kinds, tags=filters.get("tags"))  # type: ignore[arg-type]
+    return {
+        "results": [hit_json(hit) for hit in recall],
+        "tiers": [str(each) for each in recall.tiers],
+        "limit": most,
+        "degraded": list(recall.degraded),
+    }
+
+
+# Reading arguments
+
+
+def _view(mem: Memotherm, session: str | None) -> Memotherm:
+    return mem if session is None else mem.scoped(session=session)
+
+
+def _placement(value: str | int) -> tuple[Tier | None, Priority | None]:
+    """Tell a tier from a priority by the value: hot, warm, cold; or pinned to low, or 0 to 4."""
+    word = str(value).strip().lower() if not isinstance(value, bool) else value
+    if word in list(Tier):
+        return Tier(str(word)), None
+    if isinstance(word, str) and word.isascii() and word.isdigit():
+        return None, Priority.of(int(word))
+    if word in list(Priority):
+        return None, Priority(str(word))
+    raise InvalidInput(f"unknown tier {value!r}: use one of {', '.join([*Tier, *Priority])}, or a priority from 0 to 4")
+
+
+def _one_of(name: str, value: Any, alias: str, other: Any) -> Any:  # noqa: ANN401
+    if value is not None and other is not None and value != other:
+        raise InvalidInput(f"{name} and {alias} mean the same and differ: give one of them")
+    return other if value is None else value
+
+
+def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise InvalidInput(f"unknown field {unknown[0]!r} in {where}: use {', '.join(sorted(known))}")
+
+
+# Rendering
+
+
+def _search_memories(view: Memotherm, query: str, most: int, least: float) -> Json:
+    recall = view.recall(query, most, _ALL_TIERS, min_score=least)
+    hits = [hit for hit in recall if hit.why.relevance >= least][:most]
+    results = [
+        {
+            "path": hit.memory.id,
+            "startLine": 1,
+            "endLine": hit.memory.content.count("\n") + 1,
+            "score": round(hit.score, 4),
+            "snippet": first_characters(hit.memory.content, _SNIPPET_CHARS),
+            "source": "memories",
+        }
+        for hit in hits
+    ]
+    return {"results": results, "stale": False, "degraded": list(recall.degraded)}
+
+
+def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
+    """Return a memory with a range of its lines as content; what is not shown is told."""
+    if first < 1 or (count is not None and count < 1):
+        raise InvalidInput("from and lines count from 1")
+    all_lines = memory.content.split("\n")
+    wanted = "\n".join(all_lines[first - 1 : None if count is None else first - 1 + count])
+    shown = first_characters(wanted, _GET_CHARS)
+    hint = "" if shown == wanted else f"{len(wanted) - len(shown)} more characters: go on with from and lines"
+    return {**memory_json(memory), "content": shown, "totalLines": len(all_lines), "hint": hint}
+
+
+def _session_recall(
+    mem: Memotherm, session: str, query: str, limit: int, promote: bool | None, types: Sequence[str] | None
+) -> Json:
+    recall = mem.session(session).recall(query, limit, promote, types)
+    wanted = mem.settings.auto_promote if promote is None else promote
+    return {**recall_json(recall), "sessionId": session, "limit": limit, "autoPromote": wanted}

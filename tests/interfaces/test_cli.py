@@ -1,0 +1,180 @@
+"""The command line, run as a person would run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memotherm
+from memotherm import errors
+from memotherm.cli import app, exit_codes
+from memotherm.cli.demo_script import STEPS
+
+
+def memotherm_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "memotherm", *arguments],
+        capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "100", **environment},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def told() -> subprocess.CompletedProcess[str]:
+    """The demo, told once for all tests that read it."""
+    return memotherm_cli("demo")
+
+
+def test_the_demo_tells_the_week_from_monday_to_friday(told: subprocess.CompletedProcess[str]):
+    """A newcomer sees every day, every tier, a reason and what to do next."""
+    days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
+
+    assert told.returncode == 0, told.stderr
+    assert [day for day in days if day in told.stdout] == days
+    for word in ("hot", "warm", "cold", "why: relevance", "undo", "archived", "Next"):
+        assert word in told.stdout
+
+
+def test_the_demo_shows_no_colours_where_nobody_sees_them(told: subprocess.CompletedProcess[str]):
+    """Output that is not a terminal is plain text."""
+    assert "\x1b" not in told.stdout
+    assert told.stderr == ""
+
+
+def test_colours_can_be_refused_where_they_would_be_shown():
+    """NO_COLOR wins over a terminal."""
+    coloured = memotherm_cli("demo", FORCE_COLOR="1", NO_COLOR="", TERM="xterm-256color")
+    plain = memotherm_cli("demo", FORCE_COLOR="1", NO_COLOR="1", TERM="xterm-256color")
+
+    assert "\x1b[38;5;" in coloured.stdout
+    assert "\x1b[38;5;" not in plain.stdout
+
+
+def test_the_demo_as_json_lines_says_the_same():
+    """Each step is one JSON object with what it shows."""
+    done = memotherm_cli("demo", "--json")
+    steps = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert done.returncode == 0, done.stderr
+    assert len(steps) == len(STEPS)
+    assert all(set(step) == {"at", "title", "text", "code", "shown"} for step in steps)
+    assert {kind for step in steps for each in step["shown"] for kind in each} >= {"memory", "hit", "event", "status"}
+
+
+def test_the_story_is_the_one_it_claims_to_tell():
+    """The sentences of the story hold for what the store really did."""
+    steps = {step["title"]: step for step in map(json.loads, memotherm_cli("demo", "--json").stdout.splitlines())}
+
+    cold = steps["What is over goes cold"]
+    pinned = steps["One preference must never be missing"]["shown"][0]["hit"]["memory"]
+    new, old = steps["A fact changes"]["shown"]
+    gone, back = steps["Forgotten, and restored"]["shown"]
+    assert "does not look there" in cold["text"]
+    assert cold["shown"][1]["hit"]["memory"]["tier"] == "cold"
+    assert pinned["priority"] == "pinned"
+    assert "5544" in new["hit"]["memory"]["content"]
+    assert old["memory"]["retention"] == "archived"
+    assert (gone["memory"]["retention"], back["memory"]["retention"]) == ("deleted", "active")
+    assert steps["Every change is on record, and can be undone"]["shown"][-1]["memory"]["tier"] == "hot"
+    assert "nothing wrong" in steps["The week in one file"]["text"]
+
+
+def test_the_demo_ignores_the_settings_of_the_user(tmp_path: Path):
+    """The story is the same for everybody, and nothing is written to the user's folders."""
+    done = memotherm_cli("demo", "--json", MEMOTHERM_HOME=str(tmp_path), MEMOTHERM_DEFAULT_TIER="cold")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[0])["shown"][1]["memory"]["tier"] == "warm"
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_lists_every_command_and_imports_nothing_heavy():
+    """The list of commands is quick to get."""
+    code = (
+        "import sys; from memotherm.cli.app import run; run(['--help'])\n"
+        "heavy = {'numpy', 'onnxruntime', 'rich', 'sqlite3', 'urllib3'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert done.returncode == 0, done.stderr
+    for name, entry in app.COMMANDS.items():
+        assert name in done.stdout
+        assert entry.help.split()[0] in done.stdout
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_every_command_is_where_the_table_says(name: str):
+    """A command that is listed can be called, and explains itself."""
+    done = memotherm_cli(name, "--help")
+
+    assert done.returncode == 0, done.stderr
+    assert f"Usage: memotherm {name}" in done.stdout
+
+
+def test_version():
+    """The version is the package's."""
+    assert memotherm_cli("--version").stdout == f"memotherm {memotherm.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["demo", "--nonsense"], ["demo", "surplus"]], ids=" ".join)
+def test_a_wrong_call_is_a_usage_error_with_a_hint(arguments: list[str]):
+    """One line says what is wrong, one what to do; the exit code is 2."""
+    done = memotherm_cli(*arguments)
+
+    assert done.returncode == exit_codes.USAGE
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert "hint: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unexpected_error_is_one_line_unless_debug_is_asked_for(tmp_path: Path):
+    """A person gets a sentence; a developer gets the traceback."""
+    nowhere = {"TMPDIR": str(tmp_path / "missing"), "TEMP": "", "TMP": ""}
+    code = (
+        "import sys, tempfile; from memotherm.cli.app import run\n"
+        "def fail(*args, **kwargs): raise OSError('no folder for temporary files')\n"
+        "tempfile.TemporaryDirectory = fail\n"
+        "sys.exit(run(sys.argv[1:]))"
+    )
+    short, long = (
+        subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            capture_output=True, text=True, timeout=60, env={**os.environ, **nowhere},
+        )
+        for arguments in (["demo"], ["--debug", "demo"])
+    )  # fmt: skip
+
+    assert short.returncode == exit_codes.FAILURE
+    assert "error: no folder for temporary files" in short.stderr
+    assert "Traceback" not in short.stderr
+    assert "Traceback" in long.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes close differently on Windows")
+def test_a_reader_that_leaves_early_is_no_error():
+    """`memotherm demo | head -1` ends quietly."""
+    code = f"{sys.executable} -m memotherm demo --json | head -c 10; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=120)
+
+    assert done.returncode == exit_codes.OK, done.stderr
+    assert done.stderr == ""
+
+
+def test_every_error_has_an_exit_code():
+    """The table of exit codes knows every error of the tree, and no other."""
+    tree = {getattr(errors, name).code for name in errors.__all__}
+
+    assert set(exit_codes.EXITS) == tree
+
+
+def test_exit_codes_follow_the_error():
+    """What went wrong can be told from the exit code."""
+    assert exit_codes.exit_of(errors.NotFound("x")) == exit_codes.NOT_FOUND
+    assert exit_codes.exit_of(errors.StaleWrite("x")) == exit_codes.CONFLICT
+    assert exit_codes.exit_of(errors.SettingsError("x")) == exit_codes.CONFIG

@@ -1,0 +1,409 @@
+"""Every command of the command line, with the data it prints and the exit code it leaves."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memotherm.cli import app, exit_codes
+
+SCOPES = ("tenant", "project", "environment", "user", "agent", "session")
+
+
+class Ran:
+    """What one command left."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Ran]
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run a command in a folder of its own; `told` is what stands on standard input."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, told: str = "") -> Ran:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(told.encode())))
+        code = app.run(arguments)
+        seen = capsys.readouterr()
+        return Ran(code, seen.out, seen.err)
+
+    return run
+
+
+def remembered(cli: Cli, content: str, *arguments: str) -> str:
+    found: str = cli("remember", content, *arguments, "--json").data["id"]
+    return found
+
+
+def test_a_memory_is_created_in_every_tier_moved_and_observed(cli: Cli):
+    """Promise 1 through this door: create, list, move, history, undo."""
+    ids = {tier: remembered(cli, f"a {tier} fact about deploys", "--tier", tier) for tier in ("hot", "warm", "cold")}
+
+    for tier, memory_id in ids.items():
+        assert [each["id"] for each in cli("list", "--tier", tier, "--json").data["memories"]] == [memory_id]
+    assert cli("move", ids["warm"], "cold", "--why", "over", "--json").data["tier"] == "cold"
+    events = cli("history", ids["warm"], "--json").data["events"]
+    assert events[-1]["changes"]["tier"] == {"from": "warm", "to": "cold"}
+    assert events[-1]["why"] == "over"
+    assert cli("events", "--limit", "1", "--json").data == {
+        "events": events[-1:],
+        "cursor": f"before-{events[-1]['seq']}",
+    }
+    assert cli("events", "--cursor", f"after-{events[-1]['seq'] - 1}", "--json").data["events"] == events[-1:]
+    assert ids["hot"] in cli("events", "--oldest-first").out
+    assert cli("undo", str(events[-1]["seq"]), "--json").data["tier"] == "warm"
+    assert cli("status", "--json").data["warm"]["items"] == 1
+
+
+def test_cold_is_found_only_where_it_is_asked_for(cli: Cli):
+    """Recall and search look into hot and warm unless a tier is named."""
+    memory_id = remembered(cli, "the old pager rota", "--tier", "cold")
+
+    for verb in ("recall", "search"):
+        assert cli(verb, "pager rota", "--json").data["hits"] == []
+        assert [hit["id"] for hit in cli(verb, "pager rota", "--tier", "cold", "--json").data["hits"]] == [memory_id]
+
+
+@pytest.mark.parametrize("arguments", [["list", "--tier", "tepid"], ["move", "mem_1", "frozen"]], ids=" ".join)
+def test_there_are_three_tiers(cli: Cli, arguments: list[str]):
+    """W12: a fourth tier is a usage error."""
+    done = cli(*arguments)
+
+    assert done.code == exit_codes.USAGE
+    assert "'hot', 'warm', 'cold'" in done.err
+
+
+def test_content_comes_from_standard_input(cli: Cli):
+    """`-` reads the content, whatever it holds."""
+    text = "first line\n--json looks like an option, and ünïcode"
+    memory_id = cli("remember", "-", "--json", told=text + "\n").data["id"]
+
+    assert cli("get", memory_id, "--json").data["content"] == text
+
+
+def test_remember_takes_everything_a_memory_has(cli: Cli):
+    """Kind, tags, priority, time to live, metadata and source arrive."""
+    old = remembered(cli, "the port is 5433")
+    found = cli(
+        "remember", "the port is 5544", "-k", "decision", "-t", "db", "-t", "ops", "-p", "critical", "--ttl", "7d",
+        "--metadata", '{"by": "ana"}', "--source", "meeting", "--supersedes", old, "--json",
+    ).data  # fmt: skip
+
+    assert (found["kind"], found["tags"], found["priority"]) == ("decision", ["db", "ops"], "critical")
+    assert (found["metadata"], found["source"]) == ({"by": "ana"}, "meeting")
+    assert found["expires_at"]
+    assert cli("get", old, "--json").data["retention"] == "archived"
+
+
+def test_bad_metadata_is_told_with_the_remedy(cli: Cli):
+    """What is no JSON object is refused, and nothing is stored."""
+    assert cli("remember", "x y z", "--metadata", "{").code == exit_codes.USAGE
+    assert cli("remember", "x y z", "--metadata", "[1]").code == exit_codes.USAGE
+    assert cli("list", "--json").data["memories"] == []
+
+
+def test_priorities_and_their_limit(cli: Cli):
+    """Pinning beyond the limit is a conflict, and unpinning makes room."""
+    ids = [remembered(cli, f"rule number {number}") for number in range(6)]
+    pinned = [cli("pin", memory_id).code for memory_id in ids]
+
+    assert pinned == [exit_codes.OK] * 5 + [exit_codes.CONFLICT]
+    assert cli("unpin", ids[0], "--json").data["priority"] == "normal"
+    assert cli("pin", ids[5], "--json").data["priority"] == "pinned"
+    assert cli("prioritize", ids[1], "low", "--json").data["priority"] == "low"
+
+
+@pytest.mark.parametrize(
+    ("verb", "more", "field", "value"),
+    [
+        ("move", ["cold"], "tier", "cold"),
+        ("pin", [], "priority", "pinned"),
+        ("prioritize", ["low"], "priority", "low"),
+        ("archive", [], "retention", "archived"),
+        ("forget", [], "retention", "deleted"),
+        ("update", ["--content", "something else"], "content", "something else"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_dry_run_tells_and_changes_nothing(cli: Cli, verb: str, more: list[str], field: str, value: str):
+    """What would become of a memory is shown with all rules, and the memory stays."""
+    memory_id = remembered(cli, "the sprint ends on Friday")
+    before = cli("get", memory_id, "--json").data
+
+    rehearsed = cli(verb, memory_id, *more, "--dry-run", "--json")
+
+    assert rehearsed.data[field] == value
+    assert rehearsed.data["dry_run"] is True
+    assert cli("get", memory_id, "--json").data == before
+    assert cli(verb, memory_id, *more, "--json").data[field] == value
+
+
+def test_forget_and_restore(cli: Cli):
+    """What is forgotten is out of sight and comes back."""
+    memory_id = remembered(cli, "the wifi password is on the board")
+
+    cli("forget", memory_id)
+    assert cli("recall", "wifi password", "--json").data["hits"] == []
+    assert [each["id"] for each in cli("list", "--retention", "deleted", "--json").data["memories"]] == [memory_id]
+    assert cli("restore", memory_id, "--json").data["retention"] == "active"
+    cli("archive", memory_id)
+    assert cli("recall", "wifi password", "--json").data["hits"] == []
+
+
+def test_nothing_is_erased_without_a_yes(cli: Cli):
+    """Purge asks; where nobody can answer, it wants --yes; then only the events are left."""
+    memory_id = remembered(cli, "a secret")
+
+    refused = cli("purge", memory_id)
+    assert (refused.code, "--yes" in refused.err) == (exit_codes.USAGE, True)
+    assert cli("purge", memory_id, "--dry-run").code == exit_codes.OK
+    assert cli("get", memory_id).code == exit_codes.OK
+    assert cli("purge", memory_id, "--yes", "--json").data["retention"] == "purged"
+    assert cli("get", memory_id).code == exit_codes.NOT_FOUND
+    assert cli("history", memory_id, "--json").data["events"][-1]["action"] == "purge"
+
+
+def test_context_keeps_its_budget_and_has_a_receipt(cli: Cli):
+    """The text goes to standard output, the reasons to standard error."""
+    for number in range(20):
+        remembered(cli, f"blocker number {number}: the release of part {number} waits", "--tier", "hot")
+
+    whole = cli("context", "release", "--budget", "150", "--json").data
+    told = cli("context", "release", "--budget", "150", "--receipt")
+
+    assert 0 < whole["tokens"] <= 150
+    assert whole["receipt"]["left_out"]
+    assert told.out.startswith("<memotherm-memory>")
+    assert "receipt" in told.err
+    assert cli("context", "--budget", "0").out == ""
+
+
+def test_scopes_keep_memories_apart(cli: Cli):
+    """Every scope option of every command sees what is its own and what is everyone's."""
+    everyone = remembered(cli, "a fact for everyone")
+    ids = {name: remembered(cli, f"a fact for one {name}", f"--{name}", "x") for name in SCOPES}
+
+    for name, memory_id in ids.items():
+        seen = {each["id"] for each in cli("list", f"--{name}", "x", "--json").data["memories"]}
+        assert seen == {everyone, memory_id}
+        assert cli("get", memory_id, f"--{name}", "y").code == exit_codes.NOT_FOUND
+
+
+def test_a_scope_that_cannot_be_is_a_usage_error(cli: Cli):
+    """An empty name is refused with a sentence."""
+    assert cli("list", "--user", " ").code == exit_codes.USAGE
+
+
+def test_the_store_is_where_it_is_named(cli: Cli, tmp_path: Path):
+    """`--store` wins over the user's own store."""
+    remembered(cli, "kept apart", "--store", "other.db")
+
+    assert (tmp_path / "other.db").is_file()
+    assert cli("list", "--json").data["memories"] == []
+    assert len(cli("list", "-s", "other.db", "--json").data["memories"]) == 1
+
+
+def test_pages(cli: Cli):
+    """A long list comes in pages, and the cursor leads on."""
+    ids = [remembered(cli, f"fact number {number}") for number in range(5)]
+    first = cli("list", "--limit", "3", "--json").data
+    second = cli("list", "--limit", "3", "--cursor", first["cursor"], "--json").data
+
+    assert [each["id"] for each in first["memories"] + second["memories"]] == ids[::-1]
+    assert second["cursor"] is None
+
+
+def test_export_and_import_are_the_same_memories(cli: Cli):
+    """JSON lines bring back what is said, where it is kept and how it insists; twice brings nothing twice."""
+    remembered(cli, "a hot fact,\nin two lines", "--tier", "hot", "-t", "one", "-p", "important")
+    remembered(cli, "a cold decision", "--tier", "cold", "-k", "decision", "--ttl", "30d", "--metadata", '{"n": 1}')
+    cli("archive", remembered(cli, "an archived fact"))
+    kept = ("content", "kind", "tags", "tier", "priority", "metadata", "source")
+
+    assert cli("export", "all.jsonl").err.startswith("2 memories")
+    assert len(cli("export", "--all").out.splitlines()) == 3
+    assert "2 memories" in cli("import", "jsonl", "all.jsonl", "--store", "new.db", "--dry-run").out
+    assert cli("list", "--store", "new.db", "--json").data["memories"] == []
+    assert cli("import", "jsonl", "all.jsonl", "--store", "new.db", "--json").data["stored"] == 2
+    assert cli("import", "jsonl", "all.jsonl", "--store", "new.db", "--json").data["duplicates"] == 2
+    old, new = (
+        [{name: each[name] for name in kept} for each in cli("list", *store, "--json").data["memories"]]
+        for store in ([], ["--store", "new.db"])
+    )
+    assert old == new
+
+
+def test_lines_that_are_no_memories_are_told(cli: Cli, tmp_path: Path):
+    """A broken export brings what can be read, and says what cannot."""
+    over = '{"content": "over", "expires_at": "2020-01-01T00:00:00+00:00"}'
+    bad = ["no json", '{"content": ""}', '{"kind": "fact"}', "[1]", '"text"', '{"content": "x", "tier": "tepid"}', over]
+    lines = ['{"content": "a good line"}', *bad]
+    (tmp_path / "broken.jsonl").write_text("\n".join(lines), "utf-8")
+
+    done = cli("import", "jsonl", "broken.jsonl", "--json").data
+
+    assert done["stored"] == 1
+    assert len(done["skipped"]) == len(bad)
+
+
+def test_checkpoint_and_check(cli: Cli):
+    """A copy becomes a store; a file that is there is never overwritten."""
+    memory_id = remembered(cli, "worth a copy")
+
+    assert cli("checkpoint", "copy.db", "--json").data["bytes"] > 0
+    assert cli("restore-checkpoint", "copy.db", "again.db").code == exit_codes.OK
+    assert cli("get", memory_id, "--store", "again.db").code == exit_codes.OK
+    assert cli("checkpoint", "copy.db").code != exit_codes.OK
+    assert cli("check", "--json").data == {"ok": True, "problems": []}
+
+
+def test_reembed_says_how_many(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    """Memories without vectors get theirs when there is an embedder."""
+    remembered(cli, "a fact without a vector")
+    assert "error: " in cli("reembed", "--json").err
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "local")
+
+    assert cli("reembed", "--json").data == {"embedded": 1}
+    assert cli("reembed").out == "vectors made for 0 memories\n"
+
+
+def test_maintain_and_compact_can_be_rehearsed(cli: Cli):
+    """A dry run tells the moves; the next run really makes them."""
+    memory_id = remembered(cli, "the build is broken", "-t", "blocker")
+
+    for dry in (True, False):
+        done = cli("compact", *(["--dry-run"] if dry else []), "--json").data
+        assert (done["hot"], done["dry_run"]) == (1, dry)
+    assert cli("get", memory_id, "--json").data["tier"] == "hot"
+    assert cli("maintain", "--dry-run", "--json").data["dry_run"] is True
+
+
+def test_working_memory_of_a_session(cli: Cli):
+    """Add, see, spill, recall, promote and end, from the command line."""
+    memory_id = cli("session", "add", "s1", "the user wants short answers", "--json").data["id"]
+
+    assert [each["id"] for each in cli("session", "hot", "s1", "--json").data["memories"]] == [memory_id]
+    assert cli("session", "spill", "s1", "--dry-run", "--json").data["spilledIds"] == [memory_id]
+    assert cli("session", "spill", "s1", "--json").data["spilledIds"] == [memory_id]
+    found = cli("session", "recall", "s1", "short answers", "--no-promote", "--json").data
+    assert [hit["id"] for hit in found["hits"]] == [memory_id]
+    assert cli("session", "promote", "s1", memory_id, "--json").data["promoted"] is True
+    assert cli("session", "status", "s1", "--json").data["hot"]["items"] == 1
+    assert cli("session", "end", "s1", "--summary", "-", "--json", told="we talked").code == exit_codes.OK
+    assert "we talked" in cli("list").out
+
+
+def test_config_tells_where_a_value_comes_from(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Environment, project file and default; keys are not shown."""
+    (tmp_path / "memotherm.toml").write_text("max_pinned = 3\n", "utf-8")
+    monkeypatch.setenv("MEMOTHERM_OPENAI_API_KEY", "sk-not-to-be-seen")
+    shown = cli("config", "show", "--origin", "--json")
+
+    assert shown.data["embedder"] == {"value": "none", "origin": "environment"}
+    assert shown.data["max_pinned"] == {"value": 3, "origin": str(tmp_path / "memotherm.toml")}
+    assert shown.data["max_critical"]["origin"] == "default"
+    assert "sk-not" not in shown.out + cli("config", "show", "--origin").out
+    assert cli("config", "show", "--changed").out.count("\n") == 3
+
+
+def test_the_doctor_finds_all_well(cli: Cli):
+    """Everything that works is told, and nothing of the user's is written."""
+    remembered(cli, "a patient")
+    done = cli("doctor", "--json")
+
+    states = {each["name"]: each["state"] for each in done.data["findings"]}
+    assert done.code == exit_codes.OK
+    assert done.data["ok"] is True
+    assert {name: states[name] for name in ("store", "permission", "memories", "check", "write")} == dict.fromkeys(
+        ("store", "permission", "memories", "check", "write"), "ok"
+    )
+    assert len(cli("list", "--json").data["memories"]) == 1
+
+
+@pytest.mark.parametrize("trouble", ["setting", "store"])
+def test_the_doctor_names_the_remedy(cli: Cli, trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A setting that cannot be, or a file that is no store, is a failure with what to do."""
+    (tmp_path / "letter.db").write_text("Dear doctor, " * 1000, "utf-8")
+    if trouble == "setting":
+        monkeypatch.setenv("MEMOTHERM_MAX_PINED", "3")
+    done = cli("doctor", "--json", "--store", "letter.db")
+
+    failed = [each for each in done.data["findings"] if each["state"] == "failure"]
+    assert done.code == exit_codes.FAILURE
+    assert done.data["ok"] is False
+    assert failed
+    assert all(each["remedy"] for each in failed)
+    assert (tmp_path / "letter.db").read_text("utf-8").startswith("Dear doctor")
+
+
+def test_tables_for_people_say_the_same(cli: Cli):
+    """Without --json there is text for the eye, and no escape codes where nobody sees colours."""
+    memory_id = remembered(cli, "the office is closed on Monday", "-t", "office", "--tier", "hot")
+
+    for arguments in (["list"], ["get", memory_id], ["recall", "office"], ["pin", memory_id], ["context"]):
+        done = cli(*arguments)
+        assert done.code == exit_codes.OK
+        assert "the office is closed" in done.out
+        assert "\x1b" not in done.out
+    assert "tier hot" in cli("history", memory_id).out
+    assert "1 memory" in cli("status").out
+    assert cli("check").out == "all is well\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_for_every_shell(cli: Cli, shell: str):
+    """The script names our program and our variable."""
+    assert "_MEMOTHERM_COMPLETE" in cli("completion", shell).out
+
+
+def test_a_shell_gets_completions():
+    """What the script asks is answered with commands and values."""
+    asked = {"COMP_WORDS": "memotherm prior", "COMP_CWORD": "1", "_MEMOTHERM_COMPLETE": "bash_complete"}
+    done = subprocess.run(
+        [sys.executable, "-m", "memotherm"], capture_output=True, text=True, timeout=60, env={**os.environ, **asked}
+    )
+
+    assert done.stdout.split() == ["plain,prioritize"]
+
+
+def options_of(name: str) -> set[str]:
+    command = app.app.get_command(app.app.make_context("memotherm", [name]), name)
+    assert command is not None
+    children = getattr(command, "commands", {}).values()
+    return {option for each in (command, *children) for parameter in each.params for option in parameter.opts}
+
+
+@pytest.mark.parametrize("name", [name for name in app.COMMANDS if "--store" in options_of(name)])
+def test_whoever_opens_a_store_takes_a_scope(name: str):
+    """Whose memories it is about can be said to every command, save those that only set things up."""
+    if name not in {"install", "mcp", "serve", "keys"}:
+        assert {f"--{field}" for field in SCOPES} <= options_of(name)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(app.COMMANDS) - {"export", "completion", "hook", "plugin-dir", "mcp", "serve"})
+)
+def test_whoever_prints_data_takes_json(name: str):
+    """Machines can ask for JSON."""
+    assert "--json" in options_of(name)

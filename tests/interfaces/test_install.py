@@ -1,0 +1,290 @@
+"""Installing into other programs' settings: our entries in, our entries out, everything else as it was."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memotherm.cli import app, exit_codes
+
+CLIENTS = ("claude-code", "codex", "gemini", "openclaw")
+FILES = {
+    "claude-code": (".claude/settings.json", ".claude.json"),
+    "codex": (".codex/hooks.json", ".codex/config.toml"),
+    "gemini": (".gemini/settings.json",),
+    "openclaw": (),
+}
+FOREIGN: dict[str, Any] = {
+    "theme": "dark",
+    "hooks": {
+        "SessionStart": [{"matcher": "startup", "hooks": [{"type": "command", "command": "echo memotherm hooks"}]}],
+        "PreToolUse": [{"hooks": [{"type": "command", "command": "lint"}]}],
+        "Odd": "not a list",
+    },
+    "mcpServers": {"other": {"command": "other", "args": ["mcp"]}},
+    "ünïcode": "wörter",
+}
+TOML = 'model = "gpt-5"  # the best\n\n[mcp_servers.other]\ncommand = "other"\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, and a project in it."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "data"))
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path
+
+
+@pytest.fixture
+def install(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """Run `memotherm install ... --json`, which must succeed."""
+
+    def run(*arguments: str) -> dict[str, Any]:
+        capsys.readouterr()
+        code = app.run(["install", *arguments, "--json"])
+        seen = capsys.readouterr()
+        assert code == exit_codes.OK, seen.err
+        told: dict[str, Any] = json.loads(seen.out)
+        return told
+
+    return run
+
+
+def files(home: Path) -> dict[str, str]:
+    """Return every file below a folder but the backups."""
+    found = (path for path in home.rglob("*") if path.is_file() and not path.name.endswith(".backup"))
+    return {str(path.relative_to(home)): path.read_text("utf-8") for path in found}
+
+
+def with_foreign_settings(home: Path, client: str) -> None:
+    for name in FILES[client]:
+        path = home / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(TOML if name.endswith("toml") else json.dumps(FOREIGN, indent=4, ensure_ascii=False), "utf-8")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_dry_run_changes_nothing(client: str, home: Path, install: Callable[..., dict[str, Any]]):
+    """The difference is shown, and every file stays."""
+    with_foreign_settings(home, client)
+    before = files(home)
+
+    told = install(client, "--dry-run")
+
+    assert told["diff"]
+    assert files(home) == before
+    assert not list(home.rglob("*.backup"))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_installing_twice_is_installing_once(client: str, home: Path, install: Callable[..., dict[str, Any]]):
+    """The second run has nothing to change."""
+    with_foreign_settings(home, client)
+    first = install(client)
+    after = files(home)
+
+    again = install(client)
+
+    assert first["changed"]
+    assert again["changed"] == []
+    assert files(home) == after
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_uninstalling_leaves_what_was_there(client: str, home: Path, install: Callable[..., dict[str, Any]]):
+    """Foreign entries are the same before, between and after, down to the last byte where we touched nothing."""
+    with_foreign_settings(home, client)
+    before = files(home)
+    install(client)
+    between = files(home)
+    install(client, "--uninstall")
+
+    assert files(home) == {name: text if name.endswith("toml") else text + "\n" for name, text in before.items()}
+    for name in FILES[client]:
+        if name.endswith("json"):
+            values = json.loads(between[name])
+            assert values["theme"] == "dark"
+            assert values["hooks"]["PreToolUse"] == FOREIGN["hooks"]["PreToolUse"]
+            assert values["hooks"]["SessionStart"][0] == FOREIGN["hooks"]["SessionStart"][0]
+            assert values["mcpServers"]["other"] == FOREIGN["mcpServers"]["other"]
+        else:
+            assert between[name].startswith(TOML)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_uninstalling_from_nothing_leaves_nothing(client: str, home: Path, install: Callable[..., dict[str, Any]]):
+    """Files that were made for our entries alone are gone with them."""
+    assert install(client, "--uninstall")["changed"] == []
+    install(client)
+    install(client, "--uninstall")
+
+    assert files(home) == {}
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])
+def test_a_new_installation_replaces_the_old_one(client: str, home: Path, install: Callable[..., dict[str, Any]]):
+    """Other options, or another place of the program: one entry per event, the new one."""
+    install(client)
+    install(client, "--project", "auto", "--store", "agent db.sqlite", "--no-capture")
+
+    text = (home / FILES[client][0]).read_text("utf-8")
+    hooks = json.loads(text)["hooks"]
+    for event, groups in hooks.items():
+        assert [len(group["hooks"]) for group in groups] == [1], event
+    words = shlex.split(hooks["SessionStart"][0]["hooks"][0]["command"])
+    store = str(home / "project" / "agent db.sqlite")
+    assert words[-5:] == ["--store", store, "--project", "auto", "--no-capture"]
+    assert install(client, "--uninstall")["changed"]
+    assert files(home) == {}
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])
+def test_the_command_has_its_absolute_path(client: str, home: Path, install: Callable[..., dict[str, Any]]):
+    """Hosts do not have our PATH."""
+    install(client)
+    hooks = json.loads((home / FILES[client][0]).read_text("utf-8"))["hooks"]
+    commands = {hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]}
+    (command,) = commands
+    program, *rest = shlex.split(command)
+
+    assert Path(program).is_absolute()
+    assert shutil.which(program)
+    assert program.startswith(str(Path(sys.executable).parent))
+    assert rest[-3:-1] == ["hook", "--client"]
+    assert len(hooks) == 5
+
+
+def test_the_server_of_each_host(home: Path, install: Callable[..., dict[str, Any]]):
+    """`memotherm mcp` stands where the host looks for it."""
+    for client in CLIENTS:
+        install(client)
+
+    claude = json.loads((home / ".claude.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    gemini = json.loads((home / ".gemini/settings.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    codex = tomllib.loads((home / ".codex/config.toml").read_text("utf-8"))["mcp_servers"]["memotherm"]
+    assert claude["args"][-1] == gemini["args"][-1] == codex["args"][-1] == "mcp"
+    assert claude["command"] == gemini["command"] == codex["command"]
+
+
+def test_a_project_has_its_own_files(home: Path, install: Callable[..., dict[str, Any]]):
+    """`--scope project` writes into the folder, and nowhere else."""
+    for client in ("claude-code", "codex", "gemini"):
+        install(client, "--scope", "project")
+
+    assert sorted(files(home)) == [
+        "project/.claude/settings.json",
+        "project/.codex/config.toml",
+        "project/.codex/hooks.json",
+        "project/.gemini/settings.json",
+        "project/.mcp.json",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "text"),
+    [
+        ("claude-code", ".claude/settings.json", '{"theme": "dark",}'),
+        ("claude-code", ".claude/settings.json", "[1, 2]"),
+        ("claude-code", ".claude/settings.json", '{"hooks": ["a list"]}'),
+        ("claude-code", ".claude.json", '{"mcpServers": {"memotherm": {"url": "https://example.org"}}}'),
+        ("gemini", ".gemini/settings.json", "// a comment\n{}"),
+        ("codex", ".codex/hooks.json", "nonsense"),
+        ("codex", ".codex/config.toml", "model = \n"),
+        ("codex", ".codex/config.toml", '[mcp_servers.memotherm]\ncommand = "mine"\n'),
+    ],
+)
+def test_what_cannot_be_read_is_left_alone(
+    client: str, name: str, text: str, home: Path, capsys: pytest.CaptureFixture[str]
+):
+    """One clear sentence, exit 5, and not a byte of any file is changed."""
+    (home / name).parent.mkdir(exist_ok=True)
+    (home / name).write_text(text, "utf-8")
+    before = files(home)
+
+    assert app.run(["install", client]) == exit_codes.CONFIG
+    assert "try again" in capsys.readouterr().err
+    assert files(home) == before
+
+
+def test_the_old_file_is_kept(home: Path, install: Callable[..., dict[str, Any]]):
+    """The backup holds what was there, as private as it was."""
+    with_foreign_settings(home, "gemini")
+    settings = home / ".gemini/settings.json"
+    settings.chmod(0o600)
+    text = settings.read_text("utf-8")
+    (backup,) = install("gemini")["backups"]
+
+    assert Path(backup).read_text("utf-8") == text
+    assert Path(backup).stat().st_mode & 0o777 == 0o600
+    assert settings.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_stays_a_link(home: Path, install: Callable[..., dict[str, Any]]):
+    """Settings that are kept elsewhere are changed there."""
+    (home / "dotfiles").mkdir()
+    (home / ".gemini").mkdir()
+    (home / "dotfiles" / "gemini.json").write_text("{}", "utf-8")
+    (home / ".gemini" / "settings.json").symlink_to(home / "dotfiles" / "gemini.json")
+    install("gemini")
+
+    assert (home / ".gemini" / "settings.json").is_symlink()
+    assert "hooks" in json.loads((home / "dotfiles" / "gemini.json").read_text("utf-8"))
+
+
+def test_another_place_for_the_settings_is_respected(
+    home: Path, install: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+):
+    """CLAUDE_CONFIG_DIR and CODEX_HOME say where the programs look."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "elsewhere"))
+    monkeypatch.setenv("CODEX_HOME", str(home / "codex"))
+    install("claude-code")
+    install("codex")
+
+    assert sorted(files(home)) == [
+        "codex/config.toml", "codex/hooks.json", "elsewhere/.claude.json", "elsewhere/settings.json",
+    ]  # fmt: skip
+
+
+def test_the_plugin_of_openclaw_knows_the_command(home: Path, install: Callable[..., dict[str, Any]]):
+    """The plugin is copied with the absolute path, and the next commands are told."""
+    told = install("openclaw")
+    folder = home / "data" / "openclaw-plugin"
+    command = json.loads((folder / "command.json").read_text("utf-8"))["command"]
+
+    assert Path(command[0]).is_absolute()
+    assert {"index.js", "package.json", "openclaw.plugin.json"} <= {path.name for path in folder.iterdir()}
+    assert any(str(folder) in step for step in told["next"])
+
+
+def test_people_see_the_difference_and_what_comes_next(home: Path, capsys: pytest.CaptureFixture[str]):
+    """Without --json: the patch on standard output, the rest on standard error."""
+    app.run(["install", "claude-code"])
+    seen = capsys.readouterr()
+
+    assert '+            "command": ' in seen.out
+    assert "next: " in seen.err
+    app.run(["install", "claude-code"])
+    assert capsys.readouterr().out == "nothing to change\n"
+
+
+def test_the_plugins_can_be_found(capsys: pytest.CaptureFixture[str]):
+    """`plugin-dir` prints folders that hosts can install from."""
+    app.run(["plugin-dir"])
+    app.run(["plugin-dir", "openclaw"])
+    market, openclaw = map(Path, capsys.readouterr().out.split())
+
+    assert (market / ".claude-plugin" / "marketplace.json").is_file()
+    assert (openclaw / "openclaw.plugin.json").is_file()

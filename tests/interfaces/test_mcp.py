@@ -1,0 +1,236 @@
+"""The MCP server: what a host is told, what a call does, in both eras of the protocol and over stdio."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+import memotherm
+from memotherm import Memotherm, Scope
+from memotherm.errors import SettingsError
+from memotherm.mcp.schemas import CORE
+from memotherm.mcp.server import build
+from memotherm.text.tokens import count_tokens
+from memotherm.tools.definitions import TOOLS
+from tests.helpers import opened, python
+from tests.interfaces.served import environment
+
+MODES = ["auto", "legacy"]
+SEEDS = {
+    "memory_add": {"sessionId", "content", "type"},
+    "memory_recall": {"query"},
+    "memory_spill": {"sessionId"},
+    "memory_status": set(),
+    "memory_search": {"query"},
+    "memory_get": {"path"},
+    "store_memory": {"content"},
+    "set_memory_tier": {"memory_id", "tier"},
+    "pin_memory": {"memory_id"},
+    "unpin_memory": {"memory_id"},
+    "memory_forget": {"memory_id"},
+    "memory_context": set(),
+}
+
+
+@pytest.fixture
+def mem(tmp_path: Path) -> Any:
+    with opened(tmp_path / "memory.db") as found:
+        yield found
+        assert found.check() == []
+
+
+def talk(mem: Memotherm, act: Callable[[Client], Awaitable[Any]], mode: str = "auto", *, tools: Any = None) -> Any:
+    """Let a client talk to the server in this process, and return what it brings back."""
+
+    async def run() -> Any:
+        async with Client(build(mem, tools), mode=mode) as client:
+            return await act(client)
+
+    return anyio.run(run)
+
+
+def called(mem: Memotherm, name: str, **arguments: Any) -> Any:
+    async def act(client: Client) -> Any:
+        return await client.call_tool(name, arguments)
+
+    answer = talk(mem, act)
+    assert not answer.is_error, answer.content[0].text
+    assert json.loads(answer.content[0].text) == answer.structured_content
+    return answer.structured_content
+
+
+def refused(mem: Memotherm, name: str, **arguments: Any) -> Any:
+    async def act(client: Client) -> Any:
+        return await client.call_tool(name, arguments)
+
+    answer = talk(mem, act)
+    assert answer.is_error
+    return answer.content[0].text
+
+
+async def listed(client: Client) -> list[Any]:
+    return (await client.list_tools()).tools
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_list_of_tools_is_complete_and_cheap(mem: Memotherm, mode: str) -> None:
+    """Titles, all four hints, schemas of both sides; and no more than 2,000 tokens for everything."""
+    tools = talk(mem, listed, mode)
+
+    assert [tool.name for tool in tools] == list(TOOLS)
+    for tool in tools:
+        hints = tool.annotations.model_dump(exclude_none=True)
+        assert set(hints) == {"read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"}
+        assert tool.title
+        assert tool.description
+        assert tool.output_schema["type"] == "object"
+    text = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools])
+    assert count_tokens(json.dumps(json.loads(text), separators=(",", ":"))) <= 2000
+
+
+def test_the_tools_of_the_sources_have_their_required_fields_and_defaults(mem: Memotherm) -> None:
+    """Hosts that know the names can call them as they are used to."""
+    tools = {tool.name: tool.input_schema for tool in talk(mem, listed)}
+
+    assert {name: set(tools[name].get("required", ())) for name in SEEDS} == SEEDS
+    assert tools["memory_search"]["properties"]["maxResults"]["default"] == 6
+    assert tools["memory_search"]["properties"]["minScore"]["default"] == 0.35
+    assert tools["memory_spill"]["properties"]["count"]["default"] == 4
+    assert {"from", "lines"} <= set(tools["memory_get"]["properties"])
+    assert {"limit", "autoPromote", "includeCold"} <= set(tools["memory_recall"]["properties"])
+
+
+def test_a_host_may_choose_its_tools(mem: Memotherm) -> None:
+    """A named set, some names, or everything behind one tool."""
+    assert {tool.name for tool in talk(mem, listed, tools=["core"])} == set(CORE)
+    some = talk(mem, listed, tools=["memory_recall", "store_memory"])
+    assert [tool.name for tool in some] == ["memory_recall", "store_memory"]
+    assert [tool.name for tool in talk(mem, listed, tools=["one"])] == ["memory"]
+    with pytest.raises(SettingsError, match="unknown tool 'memory_teleport'"):
+        build(mem, ["memory_teleport"])
+
+    async def act(client: Client) -> Any:
+        return await client.call_tool("memory", {"action": "store_memory", "arguments": {"content": "an otter"}})
+
+    assert talk(mem, act, tools=["one"]).structured_content["content"] == "an otter"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_resources_and_prompts_show_memories(mem: Memotherm, mode: str) -> None:
+    """As Markdown; an unknown one is an error of the protocol that names it."""
+    memory = mem.remember("Otters hold hands while they sleep", tier="hot")
+
+    async def act(client: Client) -> Any:
+        one = (await client.read_resource(f"memory://{memory.id}")).contents[0]
+        hot = (await client.read_resource("memory://hot")).contents[0]
+        recall: Any = await client.get_prompt("recall", {"topic": "otters"})
+        flush: Any = await client.get_prompt("flush", {})
+        with pytest.raises(MCPError) as missing:
+            await client.read_resource("memory://mem_00000000000000000000000000")
+        return one, hot, recall.messages[0].content.text, flush.messages[0].content.text, missing.value
+
+    one, hot, recall, flush, missing = talk(mem, act, mode)
+    assert one.mime_type == hot.mime_type == "text/markdown"
+    assert "Otters hold hands" in one.text
+    assert "- tier: hot" in one.text
+    assert "Otters hold hands" in hot.text
+    assert "Otters hold hands" in recall
+    assert "NO_REPLY" in flush
+    assert missing.error.code == -32602
+
+
+def test_what_is_wrong_with_a_call_is_told_to_the_model(mem: Memotherm) -> None:
+    """With a code; and nothing is written."""
+    assert "[invalid_input]" in refused(mem, "store_memory", content=3)
+    assert "[invalid_input]" in refused(mem, "store_memory")
+    assert "takes no 'colour'" in refused(mem, "store_memory", content="an otter", colour="red")
+    assert "[not_found]" in refused(mem, "pin_memory", memory_id="mem_none")
+    assert "[invalid_input]" in refused(mem, "set_memory_tier", memory_id="x", tier="lukewarm")
+    assert mem.status().seq == 0
+
+
+def test_an_answer_has_a_limit_and_says_what_it_left_out(tmp_path: Path) -> None:
+    """However much is stored, and however long it is."""
+    with opened(tmp_path / "memory.db", settings={"tool_result_tokens": 1000}) as mem:
+        for number in range(30):
+            mem.remember(f"otter {number} " + "swims in the river with the other otters " * 100)
+
+        answer = called(mem, "memory_recall", query="otter river", limit=30)
+        one = called(mem, "memory_get", path=answer["items"][0]["id"])
+
+        assert count_tokens(json.dumps(answer, ensure_ascii=False, separators=(",", ":"))) <= 1000
+        assert answer["leftOut"] == 30 - len(answer["items"]) > 0
+        assert answer["items"][0]["cut"] > 0
+        assert count_tokens(json.dumps(one, ensure_ascii=False, separators=(",", ":"))) <= 1000
+        assert one["cut"] > 0
+
+
+def test_notes_are_searched_and_read_where_there_are_some(tmp_path: Path) -> None:
+    """By the seed's names; a path that leads out of the folder is refused."""
+    folder = tmp_path / "workspace"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "memory" / "2026-01-26.md").write_text("# Otters\n\nThe otter Holly likes the river.\n")
+    with opened(tmp_path / "memory.db", settings={"notes_root": str(folder)}) as mem:
+        (found,) = called(mem, "memory_search", query="Holly the otter")["results"]
+        text = called(mem, "memory_get", **{"path": found["path"], "from": 3, "lines": 1})
+
+        assert found["citation"].startswith("memory/2026-01-26.md#L")
+        assert text["text"] == "The otter Holly likes the river."
+        assert "[" in refused(mem, "memory_get", path="../../etc/passwd")
+
+
+def test_without_notes_the_search_finds_memories(mem: Memotherm) -> None:
+    """And its path is what memory_get reads."""
+    mem.remember("The otter Holly likes the river", tier="cold")
+
+    (found,) = called(mem, "memory_search", query="Holly the otter")["results"]
+
+    assert called(mem, "memory_get", path=found["path"])["content"] == "The otter Holly likes the river"
+    assert called(mem, "memory_get", id=found["path"])["tier"] == "cold"
+    assert "notes_root" in refused(mem, "memory_get", path="memory/2026-01-26.md")
+
+
+def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> None:
+    """Over standard input and output, with a scope; a second process sees what was stored."""
+    path = tmp_path / "memory.db"
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "memotherm", "mcp", "--store", str(path), "--agent", "planner", "--tools", "core"],
+        env=environment(tmp_path / "home"),
+        cwd=str(tmp_path),
+    )
+
+    async def run() -> Any:
+        async with Client(server) as client:
+            return await client.call_tool("store_memory", {"content": "an otter", "tier": "hot"})
+
+    made = anyio.run(run).structured_content
+    with memotherm.open(path, scope=Scope(agent="planner"), embedder="none") as mem:
+        assert mem.get(made["id"]).scope == Scope(agent="planner")
+
+
+def test_without_the_package_the_command_says_how_to_get_it(tmp_path: Path) -> None:
+    """One line with the command to run."""
+    code = "import sys; sys.modules['mcp'] = None; from memotherm.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    done = python(code, "mcp", "--store", tmp_path / "memory.db")
+
+    assert done.returncode == 5
+    assert "pip install 'memotherm[mcp]'" in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_command_line_does_not_load_the_servers() -> None:
+    """`--help` and the package itself stay fast."""
+    code = (
+        "import sys, memotherm; from memotherm.cli.app import run; run(['--help']);"
+        " print(sorted({'mcp', 'fastapi', 'uvicorn', 'prometheus_client'} & set(sys.modules)), file=sys.stderr)"
+    )
+
+    assert python(code).stderr.strip() == "[]"

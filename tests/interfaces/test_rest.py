@@ -1,0 +1,611 @@
+"""The REST API: who may ask, what is refused, what is repeated, and how the server begins and ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+
+import memotherm
+from memotherm import Memotherm, Scope, errors
+from memotherm.errors import SettingsError
+from memotherm.rest.app import application
+from memotherm.rest.keys import Keys
+from memotherm.rest.observability import JsonLines
+from memotherm.rest.problems import STATUSES
+from memotherm.rest.serve import require_safe
+from tests.helpers import opened, python, together
+from tests.interfaces.served import Served, environment, served
+
+SPANS = """
+import json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.testclient import TestClient
+import memotherm
+from memotherm.rest.app import application
+
+kept = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(kept))
+trace.set_tracer_provider(provider)
+caller = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+with memotherm.open(":memory:", embedder="none") as mem, TestClient(application(mem), "http://127.0.0.1") as client:
+    client.post("/memories", json={"content": "A secret otter"}, headers=caller)
+    client.post("/recall", json={"query": "otter"})
+    client.post("/context", json={"query": {"a secret": "otter"}})
+    client.get("/otter?q=otter")
+print(json.dumps([
+    {"name": span.name, "trace": f"{span.context.trace_id:032x}", "attributes": dict(span.attributes),
+     "events": [dict(event.attributes) for event in span.events]}
+    for span in kept.get_finished_spans()
+]))
+"""
+NOBODY = "mem_00000000000000000000000000"
+Json = dict[str, Any]
+MCP_HEADERS = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def mem(tmp_path: Path) -> Iterator[Memotherm]:
+    with opened(tmp_path / "memory.db") as found:
+        yield found
+        assert found.check() == []
+
+
+@pytest.fixture
+def client(mem: Memotherm) -> Iterator[TestClient]:
+    with asking(mem) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A real server that logs as much as it can."""
+    with served(tmp_path_factory.mktemp("served") / "memory.db", options=("--log-level", "debug")) as running:
+        yield running
+
+
+def asking(mem: Memotherm, **arguments: Any) -> TestClient:
+    return TestClient(application(mem, **arguments), base_url="http://127.0.0.1:8077", raise_server_exceptions=False)
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {secret}"}
+
+
+def problem(answer: Any, status: int, code: str) -> dict[str, Any]:
+    """Require an answer to be a problem, and return it."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    found: dict[str, Any] = answer.json()
+    assert (answer.status_code, found["status"], found["code"]) == (status, status, code), found
+    assert found["detail"]
+    return found
+
+
+# Memories
+
+
+def test_a_memory_is_created_read_changed_forgotten_and_brought_back(client: TestClient) -> None:
+    """With an ETag for each state, and 304 or 412 for what has not, or has, changed."""
+    made = client.post("/memories", json={"content": "An otter", "tier": "hot", "tags": ["animal"]})
+    place, etag = made.headers["location"], made.headers["etag"]
+
+    assert made.status_code == 201
+    assert client.get(place, headers={"if-none-match": etag}).status_code == 304
+    changed = client.patch(place, json={"content": "Two otters"}, headers={"if-match": etag})
+    assert (changed.status_code, changed.json()["content"]) == (200, "Two otters")
+    problem(client.patch(place, json={"tags": []}, headers={"if-match": etag}), 412, "stale_write")
+    gone = client.delete(place)
+    assert gone.json()["retention"] == "deleted"
+    problem(client.get(place), 404, "not_found")
+    assert client.get(place, params={"hidden": True}).json()["retention"] == "deleted"
+    problem(client.post(f"{place}/pin"), 409, "conflict")
+    assert client.post(f"/events/{gone.json()['version']}/undo").json()["retention"] == "active"
+    assert client.post(f"{place}/archive", json={"why": "old"}).json()["retention"] == "archived"
+    assert client.post(f"{place}/restore").json()["retention"] == "active"
+    events = client.get(f"{place}/history").json()["events"]
+    assert [event["action"] for event in events] == ["remember", "update", "forget", "undo", "archive", "restore"]
+
+
+def test_pages_lead_through_all_memories(client: TestClient) -> None:
+    """Newest first, none twice; a cursor that is none is refused."""
+    client.post("/memories:batch", json={"memories": [{"content": f"otter {n}"} for n in range(7)]})
+    seen: list[str] = []
+    page: str | None = None
+    while True:
+        answer = client.get("/memories", params={"limit": 3, **({"page": page} if page else {})}).json()
+        seen += [memory["content"] for memory in answer["memories"]]
+        page = answer["next_page"]
+        if page is None:
+            break
+
+    assert seen == [f"otter {n}" for n in reversed(range(7))]
+    problem(client.get("/memories", params={"page": "first"}), 422, "invalid_input")
+
+
+@pytest.mark.parametrize(("order", "first"), [("newest", 5), ("oldest", 1)])
+def test_pages_lead_through_the_ledger(client: TestClient, order: str, first: int) -> None:
+    """From either end; a feed goes on after the last event that it has seen."""
+    for number in range(5):
+        client.post("/memories", json={"content": f"otter {number}"})
+    seen: list[int] = []
+    query: dict[str, Any] = {"order": order}
+    while query:
+        answer = client.get("/events", params={"limit": 2, **query}).json()
+        seen += [event["seq"] for event in answer["events"]]
+        query = {"page": answer["next_page"]} if answer["next_page"] else {}
+
+    assert seen == sorted(seen, reverse=order == "newest")
+    assert (len(seen), seen[0]) == (5, first)
+    assert [event["seq"] for event in client.get("/events", params={"page": "after-4"}).json()["events"]] == [5]
+    problem(client.get("/events", params={"page": "4"}), 422, "invalid_input")
+
+
+def test_the_priority_of_a_memory_is_set(client: TestClient) -> None:
+    """To any of the five, with a reason that the ledger keeps."""
+    place = client.post("/memories", json={"content": "An otter"}).headers["location"]
+
+    assert (
+        client.post(f"{place}/prioritize", json={"priority": "critical", "why": "x"}).json()["priority"] == "critical"
+    )
+    event = client.get("/events").json()["events"][0]
+    assert (event["why"], event["changes"]["priority"]) == ("x", {"from": "normal", "to": "critical"})
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ({"query": "otter"}, {"hot", "warm", "cold"}),
+        ({"query": "otter", "tier": "cold"}, {"cold"}),
+        ({"query": "otter", "filters": {"tier": "warm"}, "k": 5}, {"warm"}),
+        ({"query": "otter", "limit": 1}, {"hot"}),
+    ],
+)
+def test_the_query_of_the_source_searches_all_tiers_or_one(
+    mem: Memotherm, client: TestClient, body: dict[str, Any], found: set[str]
+) -> None:
+    """`limit` or `k`, `tier` or `filters.tier`; the closer tiers rank first."""
+    for tier in ("cold", "warm", "hot"):
+        mem.remember(f"an otter kept {tier}", tier=tier)
+
+    answer = client.post("/memory/query", json=body).json()
+
+    assert {hit["tier"] for hit in answer["results"]} == found
+    assert set(answer["tiers"]) >= found
+
+
+def test_a_session_works_by_http(client: TestClient) -> None:
+    """Add, spill, recall, promote, context, flush, end."""
+    base = "/sessions/s1"
+    client.post("/memories", json={"content": "Our mascot is a walrus", "tier": "hot"})
+    assert "walrus" in client.post(f"{base}/start", json={"budget": 500}).json()["text"]
+    made = client.post(f"{base}/memories", json={"content": "The budget is $50K", "type": "fact"}).json()
+    assert made["tier"] == "hot"
+    assert client.get(f"{base}/hot").json()["memories"][0]["id"] == made["id"]
+    assert client.post(f"{base}/spill", json={"ids": [made["id"]]}).json()["spilledIds"] == [made["id"]]
+    found = client.post(f"{base}/recall", json={"query": "budget", "auto_promote": False}).json()
+    assert [hit["id"] for hit in found["items"]] == [made["id"]]
+    assert client.post(f"{base}/promote", json={"memory_id": made["id"]}).json()["promoted"] is True
+    assert client.get(f"{base}/status").json()["hot"]["items"] == 1
+    assert "$50K" in client.post(f"{base}/context", json={"prompt": "what is the budget?"}).json()["text"]
+    assert "$50K" not in client.post(f"{base}/context", json={"prompt": "the budget?"}).json()["text"]
+    assert client.post(f"{base}/compacted").status_code == 204
+    assert "$50K" in client.post(f"{base}/context", json={"prompt": "the budget?"}).json()["text"]
+    assert client.post(f"{base}/flush", json={"total_tokens": 190_000}).json()["due"] is True
+    assert client.post(f"{base}/end", json={"summary": "We talked about money"}).status_code == 200
+    assert client.get("/memories").json()["memories"][0]["content"] == "We talked about money"
+
+
+def test_the_scope_comes_with_a_header(client: TestClient) -> None:
+    """What one agent stores, another does not see."""
+    mine, other = {"memotherm-scope": "user=u1;agent=planner"}, {"memotherm-scope": "user=u1;agent=coder"}
+    made = client.post("/memories", json={"content": "An otter"}, headers=mine).json()
+
+    assert made["scope"] == {"user": "u1", "agent": "planner"}
+    assert client.get(f"/memories/{made['id']}", headers=mine).status_code == 200
+    problem(client.get(f"/memories/{made['id']}", headers=other), 404, "not_found")
+    problem(client.get("/status", headers={"memotherm-scope": "tenant=acme"}), 422, "invalid_input")
+    for field in ("agent", "tenant", "session"):
+        told = problem(client.get("/memories", params={field: "planner"}), 422, "invalid_input")
+        assert "Memotherm-Scope" in told["detail"]
+
+
+# Keys and tenants
+
+
+def test_keys_are_hashed_scoped_and_revoked(mem: Memotherm, tmp_path: Path) -> None:
+    """No key, a wrong key, another tenant's key and id."""
+    keys = Keys(mem)
+    acme, other = keys.create("acme-ci", "acme"), keys.create("other-ci", "other")
+    with asking(mem) as client:
+        made = client.post("/memories", json={"content": "An otter of acme"}, headers=bearer(acme)).json()
+        place = f"/memories/{made['id']}"
+
+        assert made["scope"] == {"tenant": "acme"}
+        assert problem(client.get("/status"), 401, "unauthorized")["detail"].startswith("this server wants")
+        assert client.get("/status").headers["www-authenticate"].startswith("Bearer")
+        for wrong in (bearer("tck_wrong"), {"authorization": "Basic eDp5"}, {"authorization": "Bearer"}):
+            problem(client.get("/status", headers=wrong), 401, "unauthorized")
+        assert client.get("/health").status_code == 200
+        for method, path in (("GET", place), ("DELETE", place), ("POST", f"{place}/pin"), ("GET", f"{place}/history")):
+            problem(client.request(method, path, headers=bearer(other)), 404, "not_found")
+        problem(client.post(f"/events/{made['version']}/undo", headers=bearer(other)), 404, "not_found")
+        assert client.post("/recall", json={"query": "otter"}, headers=bearer(other)).json()["items"] == []
+        assert client.get("/events", headers=bearer(other)).json()["events"] == []
+        assert len(client.get("/events", headers=bearer(acme)).json()["events"]) == 1
+        assert b'memotherm_memories{tier="warm"} 0.0' in client.get("/metrics", headers=bearer(other)).content
+        keys.revoke("acme-ci")
+        problem(client.get(place, headers=bearer(acme)), 401, "unauthorized")
+    mem.key_value("replies").all()
+    assert acme.encode() not in (tmp_path / "memory.db").read_bytes()
+    assert acme.encode() not in (tmp_path / "memory.db-wal").read_bytes()
+
+
+def test_a_server_of_one_tenant_takes_its_keys_only(tmp_path: Path) -> None:
+    """A key of another tenant is no key there."""
+    with opened(tmp_path / "memory.db", scope=Scope(tenant="acme")) as mem, asking(mem) as client:
+        keys = Keys(mem)
+        acme, other = keys.create("a", "acme"), keys.create("o", "other")
+
+        assert client.get("/status", headers=bearer(acme)).status_code == 200
+        problem(client.get("/status", headers=bearer(other)), 401, "unauthorized")
+
+
+def test_mcp_beside_it_wants_the_same_keys(mem: Memotherm) -> None:
+    """And sees the same tenant's memories only."""
+    key = Keys(mem).create("ci", "acme")
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "store_memory", "arguments": {"content": "An otter by MCP"}},
+    }
+    with asking(mem) as client:
+        problem(client.post("/mcp", json=call, headers=MCP_HEADERS), 401, "unauthorized")
+        answer = client.post("/mcp", json=call, headers={**MCP_HEADERS, **bearer(key)})
+        evil = client.post("/mcp", json=call, headers={**MCP_HEADERS, **bearer(key), "origin": "https://evil.example"})
+
+        made = answer.json()["result"]["structuredContent"]
+        assert made["scope"] == {"tenant": "acme"}
+        assert client.get(f"/memories/{made['id']}", headers=bearer(key)).json()["content"] == "An otter by MCP"
+        problem(evil, 403, "wrong_origin")
+
+
+def test_the_server_listens_to_others_only_with_keys(mem: Memotherm) -> None:
+    """The refusal names the command that makes one; and revoking the last key opens nothing."""
+    with pytest.raises(SettingsError, match="memotherm keys create"):
+        require_safe(mem, "0.0.0.0")
+    assert require_safe(mem, "127.0.0.1") is False
+    Keys(mem).create("ci", "acme")
+    assert require_safe(mem, "0.0.0.0") is True
+    with asking(mem, host="0.0.0.0", require_keys=True) as client:
+        Keys(mem).revoke("ci")
+        problem(client.get("/status"), 401, "unauthorized")
+
+
+# What is refused
+
+
+def test_strange_hosts_and_origins_are_refused(mem: Memotherm, client: TestClient) -> None:
+    """A page that has been lured here by DNS can read nothing."""
+    problem(client.get("/status", headers={"host": "evil.example"}), 421, "wrong_host")
+    for host in ("[", "evil@127.0.0.1", "127.0.0.1/evil", "127.0.0.1@evil.example", "127.0.0.1.evil.example", ""):
+        problem(client.get("/status", headers={"host": host}), 421, "wrong_host")
+    problem(client.get("/status", headers={"origin": "https://evil.example"}), 403, "wrong_origin")
+    for origin in ("null", "", "http://[", "http://127.0.0.1:8077@evil.example", "http://127.0.0.1:8078"):
+        problem(client.get("/status", headers={"origin": origin}), 403, "wrong_origin")
+    problem(client.post("/mcp", json={}, headers={**MCP_HEADERS, "host": "evil.example"}), 421, "wrong_host")
+    assert client.get("/status", headers={"host": "[::1]:8077"}).status_code == 200
+    assert client.get("/status", headers={"origin": "http://127.0.0.1:8077"}).status_code == 200
+    assert client.get("/status", headers={"host": "localhost:8077"}).status_code == 200
+
+
+def test_other_pages_may_be_let_in(tmp_path: Path) -> None:
+    """By name, with what a browser wants to hear first."""
+    settings = {"server_origins": ["https://app.example"]}
+    with opened(tmp_path / "memory.db", settings=settings) as mem, asking(mem) as client:
+        asked = {"origin": "https://app.example", "access-control-request-method": "POST"}
+        assert client.options("/recall", headers=asked).headers["access-control-allow-origin"] == asked["origin"]
+        assert client.get("/status", headers={"origin": "https://app.example"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"\xff\xfe", b"[]", b"null", b'{"content": "\\ud800"}', b'{"content": "a", "colour": 1}', b""]
+)
+def test_malformed_bodies_are_refused(mem: Memotherm, client: TestClient, content: bytes) -> None:
+    """As a problem, and nothing is written."""
+    answer = client.post("/memories", content=content, headers={"content-type": "application/json"})
+
+    assert answer.status_code in (400, 422)
+    problem(answer, answer.status_code, answer.json()["code"])
+    assert mem.status().seq == 0
+
+
+@pytest.mark.parametrize("depth", [33, 900, 100_000])
+def test_what_is_nested_too_deeply_is_refused(mem: Memotherm, client: TestClient, depth: int) -> None:
+    """Before it is stored: a memory that a later answer chokes on would spoil every listing."""
+    body = b'{"content": "An otter", "metadata": {"deep": ' + b"[" * depth + b"]" * depth + b"}}"
+    call = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "store_memory", "arguments": %s}}'
+    answer = client.post("/memories", content=body, headers={"content-type": "application/json"})
+    told = client.post("/mcp", content=call % body, headers={**MCP_HEADERS, "content-type": "application/json"})
+
+    assert answer.status_code in (400, 422)
+    assert told.status_code == 400 or told.json()["result"]["isError"]
+    assert mem.status().seq == 0
+
+
+def test_resources_and_prompts_are_a_tenants_own(mem: Memotherm) -> None:
+    """By MCP over HTTP: another tenant's id, and what is hot for whom."""
+    keys = Keys(mem)
+    acme, other = keys.create("a", "acme"), keys.create("o", "other")
+    made = mem.scoped(tenant="acme").remember("An otter of acme", tier="hot")
+    wishes: list[tuple[str, Json]] = [
+        ("resources/read", {"uri": f"memory://{made.id}"}),
+        ("resources/read", {"uri": "memory://hot"}),
+        ("prompts/get", {"name": "recall", "arguments": {"topic": "otter"}}),
+        ("tools/call", {"name": "memory_get", "arguments": {"path": made.id}}),
+        ("tools/call", {"name": "memory_context", "arguments": {"query": "otter"}}),
+        ("tools/call", {"name": "memory_recall", "arguments": {"query": "otter", "includeCold": True}}),
+        ("tools/call", {"name": "memory_search", "arguments": {"query": "otter", "minScore": 0}}),
+    ]
+    with asking(mem) as client:
+        for method, wish in wishes:
+            call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": wish}
+            mine, theirs = (
+                client.post("/mcp", json=call, headers={**MCP_HEADERS, **bearer(key)}).text for key in (acme, other)
+            )
+            assert "of acme" in mine, method
+            assert "of acme" not in theirs, method
+
+
+def test_every_route_wants_a_key(mem: Memotherm) -> None:
+    """All that the document names but health, and what it does not name."""
+    Keys(mem).create("ci", "acme")
+    with asking(mem) as client:
+        paths = client.get("/openapi.json").json()["paths"]
+        routes = [(method, path) for path, operations in paths.items() for method in operations if path != "/health"]
+        for method, path in [*routes, ("get", "/mcp"), ("post", "/mcp"), ("get", "/"), ("get", "/docs")]:
+            filled = path.replace("{memory_id}", NOBODY).replace("{session_id}", "s1").replace("{seq}", "1")
+            problem(client.request(method, filled), 401, "unauthorized")
+            problem(client.request(method, filled, headers=bearer("tck_wrong")), 401, "unauthorized")
+
+
+def test_oversized_bodies_are_refused(tmp_path: Path) -> None:
+    """By their length, or as soon as they have become too long."""
+    with opened(tmp_path / "memory.db", settings={"server_body_bytes": 1000}) as mem, asking(mem) as client:
+        problem(client.post("/memories", json={"content": "x" * 2000}), 413, "body_too_large")
+        problem(client.post("/memories", content=iter([b"x" * 600, b"y" * 600])), 413, "body_too_large")
+        problem(client.post("/memories", content=b"", headers={"content-length": "many"}), 400, "bad_request")
+        assert client.post("/memories", json={"content": "x" * 500}).status_code == 201
+
+
+def test_too_many_requests_have_to_wait(tmp_path: Path) -> None:
+    """Each caller for itself; health is always answered."""
+    with opened(tmp_path / "memory.db", settings={"server_rate_per_minute": 3}) as mem, asking(mem) as client:
+        answers = [client.get("/status") for _ in range(4)]
+
+        assert [answer.status_code for answer in answers[:3]] == [200] * 3
+        problem(answers[3], 429, "too_many_requests")
+        assert int(answers[3].headers["retry-after"]) > 0
+        assert client.get("/health").status_code == 200
+
+
+def test_a_wrong_method_is_told_the_right_ones(client: TestClient) -> None:
+    """All of them, whichever route they are on."""
+    answer = client.put("/memories")
+
+    problem(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == "GET, POST"
+    problem(client.get("/nowhere"), 404, "not_found")
+
+
+def test_limits_of_the_memory_are_conflicts(client: TestClient) -> None:
+    """Pinned memories are few."""
+    ids = [client.post("/memories", json={"content": f"otter {n}"}).json()["id"] for n in range(6)]
+    for memory_id in ids[:5]:
+        assert client.post(f"/memories/{memory_id}/pin").json()["priority"] == "pinned"
+
+    problem(client.post(f"/memories/{ids[5]}/pin"), 409, "limit_reached")
+
+
+def test_every_error_has_a_status() -> None:
+    """The table is complete."""
+    assert set(STATUSES) == {getattr(errors, name).code for name in errors.__all__}
+
+
+# Repetition
+
+
+def test_a_repeated_request_is_answered_as_the_first_on_every_server(tmp_path: Path) -> None:
+    """Two servers on one file; another body under the same key is refused, a failure is not kept."""
+    path, key = tmp_path / "memory.db", {"idempotency-key": "order-1"}
+    body = {"content": "An otter, once"}
+    with opened(path, settings={"deduplicate": False}) as one, opened(path, settings={"deduplicate": False}) as two:
+        with asking(one) as here, asking(two) as there:
+            answers = together(*[lambda to=to: to.post("/memories", json=body, headers=key) for to in (here, there)])
+            answers = [a if a.status_code == 201 else there.post("/memories", json=body, headers=key) for a in answers]
+
+            assert {answer.json()["id"] for answer in answers} == {answers[0].json()["id"]}
+            assert here.post("/memories", json=body, headers=key).headers["idempotency-replayed"] == "true"
+            other = there.post("/memories", json={"content": "Another otter"}, headers=key)
+            problem(other, 422, "idempotency_key_reused")
+            problem(here.post("/memories", json=body, headers={"idempotency-key": "x" * 300}), 422, "invalid_input")
+        assert one.status().tiers[memotherm.Tier.WARM].memories == 1
+        kept = json.dumps(one.key_value("replies").all())
+        assert "otter" not in kept
+        assert "order-1" not in kept
+
+
+def test_a_repeat_tells_of_memories_as_they_are_now(mem: Memotherm, client: TestClient) -> None:
+    """From any scope, one or several; what was purged since is not brought back by it."""
+    key, scope = {"idempotency-key": "k1"}, {"memotherm-scope": "user=u1;agent=planner"}
+    batch = {"memories": [{"content": "One otter"}, {"content": "Two otters"}]}
+    made = client.post("/memories:batch", json=batch, headers={**key, **scope}).json()["memories"]
+    added = client.post("/sessions/s1/memories", json={"content": "An otter"}, headers={"idempotency-key": "k2"})
+    client.patch(f"/memories/{made[0]['id']}", json={"content": "Three otters"}, headers=scope)
+    again = client.post("/memories:batch", json=batch, headers={**key, **scope})
+    other = client.post("/sessions/s1/memories", json={"content": "An otter"}, headers={"idempotency-key": "k2"})
+
+    assert again.status_code == 201
+    assert [each["content"] for each in again.json()["memories"]] == ["Three otters", "Two otters"]
+    assert (other.json(), other.headers["etag"]) == (added.json(), added.headers["etag"])
+    assert other.headers["location"] == added.headers["location"]
+    problem(client.post("/memories:batch", json=batch, headers=key), 422, "idempotency_key_reused")
+    mem.scoped(user="u1", agent="planner").purge(made[0]["id"])
+    problem(client.post("/memories:batch", json=batch, headers={**key, **scope}), 404, "not_found")
+
+
+def test_what_was_refused_or_asked_is_not_kept(mem: Memotherm, client: TestClient) -> None:
+    """A refusal changed nothing; a question has its answer of today."""
+    key = {"idempotency-key": "k1"}
+    place = f"/memories/{NOBODY}/pin"
+    problem(client.post(place, headers=key), 404, "not_found")
+    problem(client.post(place, headers=key), 404, "not_found")
+    assert client.post("/recall", json={"query": "otter"}, headers=key).json()["items"] == []
+    mem.remember("An otter")
+    assert len(client.post("/recall", json={"query": "otter"}, headers=key).json()["items"]) == 1
+    assert mem.key_value("replies").all() == {}
+
+
+def test_a_key_is_one_tenants_own(mem: Memotherm) -> None:
+    """Another tenant's request under the same Idempotency-Key is another request."""
+    keys = Keys(mem)
+    acme, other = keys.create("a", "acme"), keys.create("o", "other")
+    with asking(mem) as client:
+        made = [
+            client.post("/memories", json={"content": "An otter"}, headers={**bearer(key), "idempotency-key": "k1"})
+            for key in (acme, other)
+        ]
+
+    assert [each.json()["scope"] for each in made] == [{"tenant": "acme"}, {"tenant": "other"}]
+    assert "idempotency-replayed" not in made[1].headers
+
+
+# What can be seen
+
+
+def test_logs_and_metrics_tell_what_happened_and_never_what_was_said(client: TestClient) -> None:
+    """One JSON line for a request, with its name; counts by route."""
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(JsonLines())
+    logger = logging.getLogger("memotherm.rest")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        made = client.post("/memories", json={"content": "A secret otter"}, headers={"x-request-id": "r-1"})
+        client.post("/recall", json={"query": "secret otter"})
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    first = json.loads(written.getvalue().splitlines()[0])
+    metrics = client.get("/metrics").text
+
+    assert made.headers["x-request-id"] == first["request_id"] == "r-1"
+    assert (first["route"], first["status"]) == ("/memories", 201)
+    assert "otter" not in written.getvalue()
+    assert 'memotherm_http_requests_total{method="POST",route="/memories",status="201"} 1.0' in metrics
+    assert 'memotherm_memories{tier="warm"} 1.0' in metrics
+    assert "memotherm_recalls_total 1.0" in metrics
+
+
+def test_the_metrics_are_what_prometheus_reads(client: TestClient) -> None:
+    """Every family once, named by the rules, with a help; no sample twice; no label that callers could make up."""
+    client.post("/memories", json={"content": "A secret otter"})
+    client.request("OTTER", "/a/secret/otter")
+    answer = client.get("/metrics")
+    families = list(text_string_to_metric_families(answer.text))
+    names = [family.name for family in families]
+    samples = [(sample.name, tuple(sorted(sample.labels.items()))) for family in families for sample in family.samples]
+
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert len(names) == len(set(names))
+    assert all(family.name.startswith("memotherm_") and family.documentation for family in families)
+    assert {family.type for family in families} == {"counter", "gauge", "histogram"}
+    assert len(samples) == len(set(samples))
+    assert "otter" not in answer.text.lower()
+
+
+def test_each_request_is_a_span_without_content() -> None:
+    """Where OpenTelemetry is installed: the route, the status, the operation, in the caller's trace."""
+    done = python(SPANS)
+    spans = {span["name"]: span for span in json.loads(done.stdout)}
+
+    stored = spans["POST /memories"]
+    assert stored["trace"] == "0af7651916cd43dd8448eb211c80319c"
+    assert stored["attributes"] == {
+        "http.request.method": "POST",
+        "http.route": "/memories",
+        "http.response.status_code": 201,
+        "gen_ai.operation.name": "create_memory",
+    }
+    assert spans["POST /recall"]["attributes"]["gen_ai.operation.name"] == "search_memory"
+    assert spans["GET unmatched"]["attributes"]["http.response.status_code"] == 404
+    assert "otter" not in done.stdout
+
+
+def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+    """SIGTERM: exit code 0, and another process finds the memories; keys are made by the command."""
+    path = tmp_path / "memory.db"
+    code = "from memotherm.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
+    made = python(code, "keys", "create", "ci", "--tenant", "acme", "--store", path, env=environment(tmp_path / "home"))
+    with served(path, key=made.stdout.strip()) as server:
+        status, memory = server.ask("POST", "/memories", {"content": "An otter"})
+        refused, _ = server.ask("GET", "/status", headers={"authorization": "Bearer no"})
+        ended = server.end()
+        lines = [json.loads(line) for line in server.log if line.startswith("{")]
+
+    assert (status, refused, ended) == (201, 401, 0)
+    assert any(line.get("route") == "/memories" for line in lines)
+    with memotherm.open(path, embedder="none") as mem:
+        assert mem.scoped(tenant="acme").get(memory["id"]).content == "An otter"
+        assert mem.check() == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"name": "memory_recall", "arguments": {"query": {"a secret": "otter"}}},
+        {"name": "memory_forget", "arguments": {"memory_id": "a secret otter"}},
+        {"name": "a secret otter", "arguments": {}},
+    ],
+)
+def test_what_a_tool_refuses_is_not_in_the_log(served_store: Served, arguments: dict[str, Any]) -> None:
+    """The MCP package would quote it."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments}
+    status, answer = served_store.ask("POST", "/mcp", call, headers=MCP_HEADERS)
+
+    assert (status, answer["result"]["isError"]) == (200, True)
+    assert served_store.ask("GET", "/health", headers={"x-request-id": "last"})[0] == 200
+    while not any('"last"' in line for line in served_store.log):
+        time.sleep(0.01)
+    assert "otter" not in "".join(served_store.log)
+
+
+def test_listening_to_others_without_keys_is_refused_by_the_command(tmp_path: Path) -> None:
+    """With the exit code for configuration."""
+    code = "from memotherm.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
+    done = python(code, "serve", "--host", "0.0.0.0", "--store", tmp_path / "m.db", env=environment(tmp_path / "home"))
+
+    assert done.returncode == 5
+    assert "keys create" in done.stderr
+
+
+def test_without_the_packages_the_command_says_how_to_get_them(tmp_path: Path) -> None:
+    """One line with the command to run."""
+    code = "import sys; sys.modules['uvicorn'] = None; from memotherm.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    done = python(code, "serve", "--store", tmp_path / "m.db", env=environment(tmp_path / "home"))
+
+    assert done.returncode == 5
+    assert "pip install 'memotherm[server]'" in done.stderr

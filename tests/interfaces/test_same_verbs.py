@@ -1,0 +1,392 @@
+"""Promise 1: every tier is reachable through every door, and the same verbs come to the same end."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from starlette.testclient import TestClient
+
+import memotherm
+from memotherm import Memotherm, tools
+from memotherm.cli.app import run
+from memotherm.cli.exit_codes import CONFLICT
+from memotherm.errors import LimitReached
+from memotherm.mcp.server import build
+from memotherm.rest.app import application
+from memotherm.tools import serializers
+from tests.stores import located
+
+TIERS = ("hot", "warm", "cold")
+SESSION = "s1"
+Json = dict[str, Any]
+
+
+class Door(ABC):
+    """One way to a memory; answers are plain values, and `None` means that a full priority was refused."""
+
+    @abstractmethod
+    def store(self, content: str, tier: str) -> Json: ...
+    @abstractmethod
+    def get(self, memory_id: str) -> Json: ...
+    @abstractmethod
+    def move(self, memory_id: str, tier: str) -> Json: ...
+    @abstractmethod
+    def pin(self, memory_id: str) -> Json | None: ...
+    @abstractmethod
+    def unpin(self, memory_id: str) -> Json: ...
+    @abstractmethod
+    def add(self, content: str) -> Json: ...
+    @abstractmethod
+    def spill(self, memory_id: str) -> Json: ...
+    @abstractmethod
+    def session_recall(self, query: str) -> list[Json]: ...
+    @abstractmethod
+    def promote(self, memory_id: str) -> bool: ...
+    @abstractmethod
+    def recall(self, query: str, tiers: tuple[str, ...]) -> list[Json]: ...
+    @abstractmethod
+    def context(self, query: str, budget: int) -> str: ...
+    @abstractmethod
+    def forget(self, memory_id: str) -> Json: ...
+    @abstractmethod
+    def undo(self, event: int) -> Json: ...
+    @abstractmethod
+    def status(self) -> Json: ...
+    @abstractmethod
+    def session_status(self) -> Json: ...
+
+
+class PythonDoor(Door):
+    def __init__(self, mem: Memotherm) -> None:
+        self.mem = mem
+        self.session = mem.session(SESSION)
+
+    def store(self, content: str, tier: str) -> Any:
+        return serializers.memory_json(self.mem.remember(content, tier=tier))
+
+    def get(self, memory_id: str) -> Any:
+        return serializers.memory_json(self.mem.get(memory_id))
+
+    def move(self, memory_id: str, tier: str) -> Any:
+        return serializers.memory_json(self.mem.move(memory_id, tier))
+
+    def pin(self, memory_id: str) -> Any:
+        try:
+            return serializers.memory_json(self.mem.pin(memory_id))
+        except LimitReached:
+            return None
+
+    def unpin(self, memory_id: str) -> Any:
+        return serializers.memory_json(self.mem.unpin(memory_id))
+
+    def add(self, content: str) -> Any:
+        return serializers.memory_json(self.session.add(content, "message"))
+
+    def spill(self, memory_id: str) -> Any:
+        spill = self.session.spill(ids=[memory_id])
+        return {"spilledIds": list(spill.spilled_ids), "targetTier": spill.target_tier}
+
+    def session_recall(self, query: str) -> Any:
+        return [serializers.hit_json(hit) for hit in self.session.recall(query, auto_promote=False)]
+
+    def promote(self, memory_id: str) -> Any:
+        return self.session.promote(memory_id)
+
+    def recall(self, query: str, tiers: tuple[str, ...]) -> Any:
+        return [serializers.hit_json(hit) for hit in self.mem.recall(query, tiers=tiers)]
+
+    def context(self, query: str, budget: int) -> Any:
+        return self.mem.context(query, budget).text
+
+    def forget(self, memory_id: str) -> Any:
+        return serializers.memory_json(self.mem.forget(memory_id))
+
+    def undo(self, event: int) -> Any:
+        return serializers.memory_json(self.mem.undo(event))
+
+    def status(self) -> Any:
+        return tools.memory_status(self.mem)
+
+    def session_status(self) -> Any:
+        return tools.memory_status(self.mem, SESSION)
+
+
+class CliDoor(Door):
+    def __init__(self, path: Path | str) -> None:
+        self.path = path
+
+    def _run(self, *arguments: object) -> tuple[int, Any]:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+            code = run([*map(str, arguments), "--store", str(self.path), "--json"])
+        return code, json.loads(out.getvalue()) if code == 0 else None
+
+    def _ask(self, *arguments: object) -> Any:
+        code, answer = self._run(*arguments)
+        assert code == 0, arguments
+        return answer
+
+    def store(self, content: str, tier: str) -> Any:
+        return self._ask("remember", content, "--tier", tier)
+
+    def get(self, memory_id: str) -> Any:
+        return self._ask("get", memory_id)
+
+    def move(self, memory_id: str, tier: str) -> Any:
+        return self._ask("move", memory_id, tier)
+
+    def pin(self, memory_id: str) -> Any:
+        code, answer = self._run("pin", memory_id)
+        assert code in (0, CONFLICT)
+        return answer
+
+    def unpin(self, memory_id: str) -> Any:
+        return self._ask("unpin", memory_id)
+
+    def add(self, content: str) -> Any:
+        return self._ask("session", "add", SESSION, content, "--type", "message")
+
+    def spill(self, memory_id: str) -> Any:
+        return self._ask("session", "spill", SESSION, "--id", memory_id)
+
+    def session_recall(self, query: str) -> Any:
+        return self._ask("session", "recall", SESSION, query, "--no-promote")["hits"]
+
+    def promote(self, memory_id: str) -> Any:
+        return self._ask("session", "promote", SESSION, memory_id)["promoted"]
+
+    def recall(self, query: str, tiers: tuple[str, ...]) -> Any:
+        return self._ask("recall", query, *(word for tier in tiers for word in ("--tier", tier)))["hits"]
+
+    def context(self, query: str, budget: int) -> Any:
+        return self._ask("context", query, "--budget", budget)["text"]
+
+    def forget(self, memory_id: str) -> Any:
+        return self._ask("forget", memory_id)
+
+    def undo(self, event: int) -> Any:
+        return self._ask("undo", event)
+
+    def status(self) -> Any:
+        return self._ask("status")
+
+    def session_status(self) -> Any:
+        return self._ask("session", "status", SESSION)
+
+
+class McpDoor(Door):
+    def __init__(self, mem: Memotherm) -> None:
+        self.server = build(mem)
+
+    def _call(self, name: str, **arguments: Any) -> Any:
+        async def act() -> Any:
+            async with Client(self.server) as client:
+                return await client.call_tool(name, arguments)
+
+        return anyio.run(act)
+
+    def _ask(self, name: str, **arguments: Any) -> Any:
+        answer = self._call(name, **arguments)
+        assert not answer.is_error, answer.content[0].text
+        return answer.structured_content
+
+    def store(self, content: str, tier: str) -> Any:
+        return self._ask("store_memory", content=content, tier=tier)
+
+    def get(self, memory_id: str) -> Any:
+        return self._ask("memory_get", path=memory_id)
+
+    def move(self, memory_id: str, tier: str) -> Any:
+        return self._ask("set_memory_tier", memory_id=memory_id, tier=tier)
+
+    def pin(self, memory_id: str) -> Any:
+        answer = self._call("pin_memory", memory_id=memory_id)
+        assert not answer.is_error or "[limit_reached]" in answer.content[0].text
+        return None if answer.is_error else answer.structured_content
+
+    def unpin(self, memory_id: str) -> Any:
+        return self._ask("unpin_memory", memory_id=memory_id)
+
+    def add(self, content: str) -> Any:
+        return self._ask("memory_add", sessionId=SESSION, content=content, type="message")
+
+    def spill(self, memory_id: str) -> Any:
+        return self._ask("memory_spill", sessionId=SESSION, ids=[memory_id])
+
+    def session_recall(self, query: str) -> Any:
+        return self._ask("memory_recall", sessionId=SESSION, query=query, autoPromote=False)["items"]
+
+    def promote(self, memory_id: str) -> Any:
+        return self._ask("memory_promote", sessionId=SESSION, memory_id=memory_id)["promoted"]
+
+    def recall(self, query: str, tiers: tuple[str, ...]) -> Any:
+        return self._ask("memory_recall", query=query, includeCold="cold" in tiers)["items"]
+
+    def context(self, query: str, budget: int) -> Any:
+        return self._ask("memory_context", query=query, budget=budget)["text"]
+
+    def forget(self, memory_id: str) -> Any:
+        return self._ask("memory_forget", memory_id=memory_id)
+
+    def undo(self, event: int) -> Any:
+        return self._ask("memory_undo", event=event)
+
+    def status(self) -> Any:
+        return self._ask("memory_status")
+
+    def session_status(self) -> Any:
+        return self._ask("memory_status", sessionId=SESSION)
+
+
+class RestDoor(Door):
+    def __init__(self, client: TestClient) -> None:
+        self.client = client
+
+    def _ask(self, method: str, path: str, body: Json | None = None) -> Any:
+        answer = self.client.request(method, path, json=body)
+        assert answer.status_code < 300, answer.text
+        return answer.json()
+
+    def store(self, content: str, tier: str) -> Any:
+        return self._ask("POST", "/memories", {"content": content, "tier": tier})
+
+    def get(self, memory_id: str) -> Any:
+        return self._ask("GET", f"/memories/{memory_id}")
+
+    def move(self, memory_id: str, tier: str) -> Any:
+        return self._ask("POST", f"/memories/{memory_id}/move", {"tier": tier})
+
+    def pin(self, memory_id: str) -> Any:
+        answer = self.client.post(f"/memories/{memory_id}/pin")
+        found: Json = answer.json()
+        assert answer.status_code == 200 or found["code"] == "limit_reached"
+        return found if answer.status_code == 200 else None
+
+    def unpin(self, memory_id: str) -> Any:
+        return self._ask("POST", f"/memories/{memory_id}/unpin")
+
+    def add(self, content: str) -> Any:
+        return self._ask("POST", f"/sessions/{SESSION}/memories", {"content": content})
+
+    def spill(self, memory_id: str) -> Any:
+        return self._ask("POST", f"/sessions/{SESSION}/spill", {"ids": [memory_id]})
+
+    def session_recall(self, query: str) -> Any:
+        return self._ask("POST", f"/sessions/{SESSION}/recall", {"query": query, "auto_promote": False})["items"]
+
+    def promote(self, memory_id: str) -> Any:
+        return self._ask("POST", f"/sessions/{SESSION}/promote", {"memory_id": memory_id})["promoted"]
+
+    def recall(self, query: str, tiers: tuple[str, ...]) -> Any:
+        return self._ask("POST", "/recall", {"query": query, "tiers": list(tiers)})["items"]
+
+    def context(self, query: str, budget: int) -> Any:
+        return self._ask("POST", "/context", {"query": query, "budget": budget})["text"]
+
+    def forget(self, memory_id: str) -> Any:
+        return self._ask("DELETE", f"/memories/{memory_id}")
+
+    def undo(self, event: int) -> Any:
+        return self._ask("POST", f"/events/{event}/undo")
+
+    def status(self) -> Any:
+        return self._ask("GET", "/status")
+
+    def session_status(self) -> Any:
+        return self._ask("GET", f"/sessions/{SESSION}/status")
+
+
+def scenario(door: Door) -> Json:
+    """Do everything once, and return what came of it, without ids and times."""
+    told: Json = {}
+    kept = {tier: door.store(f"an otter that begins {tier}", tier) for tier in TIERS}
+    told["created"] = {tier: memory["tier"] for tier, memory in kept.items()}
+    wanderer = kept["warm"]["id"]
+    told["moved"] = [door.move(wanderer, tier)["tier"] for tier in ("cold", "hot", "warm")]
+
+    candidates = [door.store(f"rule number {number}", "warm")["id"] for number in range(6)]
+    told["pinned"] = [(pinned := door.pin(each)) and pinned["priority"] for each in candidates]
+    told["unpinned"] = [door.unpin(each)["priority"] for each in candidates[:4]]
+
+    said = [door.add(f"the badger said {word}") for word in ("yes", "no")]
+    told["added"] = [memory["tier"] for memory in said]
+    spill = door.spill(said[0]["id"])
+    told["spilled"] = [len(spill["spilledIds"]), spill["targetTier"]]
+    told["session_recalled"] = [hit["content"] for hit in door.session_recall("badger")]
+    told["promoted"] = door.promote(said[0]["id"])
+    told["session"] = {tier: door.session_status()[tier]["items"] for tier in TIERS}
+
+    told["recalled"] = [(hit["content"], hit["score"]) for hit in door.recall("otter", ("hot", "warm"))]
+    told["recalled_with_cold"] = [hit["content"] for hit in door.recall("otter", TIERS)]
+    told["context"] = door.context("otter", 300)
+    told["context_off"] = door.context("otter", 0)
+
+    gone = door.forget(kept["hot"]["id"])
+    told["forgotten"] = gone["retention"]
+    told["after"] = [hit["content"] for hit in door.recall("otter", TIERS)]
+    told["undone"] = door.undo(gone["version"])["retention"]
+    told["found_again"] = {tier: door.get(kept[tier]["id"])["tier"] for tier in TIERS}
+    status = door.status()
+    told["status"] = {tier: status[tier]["items"] for tier in TIERS}
+    told["retention"] = status["retention"]
+    return told
+
+
+@contextlib.contextmanager
+def opened_door(name: str, path: Path | str) -> Iterator[Door]:
+    if name == "cli":
+        yield CliDoor(path)
+        return
+    with memotherm.open(path, embedder="none") as mem:
+        if name == "rest":
+            with TestClient(application(mem), base_url="http://127.0.0.1") as client:
+                yield RestDoor(client)
+        else:
+            yield McpDoor(mem) if name == "mcp" else PythonDoor(mem)
+
+
+@pytest.fixture
+def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+
+
+@pytest.mark.usefixtures("_offline")
+@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("door", ["python", "cli", "mcp", "rest"])
+def test_every_door_does_what_the_python_door_does_with_a_file(door: str, tmp_path: Path) -> None:
+    """Create, move, pin to the limit, spill, recall, promote, context, forget, undo, status."""
+    with opened_door("python", tmp_path / "first.db") as first:
+        expected = scenario(first)
+    with opened_door(door, located(tmp_path / "other.db")) as other:
+        assert scenario(other) == expected
+
+
+@pytest.mark.usefixtures("_offline")
+def test_the_scenario_reaches_every_tier(tmp_path: Path) -> None:
+    """The doors agree on something worth agreeing on."""
+    with opened_door("python", tmp_path / "python.db") as door:
+        told = scenario(door)
+
+    assert told["created"] == {tier: tier for tier in TIERS}
+    assert told["moved"] == ["cold", "hot", "warm"]
+    assert told["pinned"] == ["pinned"] * 5 + [None]
+    assert told["added"] == ["hot", "hot"]
+    assert told["spilled"][0] == 1
+    assert told["promoted"] is True
+    assert "an otter that begins cold" not in [content for content, _ in told["recalled"]]
+    assert "an otter that begins cold" in told["recalled_with_cold"]
+    assert "an otter that begins hot" in told["context"]
+    assert told["context_off"] == ""
+    assert (told["forgotten"], told["undone"]) == ("deleted", "active")
+    assert "an otter that begins hot" not in told["after"]
+    assert told["found_again"] == {tier: tier for tier in TIERS}
