@@ -7,23 +7,37 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memotherm.model.memory import Tier
+from memotherm.model.memory import Memory, Retention, Tier
 
 __all__ = ["Event", "Move"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
-    """A decision to keep a memory in another tier, and the rule behind it."""
+    """A decision to move a memory to another tier, or to change its retention, and the rule that made it."""
 
     id: str
     from_tier: Tier
     to: Tier
+    #: The id of the rule.
     rule: str
+    #: The reason in words.
     why: str
+    #: The retention that it gets; None leaves it as it is.
+    retention: Retention | None = None
+
+    @classmethod
+    def of(cls, memory: Memory, to: Tier | Retention | str, why: str, rule: str = "") -> Move:
+        """Return the move of a memory to a tier, or to a retention; a rule need not name itself."""
+        if isinstance(to, Retention) or str(to) in set(Retention):
+            return cls(
+                id=memory.id, from_tier=memory.tier, to=memory.tier, rule=rule, why=why, retention=Retention.of(to)
+            )
+        return cls(id=memory.id, from_tier=memory.tier, to=Tier.of(to), rule=rule, why=why)
 
     def __str__(self) -> str:
-        return f"{self.id} {self.from_tier} -> {self.to}: {self.why} [{self.rule}]"
+        change = f"{self.from_tier} -> {self.to}" if self.retention is None else f"-> {self.retention}"
+        return f"{self.id} {change}: {self.why} [{self.rule}]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

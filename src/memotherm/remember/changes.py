@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from memotherm.errors import InvalidInput, LimitReached, NotFound, StaleWrite
-from memotherm.model import Event, Memory, Move, Priority, Retention, Scope, Tier
-from memotherm.remember.limits import admit
+from memotherm.errors import InvalidInput, NotFound, StaleWrite
+from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
+from memotherm.remember.limits import Limits
 from memotherm.rules.marks import in_file
 from memotherm.rules.retention import changed_retention, require_active
 from memotherm.settings import Settings
@@ -20,9 +20,6 @@ from memotherm.text.tokens import count_tokens
 from memotherm.vectors.vectorizer import Vectorizer
 
 __all__ = ["Changes", "visible", "with_content"]
-
-#: How many moves one transaction makes, so that other writers never wait long.
-_BATCH = 500
 
 
 def visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
@@ -38,16 +35,17 @@ def visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
 class Changes:
     """Changes single memories, through limits and ledger."""
 
-    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings) -> None:
+    def __init__(self, store: Store, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
         self._store = store
         self._vectorizer = vectorizer
+        self._limits = limits
         self._settings = settings
 
     def change(self, scope: Scope, memory_id: str, alter: Callable[[Memory], Memory], cause: Cause) -> Memory:
         """Replace a memory by what `alter` makes of it."""
         with self._store.write() as transaction:
             record = visible(transaction, scope, memory_id)
-            return self._apply(transaction, record, alter(record.memory), cause).memory
+            return self.apply(transaction, record, alter(record.memory), cause).memory
 
     def move(self, scope: Scope, memory_id: str, tier: Tier, cause: Cause) -> Memory:
         """Move an active memory to another tier."""
@@ -86,7 +84,7 @@ class Changes:
             record = visible(transaction, scope, memory_id)
             _require_own_words(record.memory)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
-            return self._apply(transaction, record, after, cause, vectors).memory
+            return self.apply(transaction, record, after, cause, vectors).memory
 
     def retain(self, scope: Scope, memory_id: str, wanted: Retention, cause: Cause) -> Memory:
         """Hide a memory or bring it back; one that had expired comes back without an end."""
@@ -104,26 +102,6 @@ class Changes:
         with self._store.write() as transaction:
             transaction.purge(visible(transaction, scope, memory_id), cause)
 
-    def carry_out(self, moves: Sequence[Move], cause: Cause) -> list[Move]:
-        """Carry out what a policy decided, in small transactions; return the moves that still applied."""
-        done: list[Move] = []
-        for start in range(0, len(moves), _BATCH):
-            with self._store.write() as transaction:
-                done += [move for move in moves[start : start + _BATCH] if self._moved(transaction, move, cause)]
-        return done
-
-    def _moved(self, transaction: Transaction, move: Move, cause: Cause) -> bool:
-        """Move a memory unless it has changed since the decision, or its new place is full."""
-        record = transaction.get(move.id)
-        if record is None or record.memory.tier is not move.from_tier or not record.memory.visible_at(cause.at):
-            return False
-        after = replace(record.memory, tier=move.to, tier_rule=move.rule)
-        try:
-            self._apply(transaction, record, after, replace(cause, action="move", rule=move.rule, why=move.why))
-        except LimitReached:
-            return False
-        return True
-
     def undo(self, scope: Scope, spaces: tuple[int, ...], seq: int, cause: Cause) -> Memory:
         """Put a memory back to what it was before an event."""
         found = self._store.event(spaces, seq)
@@ -138,7 +116,7 @@ class Changes:
             _require_unchanged(event, current.memory)
             after = self._allowed(current.memory, apply_changes(current.memory, before), cause)
             after = with_content(after, content, self._settings.tokenizer)
-            return self._apply(transaction, current, after, cause, vectors).memory
+            return self.apply(transaction, current, after, cause, vectors).memory
 
     def _allowed(self, now: Memory, after: Memory, cause: Cause) -> Memory:
         """Return what an undo leads to, if the memory may go there: what is hidden changes only by coming back."""
@@ -148,7 +126,7 @@ class Changes:
             require_active(now)
         return after
 
-    def _apply(
+    def apply(
         self,
         transaction: Transaction,
         record: Record,
@@ -156,8 +134,9 @@ class Changes:
         cause: Cause,
         vectors: Any = None,  # noqa: ANN401
     ) -> Record:
+        """Store a changed memory inside a transaction, if the limits admit it."""
         space = record.space if after.scope == record.memory.scope else transaction.space(after.scope)
-        admit(transaction, space, after, self._settings, cause, record)
+        self._limits.admit(transaction, space, after, cause, record)
         return transaction.change(record, after, cause, vectors)
 
 

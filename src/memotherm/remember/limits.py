@@ -1,91 +1,133 @@
-"""The gate every stored or changed memory passes, inside its transaction.
+"""The limits that every stored or changed memory passes, inside its transaction.
 
-Two limits hold here and nowhere else, so that no way of writing can miss them: how many
-memories of a scope hold a priority, and how many tokens a session keeps hot.
+Two limits hold here and nowhere else, so that no way of writing can bypass them: how many memories of a scope
+hold a priority, and how many tokens a session keeps hot.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from logging import getLogger
 
 from memotherm.errors import LimitReached
 from memotherm.model import Memory, Move, Priority, Tier
-from memotherm.rules.promotion import spill
+from memotherm.rules import Rule, Situation
+from memotherm.rules.rule import RuleSet
 from memotherm.settings import Settings
 from memotherm.storage.contract import Transaction
 from memotherm.storage.values import Cause, Record
 
-__all__ = ["admit", "make_room_in_hot", "spilled"]
+__all__ = ["Limits"]
+
+_log = getLogger(__name__)
 
 
-def admit(
-    transaction: Transaction, space: int, after: Memory, settings: Settings, cause: Cause, before: Record | None = None
-) -> None:
-    """Make room for a memory about to be stored, or refuse it with the limit that it would break."""
-    if not after.visible_at(cause.at):
-        return
-    _admit_priority(transaction, space, after, settings, cause, before)
-    if after.tier is Tier.HOT and after.scope.session is not None:
-        _admit_hot(transaction, space, after, settings, cause, before)
+class Limits:
+    """The limits of a store, and the spill rules that make room under them."""
 
+    def __init__(self, settings: Settings, rules: Sequence[Rule]) -> None:
+        self._settings = settings
+        self._rules = rules
 
-def make_room_in_hot(
-    transaction: Transaction,
-    space: int,
-    needed: int,
-    settings: Settings,
-    cause: Cause,
-    keep: frozenset[str] = frozenset(),
-) -> tuple[bool, list[Move]]:
-    """Spill hot memories of a session until `needed` tokens fit; tell whether they do, and what moved.
+    def admit(
+        self, transaction: Transaction, space: int, after: Memory, cause: Cause, before: Record | None = None
+    ) -> None:
+        """Make room for a memory about to be stored, or raise `LimitReached` if it would break a limit."""
+        if not after.visible_at(cause.at):
+            return
+        self._admit_priority(transaction, space, after, cause, before)
+        if after.tier is Tier.HOT and after.scope.session is not None:
+            self._admit_hot(transaction, space, after, cause, before)
 
-    Nothing moves when it would not help: pinned memories and those to keep are never spilled.
-    """
-    free = settings.hot_token_limit - transaction.hot_tokens(space, cause.at)
-    if free < needed and not settings.auto_spill:
-        return False, []
-    chosen: list[Record] = []
-    for record in _spillable(transaction, space, cause, keep) if free < needed else ():
-        chosen.append(record)
-        free += record.memory.tokens
+    def make_room(
+        self,
+        transaction: Transaction,
+        space: int,
+        needed: int,
+        cause: Cause,
+        keep: frozenset[str] = frozenset(),
+    ) -> bool:
+        """Spill hot memories of a session until `needed` tokens fit; tell whether they do.
+
+        Nothing moves when it would not help: pinned memories and those to keep are never spilled.
+        """
+        free = self._settings.hot_token_limit - transaction.hot_tokens(space, cause.at)
         if free >= needed:
-            break
-    if free < needed:
-        return False, []
-    if chosen:
-        transaction.tally(space, "spill", len(chosen))
-    return True, [spilled(transaction, record, settings, cause, "made room in hot") for record in chosen]
+            return True
+        if not self._settings.auto_spill:
+            return False
+        chosen: list[tuple[Record, Move]] = []
+        for record, move in self.spills(transaction, space, cause, "made room in hot"):
+            if record.memory.id in keep:
+                continue
+            chosen.append((record, move))
+            free += record.memory.tokens
+            if free >= needed:
+                self.spill(transaction, space, chosen, cause)
+                return True
+        return False
 
+    def spills(
+        self, transaction: Transaction, space: int, cause: Cause, reason: str
+    ) -> Iterator[tuple[Record, Move]]:
+        """Yield the hot memories of a session that the spill rules would move out, in the order of the rules."""
+        situation = Situation(now=cause.at, settings=self._settings, reason=reason)
+        rules = RuleSet(self._rules, "spill", self._settings)
+        hot = {record.memory.id: record for record in transaction.in_tier(space, Tier.HOT, cause.at)}
+        for rule, selects in rules:
+            selected = [record.memory for record in hot.values() if selects.matches(record.memory, cause.at)]
+            for memory in selects.sorted(selected):
+                move = rules.decide(rule, memory, situation)
+                if move is not None and move.to is not Tier.HOT:
+                    yield hot.pop(memory.id), move
+        for line in rules.degraded():
+            _log.warning("%s", line)
 
-def spilled(transaction: Transaction, record: Record, settings: Settings, cause: Cause, why: str) -> Move:
-    """Carry out the spill of one memory."""
-    move = spill(record.memory, settings, why)
-    after = replace(record.memory, tier=move.to, tier_rule=move.rule)
-    transaction.change(record, after, replace(cause, action="move", rule=move.rule, why=why))
-    return move
+    def spill(
+        self, transaction: Transaction, space: int, spills: Sequence[tuple[Record, Move]], cause: Cause
+    ) -> list[Move]:
+        """Move memories out of hot and count them as spilled."""
+        for record, move in spills:
+            after = replace(record.memory, tier=move.to, tier_rule=move.rule)
+            transaction.change(record, after, replace(cause, action="move", rule=move.rule, why=move.why))
+        if spills:
+            transaction.tally(space, "spill", len(spills))
+        return [move for _, move in spills]
 
+    def _admit_hot(
+        self, transaction: Transaction, space: int, after: Memory, cause: Cause, before: Record | None
+    ) -> None:
+        limit = self._settings.hot_token_limit
+        if after.tokens > limit:
+            raise LimitReached(
+                f"{after.tokens} tokens cannot be hot in a session whose limit is {limit}: "
+                "store it warm, or raise the setting hot_token_limit"
+            )
+        counted = before.memory.tokens if before is not None and _is_hot_there(before, space, cause) else 0
+        if not self.make_room(transaction, space, after.tokens - counted, cause, keep=frozenset({after.id})):
+            raise LimitReached(
+                f"hot is full: {after.tokens} tokens do not fit into the {limit} of this session "
+                "beside what may not be spilled: spill, unpin, or raise the setting hot_token_limit"
+            )
 
-def _spillable(transaction: Transaction, space: int, cause: Cause, keep: frozenset[str]) -> list[Record]:
-    everything = transaction.spillable(space, cause.at, -1)
-    return [record for record in everything if record.memory.id not in keep]
-
-
-def _admit_hot(
-    transaction: Transaction, space: int, after: Memory, settings: Settings, cause: Cause, before: Record | None
-) -> None:
-    limit = settings.hot_token_limit
-    if after.tokens > limit:
-        raise LimitReached(
-            f"{after.tokens} tokens cannot be hot in a session whose limit is {limit}: "
-            "store it warm, or raise the setting hot_token_limit"
-        )
-    counted = before.memory.tokens if before is not None and _is_hot_there(before, space, cause) else 0
-    fits, _ = make_room_in_hot(transaction, space, after.tokens - counted, settings, cause, keep=frozenset({after.id}))
-    if not fits:
-        raise LimitReached(
-            f"hot is full: {after.tokens} tokens do not fit into the {limit} of this session "
-            "beside what may not be spilled: spill, unpin, or raise the setting hot_token_limit"
-        )
+    def _admit_priority(
+        self, transaction: Transaction, space: int, after: Memory, cause: Cause, before: Record | None
+    ) -> None:
+        settings = self._settings
+        limit = {Priority.PINNED: settings.max_pinned, Priority.CRITICAL: settings.max_critical}.get(after.priority)
+        if limit is None or (before is not None and _is_counted(before, space, after.priority, cause)):
+            return
+        while transaction.count_priority(space, after.priority, cause.at) >= limit:
+            oldest = transaction.oldest_of_priority(space, after.priority, cause.at)
+            if settings.on_tier_limit == "reject" or oldest is None:
+                raise LimitReached(
+                    f"{limit} memories of this scope are {after.priority} already, and max_{after.priority} is "
+                    f"{limit}: lower another one first, or set on_tier_limit = 'demote_oldest'"
+                )
+            why = f"made room for another {after.priority} memory"
+            demotion = replace(cause, action="prioritize", rule="limit.demote_oldest", why=why)
+            transaction.change(oldest, replace(oldest.memory, priority=Priority.NORMAL), demotion)
 
 
 def _is_hot_there(before: Record, space: int, cause: Cause) -> bool:
@@ -93,24 +135,6 @@ def _is_hot_there(before: Record, space: int, cause: Cause) -> bool:
     return before.space == space and memory.tier is Tier.HOT and memory.visible_at(cause.at)
 
 
-def _admit_priority(
-    transaction: Transaction, space: int, after: Memory, settings: Settings, cause: Cause, before: Record | None
-) -> None:
-    limit = {Priority.PINNED: settings.max_pinned, Priority.CRITICAL: settings.max_critical}.get(after.priority)
-    if limit is None or (before is not None and _holds(before, space, after.priority, cause)):
-        return
-    while transaction.count_priority(space, after.priority, cause.at) >= limit:
-        oldest = transaction.oldest_of_priority(space, after.priority, cause.at)
-        if settings.on_tier_limit == "reject" or oldest is None:
-            raise LimitReached(
-                f"{limit} memories of this scope are {after.priority} already, and max_{after.priority} is {limit}: "
-                "lower another one first, or set on_tier_limit = 'demote_oldest'"
-            )
-        why = f"made room for another {after.priority} memory"
-        demotion = replace(cause, action="prioritize", rule="limit.demote_oldest", why=why)
-        transaction.change(oldest, replace(oldest.memory, priority=Priority.NORMAL), demotion)
-
-
-def _holds(before: Record, space: int, priority: Priority, cause: Cause) -> bool:
-    """Tell whether the memory is counted already, so that changing it takes no new place."""
+def _is_counted(before: Record, space: int, priority: Priority, cause: Cause) -> bool:
+    """Tell whether the memory holds the priority already, so that changing it does not count again."""
     return before.memory.visible_at(cause.at) and before.space == space and before.memory.priority is priority

@@ -11,7 +11,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope
 from memotherm.remember.changes import visible
 from memotherm.remember.draft import Draft, memory_of
-from memotherm.remember.limits import admit
+from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store, Transaction
 from memotherm.storage.values import Cause, Record
@@ -23,9 +23,10 @@ __all__ = ["Remember"]
 class Remember:
     """Stores drafts in a scope: all of them, or none."""
 
-    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings) -> None:
+    def __init__(self, store: Store, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
         self._store = store
         self._vectorizer = vectorizer
+        self._limits = limits
         self._settings = settings
 
     def remember(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory]:
@@ -62,7 +63,7 @@ class Remember:
             _retire(transaction, visible(transaction, memory.scope, memory.supersedes), kept, cause)
         if known is not None:
             return self._repeat(transaction, space, known, memory, cause)
-        admit(transaction, space, memory, self._settings, cause)
+        self._limits.admit(transaction, space, memory, cause)
         return transaction.insert(space, memory, vectors, cause)
 
     def _known(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
@@ -76,7 +77,7 @@ class Remember:
         current = transaction.get(known.memory.id) or known
         after = _merged(current.memory, memory)
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
-        admit(transaction, space, after, self._settings, repeat, current)
+        self._limits.admit(transaction, space, after, repeat, current)
         return transaction.change(current, after, repeat)
 
 

@@ -1,126 +1,109 @@
-"""The four ordered rules that keep hot small, and every exception to them.
+"""The rules of compaction, which keep hot small.
 
-1. `compact.done`        decisions and tasks go cold
-2. `compact.preference`  a hot preference that is not used goes warm
-3. `compact.blocker`     active blockers go hot, as far as the caps allow
-4. `compact.focus`       whatever else is hot goes warm
-
-The caps count what stays hot, so a second run at the same moment moves nothing. A blocker of a
-session also has to fit into that session's own limit, because a promotion that spills another
-blocker would be undone by the next run.
+Their order is that of `DEFAULT_RULES`: finished work goes cold, unused preferences go warm, blockers come to
+hot as far as the caps allow, and whatever else is hot goes warm. The caps count what stays hot, so a second
+run at the same moment moves nothing.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from memotherm.model import Memory, Move, Priority, Scope, Tier
-from memotherm.rules.marks import is_blocker, is_done_work
+from memotherm.model import Memory, Move, Priority, Tier
+from memotherm.rules.marks import is_blocker, is_open
+from memotherm.rules.rule import Situation
+from memotherm.rules.select import Select
 from memotherm.settings import Settings
 
-__all__ = ["Situation", "compaction"]
+__all__ = ["ActiveBlockers", "FinishedWork", "OtherHotMemories", "UnusedPreferences"]
+
+_UNPINNED = tuple(priority for priority in Priority if priority is not Priority.PINNED)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Situation:
-    """What the rules need to know beside the memories themselves."""
+class _Compaction:
+    """A rule that runs unless the setting `tiering` is off."""
 
-    now: datetime
-    settings: Settings
-    #: The sessions that go on; what was added or promoted in them stays hot.
-    open_sessions: frozenset[str] = frozenset()
-
-    @property
-    def stay(self) -> timedelta:
-        """How long a memory that use brought back to warm stays there at least."""
-        return timedelta(days=self.settings.min_stay_days)
+    def enabled(self, settings: Settings) -> bool:
+        """Return the setting `tiering`."""
+        return settings.tiering
 
 
-def compaction(memories: Iterable[Memory], situation: Situation) -> list[Move]:
-    """Return the moves of one run, in the order of the rules; each memory moves at most once."""
-    if not situation.settings.tiering:
-        return []
-    moves: dict[str, list[Move]] = {"compact.done": [], "compact.preference": [], "compact.focus": []}
-    staying: list[Memory] = []
-    waiting: list[Memory] = []
-    for memory in memories:
-        move = _leaving(memory, situation)
-        if move is not None:
-            moves[move.rule].append(move)
-        elif memory.tier is Tier.HOT:
-            staying.append(memory)
-        elif is_blocker(memory):
-            waiting.append(memory)
-    blockers = _promoted(staying, waiting, situation.settings)
-    return [*moves["compact.done"], *moves["compact.preference"], *blockers, *moves["compact.focus"]]
+class FinishedWork(_Compaction):
+    """Decisions and tasks go cold, unless their metadata says that they are still open."""
 
-
-def _leaving(memory: Memory, situation: Situation) -> Move | None:
-    """Return the move of the first rule that takes a memory away from where it is."""
-    if memory.priority is Priority.PINNED or is_blocker(memory):
-        return None
-    rules: tuple[Callable[[Memory, Situation], Move | None], ...] = (_done, _preference, _focus)
-    return next((move for rule in rules if (move := rule(memory, situation)) is not None), None)
-
-
-def _done(memory: Memory, situation: Situation) -> Move | None:
-    if memory.tier is Tier.COLD or not is_done_work(memory):
-        return None
-    if situation.now - memory.updated_at < timedelta(days=situation.settings.task_cold_after_days):
-        return None
-    if memory.tier_rule == "maintain.warm" and situation.now - memory.tier_since < situation.stay:
-        return None
-    what = "a decision" if memory.kind == "decision" else "a task"
-    return _move(memory, Tier.COLD, "compact.done", f"{what} that does not say it is still open")
-
-
-def _preference(memory: Memory, situation: Situation) -> Move | None:
-    if memory.tier is not Tier.HOT or memory.kind != "preference" or not _idle(memory, situation):
-        return None
-    days = (situation.now - memory.used_at).days
-    return _move(memory, Tier.WARM, "compact.preference", f"a preference not used for {days} days")
-
-
-def _focus(memory: Memory, situation: Situation) -> Move | None:
-    if memory.tier is not Tier.HOT:
-        return None
-    if not situation.settings.strict_hot_blockers_only and _may_stay(memory, situation):
-        return None
-    return _move(memory, Tier.WARM, "compact.focus", "hot is for blockers and current work")
-
-
-def _may_stay(memory: Memory, situation: Situation) -> bool:
-    """Tell whether a hot memory that blocks nothing has another reason to be there."""
-    return (
-        memory.tier_rule in ("explicit", "note.curated")
-        or (memory.kind == "preference" and not _idle(memory, situation))
-        or memory.scope.session in situation.open_sessions
+    id = "compact.done"
+    selects = Select(
+        tiers=(Tier.HOT, Tier.WARM),
+        priorities=_UNPINNED,
+        unchanged_for="task_cold_after_days",
+        either=(Select(kinds=("decision",)), Select(tags=("task",))),
     )
 
-
-def _idle(memory: Memory, situation: Situation) -> bool:
-    return situation.now - memory.used_at >= timedelta(days=situation.settings.inactive_preference_days)
-
-
-def _promoted(staying: list[Memory], waiting: list[Memory], settings: Settings) -> list[Move]:
-    """Return the blockers that fit beside what stays: the most insistent first, then the latest used."""
-    facts, tokens = len(staying), sum(memory.tokens for memory in staying)
-    held: dict[Scope, int] = defaultdict(int)
-    for memory in staying:
-        held[memory.scope] += memory.tokens
-    moves = []
-    for memory in sorted(waiting, key=lambda each: (each.priority.rank, -each.used_at.timestamp(), each.id)):
-        fits_session = memory.scope.session is None or held[memory.scope] + memory.tokens <= settings.hot_token_limit
-        fits_block = facts + 1 <= settings.hot_max_facts and tokens + memory.tokens <= settings.hot_max_tokens
-        if fits_session and fits_block:
-            facts, tokens = facts + 1, tokens + memory.tokens
-            held[memory.scope] += memory.tokens
-            moves.append(_move(memory, Tier.HOT, "compact.blocker", "an active blocker"))
-    return moves
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it to cold, unless it is a blocker, open, or was brought back by use a short time ago."""
+        if is_blocker(memory) or is_open(memory):
+            return None
+        least = timedelta(days=situation.settings.min_stay_days)
+        if memory.tier_rule == "maintain.warm" and situation.now - memory.tier_since < least:
+            return None
+        what = "a decision" if memory.kind == "decision" else "a task"
+        return Move.of(memory, Tier.COLD, f"{what} that does not say it is still open")
 
 
-def _move(memory: Memory, to: Tier, rule: str, why: str) -> Move:
-    return Move(id=memory.id, from_tier=memory.tier, to=to, rule=rule, why=why)
+class UnusedPreferences(_Compaction):
+    """A hot preference that is not used goes warm."""
+
+    id = "compact.preference"
+    selects = Select(
+        tiers=(Tier.HOT,), kinds=("preference",), priorities=_UNPINNED, unused_for="inactive_preference_days"
+    )
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it to warm, unless it is a blocker."""
+        if is_blocker(memory):
+            return None
+        days = (situation.now - memory.used_at).days
+        return Move.of(memory, Tier.WARM, f"a preference not used for {days} days")
+
+
+class ActiveBlockers(_Compaction):
+    """Active blockers come to hot: the highest priority first, then the latest used, as far as the caps allow."""
+
+    id = "compact.blocker"
+    selects = Select(tiers=(Tier.WARM, Tier.COLD), tags=("blocker",), order=("priority", "-used_at", "id"))
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it to hot if it fits beside what stays there, and into the limit of its session."""
+        hot, settings = situation.hot, situation.settings
+        if not is_blocker(memory):
+            return None
+        if hot.memories + 1 > settings.hot_max_facts or hot.tokens + memory.tokens > settings.hot_max_tokens:
+            return None
+        # A promotion that spills another blocker of the session would be undone by the next run.
+        in_session = hot.by_scope.get(memory.scope, 0) + memory.tokens
+        if memory.scope.session is not None and in_session > settings.hot_token_limit:
+            return None
+        return Move.of(memory, Tier.HOT, "an active blocker")
+
+
+class OtherHotMemories(_Compaction):
+    """Whatever else is hot goes warm."""
+
+    id = "compact.focus"
+    selects = Select(tiers=(Tier.HOT,), priorities=_UNPINNED)
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it to warm, unless it blocks something or has another reason to be hot."""
+        if is_blocker(memory):
+            return None
+        if not situation.settings.strict_hot_blockers_only and self._may_stay(memory, situation):
+            return None
+        return Move.of(memory, Tier.WARM, "hot is for blockers and current work")
+
+    def _may_stay(self, memory: Memory, situation: Situation) -> bool:
+        idle = timedelta(days=situation.settings.inactive_preference_days)
+        return (
+            memory.tier_rule in ("explicit", "note.curated")
+            or (memory.kind == "preference" and situation.now - memory.used_at < idle)
+            or memory.scope.session in situation.open_sessions
+        )

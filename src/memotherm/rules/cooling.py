@@ -1,6 +1,6 @@
-"""Disuse cools, use warms: the moves that maintenance makes.
+"""The rules of maintenance that follow use: disuse cools a memory, use warms it.
 
-Heat is the signal: how often a memory was used, halved for every half-life since the last use.
+Heat is how often a memory was used, halved for every half-life since the last use.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from datetime import datetime, timedelta
 
 from memotherm.model import Memory, Move, Tier
 from memotherm.rules.marks import protected
+from memotherm.rules.rule import Situation
+from memotherm.rules.select import Select
 from memotherm.settings import Settings
 
-__all__ = ["cooling", "decay", "heat"]
+__all__ = ["UnusedMemories", "UsedColdMemories", "decay", "heat"]
 
 
 def decay(memory: Memory, now: datetime, settings: Settings) -> float:
@@ -22,40 +24,42 @@ def decay(memory: Memory, now: datetime, settings: Settings) -> float:
 
 
 def heat(memory: Memory, now: datetime, settings: Settings) -> float:
-    """Return how warm use has left a memory."""
+    """Return the logarithm of the uses of a memory, decayed since the last one."""
     return math.log2(1 + memory.access_count) * decay(memory, now, settings)
 
 
-def cooling(memory: Memory, now: datetime, settings: Settings) -> Move | None:
-    """Return the move that use or disuse asks for, or None."""
-    if now - memory.tier_since < timedelta(days=settings.min_stay_days):
-        return None
-    if memory.tier is Tier.COLD:
-        return _warmed(memory, settings)
-    if protected(memory, now):
-        return None
-    return _cooled_hot(memory, now, settings) if memory.tier is Tier.HOT else _cooled_warm(memory, now, settings)
+class UsedColdMemories:
+    """A cold memory that was used again goes warm."""
+
+    id = "maintain.warm"
+    selects = Select(during="maintain", tiers=(Tier.COLD,), used_in_tier=True, in_tier_for="min_stay_days")
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it to warm after `warm_again_uses` recent uses."""
+        if memory.recent_uses < situation.settings.warm_again_uses:
+            return None
+        return Move.of(memory, Tier.WARM, f"used again, {memory.recent_uses} times of late")
 
 
-def _warmed(memory: Memory, settings: Settings) -> Move | None:
-    used = memory.accessed_at is not None and memory.accessed_at > memory.tier_since
-    if not used or memory.recent_uses < settings.warm_again_uses:
-        return None
-    why = f"used again, {memory.recent_uses} times of late"
-    return Move(id=memory.id, from_tier=Tier.COLD, to=Tier.WARM, rule="maintain.warm", why=why)
+class UnusedMemories:
+    """A hot memory that is not used goes warm, and a warm one that is not used for long goes cold."""
 
+    id = "maintain.cool"
+    selects = Select(
+        during="maintain",
+        in_tier_for="min_stay_days",
+        either=(
+            Select(tiers=(Tier.HOT,), unused_for="cool_hot_days"),
+            Select(tiers=(Tier.WARM,), unused_for="cool_warm_days", in_tier_for="cool_warm_days"),
+        ),
+    )
 
-def _cooled_hot(memory: Memory, now: datetime, settings: Settings) -> Move | None:
-    idle = now - memory.used_at
-    if idle < timedelta(days=settings.cool_hot_days) or heat(memory, now, settings) >= settings.keep_hot_heat:
-        return None
-    why = f"not used for {idle.days} days"
-    return Move(id=memory.id, from_tier=Tier.HOT, to=Tier.WARM, rule="maintain.cool", why=why)
-
-
-def _cooled_warm(memory: Memory, now: datetime, settings: Settings) -> Move | None:
-    long = timedelta(days=settings.cool_warm_days)
-    if now - memory.used_at < long or now - memory.tier_since < long:
-        return None
-    why = f"not used for {(now - memory.used_at).days} days"
-    return Move(id=memory.id, from_tier=Tier.WARM, to=Tier.COLD, rule="maintain.cool", why=why)
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it one tier down, unless it is protected or its heat keeps it hot."""
+        now, settings = situation.now, situation.settings
+        if protected(memory, now):
+            return None
+        if memory.tier is Tier.HOT and heat(memory, now, settings) >= settings.keep_hot_heat:
+            return None
+        lower = Tier.WARM if memory.tier is Tier.HOT else Tier.COLD
+        return Move.of(memory, lower, f"not used for {(now - memory.used_at).days} days")

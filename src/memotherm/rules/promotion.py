@@ -1,38 +1,63 @@
-"""When a recalled memory comes back to the front, and where one goes that must leave it."""
+"""The rules that bring a recalled memory back to hot, and the one that moves memories out of a full session."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from memotherm.model import Hit, Memory, Move, Retention, Tier
+from memotherm.model import Memory, Move, Priority, Tier
+from memotherm.rules.rule import Situation
+from memotherm.rules.select import Select
 from memotherm.settings import Settings
 
-__all__ = ["promotion", "recent_uses", "spill"]
-
-
-def promotion(hit: Hit, now: datetime, settings: Settings) -> Move | None:
-    """Return the move to hot that a hit has earned by relevance or by use, or None."""
-    memory = hit.memory
-    if memory.tier is Tier.HOT or memory.retention is not Retention.ACTIVE:
-        return None
-    uses = recent_uses(memory, now, settings) + 1
-    if hit.why.relevance >= settings.promote_threshold:
-        rule, why = "promote.relevance", f"recalled with relevance {hit.why.relevance:.2f}"
-    elif uses >= settings.promote_access_count:
-        rule, why = "promote.use", f"recalled {uses} times of late"
-    else:
-        return None
-    return Move(id=memory.id, from_tier=memory.tier, to=Tier.HOT, rule=rule, why=why)
+__all__ = ["FrequentlyRecalled", "LeastRelevantHot", "RelevantlyRecalled", "recent_uses"]
 
 
 def recent_uses(memory: Memory, now: datetime, settings: Settings) -> int:
-    """Return the uses of late: a pause as long as the window of use ends the count."""
+    """Return the uses in the current window of use, which ends after `use_window_days` without use."""
     if memory.accessed_at is None or now - memory.accessed_at >= timedelta(days=settings.use_window_days):
         return 0
     return memory.recent_uses
 
 
-def spill(memory: Memory, settings: Settings, why: str) -> Move:
-    """Return the move that takes a hot memory out of a session's working set: used ones stay warm."""
-    to = Tier.WARM if memory.access_count >= settings.warm_access_threshold else Tier.COLD
-    return Move(id=memory.id, from_tier=Tier.HOT, to=to, rule="session.spill", why=why)
+class RelevantlyRecalled:
+    """A recalled memory that answers the query well comes to hot."""
+
+    id = "promote.relevance"
+    selects = Select(during="promote", tiers=(Tier.WARM, Tier.COLD), expired=None)
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it to hot at a relevance of at least `promote_threshold`."""
+        if situation.relevance < situation.settings.promote_threshold:
+            return None
+        return Move.of(memory, Tier.HOT, f"recalled with relevance {situation.relevance:.2f}")
+
+
+class FrequentlyRecalled:
+    """A memory that is recalled again and again comes to hot."""
+
+    id = "promote.use"
+    selects = Select(during="promote", tiers=(Tier.WARM, Tier.COLD), expired=None)
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it to hot when this is its `promote_access_count`th use in the window."""
+        uses = recent_uses(memory, situation.now, situation.settings) + 1
+        if uses < situation.settings.promote_access_count:
+            return None
+        return Move.of(memory, Tier.HOT, f"recalled {uses} times of late")
+
+
+class LeastRelevantHot:
+    """When a session needs room in hot, the least relevant memories leave first, then the oldest."""
+
+    id = "session.spill"
+    selects = Select(
+        during="spill",
+        tiers=(Tier.HOT,),
+        priorities=tuple(priority for priority in Priority if priority is not Priority.PINNED),
+        order=("relevance", "created_at", "id"),
+    )
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Move it to warm if it was used often, otherwise to cold."""
+        used = memory.access_count >= situation.settings.warm_access_threshold
+        return Move.of(memory, Tier.WARM if used else Tier.COLD, situation.reason)

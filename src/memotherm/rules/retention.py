@@ -1,37 +1,35 @@
-"""Which way a memory's retention may go, and when its time in one state is over."""
+"""Which changes of retention are allowed, and the rules of maintenance that make them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Retention
+from memotherm.model import Memory, Move, Retention
 from memotherm.rules.marks import protected
+from memotherm.rules.rule import Situation
+from memotherm.rules.select import Select
 from memotherm.settings import Settings
 
-__all__ = ["Transition", "changed_retention", "overdue", "require_active"]
+__all__ = [
+    "ArchivedMemories",
+    "DeletedMemories",
+    "ExpiredMemories",
+    "UnusedForArchive",
+    "changed_retention",
+    "require_active",
+]
 
-_WAYS = {
+_ALLOWED = {
     Retention.ACTIVE: {Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED},
     Retention.ARCHIVED: {Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED},
     Retention.DELETED: {Retention.ACTIVE, Retention.DELETED},
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Transition:
-    """A decision to change a memory's retention, and the rule behind it."""
-
-    id: str
-    to: Retention
-    rule: str
-    why: str
-
-
 def changed_retention(memory: Memory, wanted: Retention, now: datetime, settings: Settings) -> Retention:
     """Return the wanted retention if the memory may go there from where it is."""
-    if wanted not in _WAYS.get(memory.retention, set()):
+    if wanted not in _ALLOWED.get(memory.retention, set()):
         raise InvalidInput(f"{memory.id} is {memory.retention} and cannot become {wanted}: restore it first")
     grace = timedelta(days=settings.grace_days)
     if memory.retention is Retention.DELETED and wanted is Retention.ACTIVE and now - memory.retention_since >= grace:
@@ -49,30 +47,59 @@ def require_active(memory: Memory) -> Memory:
     return memory
 
 
-def overdue(memory: Memory, now: datetime, settings: Settings) -> Transition | None:
-    """Return the transition that is due: expiry, archiving, deletion or purging, by the settings' windows."""
-    if memory.retention is Retention.ACTIVE:
-        return _expired(memory, now) or _stale(memory, now, settings)
-    held = now - memory.retention_since
-    if memory.retention is Retention.ARCHIVED and 0 < settings.delete_after_days <= held / timedelta(days=1):
-        why = f"archived for {held.days} days"
-        return Transition(id=memory.id, to=Retention.DELETED, rule="maintain.delete", why=why)
-    if memory.retention is Retention.DELETED and held >= timedelta(days=settings.grace_days):
-        why = f"deleted {held.days} days ago"
-        return Transition(id=memory.id, to=Retention.PURGED, rule="maintain.purge", why=why)
-    return None
+class ExpiredMemories:
+    """A memory past its expiry is deleted; `restore` brings it back within the grace days."""
+
+    id = "maintain.expire"
+    selects = Select(during="maintain", expired=True)
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:  # noqa: ARG002
+        """Delete it."""
+        return Move.of(memory, Retention.DELETED, f"its time ended at {memory.expires_at:%Y-%m-%d %H:%M}")
 
 
-def _expired(memory: Memory, now: datetime) -> Transition | None:
-    if not memory.expired_at(now):
-        return None
-    why = f"its time ended at {memory.expires_at:%Y-%m-%d %H:%M}"
-    return Transition(id=memory.id, to=Retention.DELETED, rule="maintain.expire", why=why)
+class UnusedForArchive:
+    """A memory that is not used for `archive_after_days` is archived; 0 turns this off."""
+
+    id = "maintain.archive"
+    selects = Select(during="maintain", unused_for="archive_after_days")
+
+    def enabled(self, settings: Settings) -> bool:
+        """Tell whether the window is set."""
+        return settings.archive_after_days > 0
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Archive it, unless it is protected."""
+        if protected(memory, situation.now):
+            return None
+        return Move.of(memory, Retention.ARCHIVED, f"not used for {(situation.now - memory.used_at).days} days")
 
 
-def _stale(memory: Memory, now: datetime, settings: Settings) -> Transition | None:
-    idle = now - memory.used_at
-    if not 0 < settings.archive_after_days <= idle / timedelta(days=1) or protected(memory, now):
-        return None
-    why = f"not used for {idle.days} days"
-    return Transition(id=memory.id, to=Retention.ARCHIVED, rule="maintain.archive", why=why)
+class ArchivedMemories:
+    """A memory that was archived `delete_after_days` ago is deleted; 0 turns this off."""
+
+    id = "maintain.delete"
+    selects = Select(
+        during="maintain", retentions=(Retention.ARCHIVED,), expired=None, in_retention_for="delete_after_days"
+    )
+
+    def enabled(self, settings: Settings) -> bool:
+        """Tell whether the window is set."""
+        return settings.delete_after_days > 0
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Delete it."""
+        days = (situation.now - memory.retention_since).days
+        return Move.of(memory, Retention.DELETED, f"archived for {days} days")
+
+
+class DeletedMemories:
+    """A memory that was deleted `grace_days` ago is purged."""
+
+    id = "maintain.purge"
+    selects = Select(during="maintain", retentions=(Retention.DELETED,), expired=None, in_retention_for="grace_days")
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Purge it."""
+        days = (situation.now - memory.retention_since).days
+        return Move.of(memory, Retention.PURGED, f"deleted {days} days ago")

@@ -13,12 +13,12 @@ from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.results import SessionStatus, Spill, Suggestion, TierCount
 from memotherm.remember.draft import Draft, memory_of
-from memotherm.remember.limits import make_room_in_hot, spilled
+from memotherm.remember.limits import Limits
 from memotherm.remember.writer import Remember
-from memotherm.rules.promotion import promotion
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store, Transaction
 from memotherm.storage.values import Cause, Record
+from memotherm.tiers.engine import RuleEngine
 from memotherm.vectors.vectorizer import Vectorizer
 
 __all__ = ["WorkingMemory"]
@@ -31,9 +31,19 @@ _ROOMY = 0.5
 class WorkingMemory:
     """What sessions do with their memories."""
 
-    def __init__(self, store: Store, remember: Remember, vectorizer: Vectorizer, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        remember: Remember,
+        vectorizer: Vectorizer,
+        limits: Limits,
+        engine: RuleEngine,
+        settings: Settings,
+    ) -> None:
         self._store = store
         self._remember = remember
+        self._limits = limits
+        self._engine = engine
         self._vectorizer = vectorizer
         self._settings = settings
 
@@ -79,8 +89,7 @@ class WorkingMemory:
         known = transaction.duplicate(space, memory.digest, memory.kind, cause.at)
         held = known.memory.tokens if known is not None and known.memory.tier is Tier.HOT else 0
         keep = frozenset({known.memory.id}) if known is not None else frozenset[str]()
-        fits, _ = make_room_in_hot(transaction, space, memory.tokens - held, self._settings, cause, keep)
-        if fits:
+        if self._limits.make_room(transaction, space, memory.tokens - held, cause, keep):
             return memory
         if not self._settings.auto_spill:
             raise LimitReached(
@@ -95,22 +104,25 @@ class WorkingMemory:
     def spill(self, space: int, count: int, ids: Sequence[str] | None, cause: Cause) -> Spill:
         """Move hot memories out: the named ones, or the least relevant and oldest."""
         with self._store.write() as transaction:
+            spills = list(self._limits.spills(transaction, space, cause, "spilled on request"))
             if ids is None:
-                chosen = transaction.spillable(space, cause.at, count)
+                spills = spills[:count]
             else:
-                chosen = [self._spillable(transaction, space, each) for each in dict.fromkeys(ids)]
-            moved = [spilled(transaction, record, self._settings, cause, "spilled on request") for record in chosen]
-            if moved:
-                transaction.tally(space, "spill", len(moved))
-        return Spill(moved=tuple(moved))
+                by_id = {record.memory.id: (record, move) for record, move in spills}
+                spills = [
+                    by_id.get(memory_id) or self._refuse_spill(transaction, space, memory_id)
+                    for memory_id in dict.fromkeys(ids)
+                ]
+            return Spill(moved=tuple(self._limits.spill(transaction, space, spills, cause)))
 
-    def _spillable(self, transaction: Transaction, space: int, memory_id: str) -> Record:
-        record = self._own(transaction, space, memory_id)
-        if record.memory.tier is not Tier.HOT:
-            raise InvalidInput(f"{memory_id} is {record.memory.tier}: only hot memories can be spilled")
-        if record.memory.priority is Priority.PINNED:
+    def _refuse_spill(self, transaction: Transaction, space: int, memory_id: str) -> Never:
+        """Say why a memory cannot be spilled."""
+        memory = self._own(transaction, space, memory_id).memory
+        if memory.tier is not Tier.HOT:
+            raise InvalidInput(f"{memory_id} is {memory.tier}: only hot memories can be spilled")
+        if memory.priority is Priority.PINNED:
             raise InvalidInput(f"{memory_id} is pinned and never spilled: unpin it first")
-        return record
+        raise InvalidInput(f"{memory_id} cannot be spilled: no spill rule moves it")
 
     def promote(self, space: int, memory_id: str, cause: Cause) -> bool:
         """Bring a memory of the session to hot, making room first; tell whether it moved."""
@@ -124,12 +136,14 @@ class WorkingMemory:
             )
             return self._promoted(transaction, record, move, cause, frozenset(), relevance=1.0)
 
-    def promote_hits(self, space: int, hits: Sequence[Hit], cause: Cause) -> list[Move]:
+    def promote_hits(
+        self, space: int, hits: Sequence[Hit], cause: Cause
+    ) -> tuple[list[Move], tuple[str, ...]]:
         """Bring back the hits that earned it, best first; none of them pushes another one out."""
-        earned = [move for hit in hits if (move := promotion(hit, cause.at, self._settings)) is not None]
+        earned, failures = self._engine.promotions(hits, cause.at)
         done: list[Move] = []
         if not earned:
-            return done
+            return done, failures
         with self._store.write() as transaction:
             for move in earned:
                 record = transaction.get(move.id)
@@ -138,7 +152,7 @@ class WorkingMemory:
                     continue
                 if self._promoted(transaction, record, move, cause, keep, relevance=None):
                     done.append(move)
-        return done
+        return done, failures
 
     def _promoted(
         self,

@@ -1,0 +1,128 @@
+"""What a rule is: an id, what it looks at, and a pure decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from memotherm.errors import InvalidInput
+from memotherm.model import Memory, Move, Scope
+from memotherm.rules.select import Select
+from memotherm.settings import Settings
+
+__all__ = ["HotUse", "Rule", "RuleSet", "Situation", "checked_rules"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HotUse:
+    """What stays hot after the moves that were decided so far."""
+
+    memories: int = 0
+    tokens: int = 0
+    #: Tokens by the scope of the memories, for the limits of sessions.
+    by_scope: Mapping[Scope, int] = field(default_factory=dict)
+
+    def plus(self, memory: Memory) -> HotUse:
+        """Return the use with one more memory."""
+        tokens = self.by_scope.get(memory.scope, 0) + memory.tokens
+        return HotUse(
+            memories=self.memories + 1,
+            tokens=self.tokens + memory.tokens,
+            by_scope={**self.by_scope, memory.scope: tokens},
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Situation:
+    """What a rule may know beside the memory itself."""
+
+    now: datetime
+    settings: Settings
+    #: The sessions that are active.
+    open_sessions: frozenset[str] = frozenset()
+    #: During compact: what stays hot after the moves that were decided so far.
+    hot: HotUse = field(default_factory=HotUse)
+    #: During promote: how well the memory answered the query, 0 to 1.
+    relevance: float = 0.0
+    #: During spill: why room is needed.
+    reason: str = ""
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """Decides whether a memory moves. It must not read anything but its arguments.
+
+    A rule may also have a method `enabled(settings) -> bool`; when that returns False, the rule does not run.
+    """
+
+    id: str
+    selects: Select
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | None:
+        """Return the move for a selected memory, or None to leave it to the rules after this one."""
+
+
+def checked_rules(rules: Iterable[object]) -> tuple[Rule, ...]:
+    """Return the rules if each is well-formed and no id occurs twice."""
+    checked: list[Rule] = []
+    for rule in rules:
+        rule_id = getattr(rule, "id", None)
+        if not isinstance(rule_id, str) or not rule_id.strip():
+            raise InvalidInput(f"the rule {rule!r} needs an id, such as id = 'house.contracts'")
+        if not isinstance(getattr(rule, "selects", None), Select):
+            raise InvalidInput(f"the rule {rule_id} needs selects = Select(...), which says what it looks at")
+        if not isinstance(rule, Rule) or isinstance(rule, type):
+            raise InvalidInput(f"the rule {rule_id} must be an instance with a method decide(memory, situation)")
+        if any(rule_id == other.id for other in checked):
+            raise InvalidInput(f"two rules have the id {rule_id}: give each its own")
+        checked.append(rule)
+    return tuple(checked)
+
+
+class RuleSet:
+    """Rules of one run in their order, with the failures of that run."""
+
+    def __init__(self, rules: Sequence[Rule], during: str, settings: Settings) -> None:
+        running = [rule for rule in rules if rule.selects.during == during]
+        self._rules = [(rule, rule.selects.resolved(settings)) for rule in running if _enabled(rule, settings)]
+        #: The rules that raised, by id, and what each raised.
+        self.failures: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[tuple[Rule, Select]]:
+        """Yield each rule that has not failed, with its resolved selection."""
+        return iter([(rule, selects) for rule, selects in self._rules if rule.id not in self.failures])
+
+    def decide(self, rule: Rule, memory: Memory, situation: Situation) -> Move | None:
+        """Return what one rule decides; a rule that raises is recorded and decides nothing from then on."""
+        if rule.id in self.failures:
+            return None
+        try:
+            move = rule.decide(memory, situation)
+            if move is not None and not isinstance(move, Move):
+                raise InvalidInput(f"decide() must return a Move or None, not {type(move).__name__}")  # noqa: TRY301
+        except Exception as exc:  # noqa: BLE001 - somebody else's code; it is named in the result
+            self.failures[rule.id] = f"{type(exc).__name__}: {exc}"
+            return None
+        if move is None or (move.to is memory.tier and move.retention in (None, memory.retention)):
+            return None
+        return replace(move, id=memory.id, from_tier=memory.tier, rule=rule.id)
+
+    def first_move(self, memory: Memory, situation: Situation) -> Move | None:
+        """Return the move of the first rule that selects the memory and decides to move it."""
+        for rule, selects in self:
+            if selects.matches(memory, situation.now):
+                move = self.decide(rule, memory, situation)
+                if move is not None:
+                    return move
+        return None
+
+    def degraded(self) -> tuple[str, ...]:
+        """Return one line for each rule that raised."""
+        return tuple(f"the rule {rule_id} failed and moved nothing: {error}" for rule_id, error in self.failures.items())
+
+
+def _enabled(rule: Rule, settings: Settings) -> bool:
+    enabled = getattr(rule, "enabled", None)
+    return enabled is None or bool(enabled(settings))
