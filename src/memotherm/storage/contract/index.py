@@ -1,0 +1,60 @@
+"""Search: by words and by vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from memotherm.model import Tier
+from memotherm.storage.values import CandidateRow, CandidateText, Filter, Identity, Scores
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+__all__ = ["IndexStore"]
+
+
+class IndexStore(Protocol):
+    """Searches and the data that ranking needs about their results."""
+
+    def candidates(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
+    ) -> dict[int, CandidateRow]:
+        """Return those of the memories that may be shown: the last wall behind both legs."""
+
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> Scores:
+        """Return the best keyword matches, strongest first."""
+
+    def search_vector(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
+    ) -> Scores:
+        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
+
+    def similarities(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
+    ) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+
+    def sayings(self, nos: Sequence[int]) -> dict[int, CandidateText]:
+        """Return what active memories say, by number."""
+
+    def frequencies(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many memories there are in some spaces and tiers, and how many have each word."""

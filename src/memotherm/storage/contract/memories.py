@@ -1,0 +1,102 @@
+"""Memories: reading, listing, storing, changing and erasing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from memotherm.model import Memory, Priority, Scope, Tier
+from memotherm.model.results import TierCount
+from memotherm.storage.values import Cause, Counts, Find, Record, Watch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+__all__ = ["MemoryStore", "MemoryTransaction"]
+
+
+class MemoryStore(Protocol):
+    """Reads of memories. `spaces` are the numbers of the visible scopes."""
+
+    def spaces(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces whose memories a scope can see."""
+
+    def spaces_within(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces that lie inside a scope: equal to it or narrower."""
+
+    def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
+        """Return a memory that lies in one of the spaces."""
+
+    def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
+        """Return a page of memories, newest first."""
+
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return whole memories by number, as they are now, whenever somebody looks at them."""
+
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+
+    def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
+        """Return a batch of what a policy wants to look at, in order of number."""
+
+    def place(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
+        """Return the visible memories of one space in one tier, newest first."""
+
+    def place_count(self, space: int, tier: Tier, now: datetime) -> TierCount:
+        """Return how many visible memories one space has in one tier, and their tokens."""
+
+    def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
+        """Return how much some spaces hold; what is past its time counts as deleted."""
+
+
+class MemoryTransaction(Protocol):
+    """Changes of memories; each appends its event to the ledger."""
+
+    def space(self, scope: Scope, shelf: str = "") -> int:
+        """Return the number of a scope, or of a shelf in it, giving it one when it is new."""
+
+    def get(self, memory_id: str) -> Record | None:
+        """Return a memory by its id, whoever's it is."""
+
+    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
+        """Return the visible memory of a space that says the same."""
+
+    def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
+        """Store a new memory with its vectors (None = to be made later) and its event.
+
+        If its scope had purged the same content, the tombstone goes: somebody wants it again.
+        """
+
+    def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
+        """Store a changed memory and its event; nothing happens when nothing differs.
+
+        `vectors` belong to a new content; without them it waits for its vectors.
+        """
+
+    def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
+        """Erase content, vectors, words and everything the ledger quotes; the events and a tombstone stay.
+
+        With `clean`, nothing of it is left in free space either; of many purges, the last one cleans for all.
+        """
+
+    def discard(self, record: Record, cause: Cause) -> Record:
+        """Like `purge`, for what was only a copy: it may come back, and free space is not cleaned."""
+
+    def buried(self, scope: Scope, digests: Iterable[str]) -> set[str]:
+        """Return those contents, by their digests, that were purged from what a scope can see."""
+
+    def touch(self, nos: Iterable[int], now: datetime) -> None:
+        """Count a use of each memory."""
+
+    def count_priority(self, space: int, priority: Priority, now: datetime) -> int:
+        """Return how many visible memories of a space hold a priority."""
+
+    def oldest_of_priority(self, space: int, priority: Priority, now: datetime) -> Record | None:
+        """Return the first memory of a space that holds a priority."""
+
+    def set_relevance(self, no: int, relevance: float) -> None:
+        """Set the running relevance of a memory."""

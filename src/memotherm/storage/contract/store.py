@@ -1,0 +1,92 @@
+"""A whole store and a whole transaction: the unions of the contracts by subject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from memotherm.model import Scope
+from memotherm.storage.contract.index import IndexStore
+from memotherm.storage.contract.keyvalue import KeyValueStore
+from memotherm.storage.contract.ledger import LedgerStore
+from memotherm.storage.contract.maintenance import MaintenanceStore
+from memotherm.storage.contract.memories import MemoryStore, MemoryTransaction
+from memotherm.storage.contract.notes import NoteStore, NoteTransaction
+from memotherm.storage.contract.sessions import SessionStore, SessionTransaction
+from memotherm.storage.contract.usage import UsageStore, UsageTransaction
+from memotherm.storage.contract.vectors import VectorStore, VectorTransaction
+
+__all__ = ["Store", "Transaction", "TransactionalStore"]
+
+
+class Transaction(
+    MemoryTransaction, VectorTransaction, UsageTransaction, SessionTransaction, NoteTransaction, Protocol
+):
+    """One transaction. Leaving it normally commits; an exception rolls everything back."""
+
+
+class TransactionalStore(Protocol):
+    """Transactions and consistent reads."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until the context is left.
+
+        A store may do less; it never shows a part of a transaction. Nothing may be written inside.
+        """
+
+    def write(self, *, made_by: int | None = None) -> AbstractContextManager[Transaction]:
+        """Begin a transaction.
+
+        Args:
+            made_by: The embedder of the vectors that will be stored. If another embedder serves searches by
+                now, the vectors are not stored and the memories count as pending.
+        """
+
+
+class Store(
+    TransactionalStore,
+    MemoryStore,
+    IndexStore,
+    VectorStore,
+    LedgerStore,
+    UsageStore,
+    SessionStore,
+    NoteStore,
+    KeyValueStore,
+    MaintenanceStore,
+    Protocol,
+):
+    """A database of memories. Safe to use from several threads and processes."""
+
+    #: The store's name in messages: a path, or a URL without secrets.
+    name: str
+    #: The version of its schema.
+    schema: int
+
+    def for_tenant(self, tenant: str | None) -> Store:
+        """Return the same store restricted to one tenant ("" = memories without a tenant; None = all tenants).
+
+        A database with row-level security enforces the restriction itself, in addition to the spaces.
+        Closing one of them closes the store.
+        """
+
+    def parts(self, scope: Scope) -> Sequence[Store]:
+        """Return the stores that together hold what lies inside a scope: one for each tenant, or one for all."""
+
+    def claims(
+        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
+    ) -> Generator[Store, None, None]:
+        """Yield, one by one, the parts of the store that nobody else is doing some work on.
+
+        A part counts as done when the next one is asked for, and is free again when the iterator is closed
+        before that, or after the term, when its holder is gone. Where parts are many, those that were done
+        at `before` or later are left out.
+        """
+
+    def for_recall(self) -> Store:
+        """Return the store that recalls read from: this one, or a replica that may be behind."""
+
+    def behind(self) -> str | None:
+        """Say how far what recalls read is behind what is written; None when it is the same."""
