@@ -28,9 +28,9 @@ from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, queries, texts
-from memotherm import Hit, Memory, Memotherm, Settings, Tier, Why
-from memotherm.rules.cooling import cooling
-from memotherm.rules.promotion import promotion
+from memotherm import Memory, Memotherm, Move, Settings, Tier
+from memotherm.rules import DEFAULT_RULES, Situation
+from memotherm.rules.rule import RuleSet
 from memotherm.testing import FakeClock, HashEmbedder
 
 __all__ = ["measure", "year"]
@@ -196,8 +196,7 @@ class Replay:
             self.asked += 1
             self.hits += memory.tier is not Tier.COLD
             if memory.tier is Tier.COLD:
-                hit = Hit(memory=memory, score=1.0, why=Why(relevance=1.0))
-                move = promotion(hit, now, self.settings)
+                move = self._move("promote", memory, Situation(now=now, settings=self.settings, relevance=1.0))
                 if move is not None:
                     memory = replace(memory, tier=move.to, tier_since=now)
             memory = replace(memory, accessed_at=now, access_count=memory.access_count + 1)
@@ -206,6 +205,9 @@ class Replay:
             self.live[key] = None
             self.live.move_to_end(key)
 
+    def _move(self, during: str, memory: Memory, situation: Situation) -> Move | None:
+        return RuleSet(DEFAULT_RULES, during, self.settings).first_move(memory, situation)
+
     def _maintain(self, now: datetime) -> None:
         """Let disuse cool, starting with the longest unused; one that stays ends the search only if none is older."""
         soonest = min(self.settings.cool_hot_days, self.settings.cool_warm_days)
@@ -213,7 +215,7 @@ class Replay:
             memory = self.place[key]
             if now - memory.used_at < timedelta(days=soonest):
                 break
-            move = cooling(memory, now, self.settings)
+            move = self._move("maintain", memory, Situation(now=now, settings=self.settings))
             if move is not None:
                 self.place[key] = replace(memory, tier=move.to, tier_since=now)
                 if move.to is Tier.COLD:

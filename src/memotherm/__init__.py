@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.results import EventPage, Page, Problem, Status
     from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
+    from memotherm.rules import DEFAULT_RULES, Rule, Select, Situation
     from memotherm.settings import Settings
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "DEFAULT_RULES": "rules",
     "AsyncMemotherm": "aio",
     "Context": "context",
     "Event": "model",
@@ -41,8 +43,11 @@ _HOMES = {
     "Recall": "model",
     "Receipt": "context",
     "Retention": "model",
+    "Rule": "rules",
     "Scope": "model",
+    "Select": "rules",
     "Settings": "settings",
+    "Situation": "rules",
     "Status": "model.results",
     "Memotherm": "memory",
     "MemothermError": "errors",
@@ -56,6 +61,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "DEFAULT_RULES",
     "AsyncMemotherm",
     "Context",
     "Event",
@@ -71,8 +77,11 @@ __all__ = [
     "Recall",
     "Receipt",
     "Retention",
+    "Rule",
     "Scope",
+    "Select",
     "Settings",
+    "Situation",
     "Status",
     "Tier",
     "Why",

@@ -23,8 +23,9 @@ from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
 from memotherm.recall.as_of import stored
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, own_words
-from memotherm.rules.promotion import promotion
+from memotherm.rules import DEFAULT_RULES, Rule
 from memotherm.rules.retention import require_active
+from memotherm.rules.rule import checked_rules
 from memotherm.services import Services, View, require_limit
 from memotherm.session import Session
 from memotherm.settings import Settings
@@ -57,6 +58,7 @@ class Memotherm:
         *,
         fallback: Embedder | None = None,
         scope: Scope | None = None,
+        rules: Iterable[Rule] | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -66,6 +68,7 @@ class Memotherm:
             whole.for_tenant(scope.tenant or ""),
             whole,
             Vectorizer(whole, embedder, fallback),
+            checked_rules(DEFAULT_RULES if rules is None else rules),
             settings or Settings(),
             clock or system_clock,
         )
@@ -223,14 +226,11 @@ class Memotherm:
                 return past.recall(query, limit, tiers, kinds, tags, min_score, track=False)
             finally:
                 past._services.store.close()
-        now = self._view.now()
         question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
         require_limit(limit, self.settings.pool_size)
 
-        def promoted(hits: Sequence[Hit]) -> list[Move]:
-            own = [hit for hit in hits if self.scope.may_change(hit.memory.scope)]
-            moves = [move for hit in own if (move := promotion(hit, now, self.settings)) is not None]
-            return self._services.changes.carry_out(moves, self._view.cause("move"))
+        def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
+            return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
         return self._services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
 
@@ -497,7 +497,7 @@ class Memotherm:
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the tier rules once over everything that is visible from here."""
-        return self._services.tiering.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
+        return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
     def maintain(self) -> Maintenance:
         """Let expiry, retention windows and cooling do their work on everything inside this scope."""
@@ -506,7 +506,7 @@ class Memotherm:
     def _maintain(self, part: Store) -> Maintenance:
         """Maintain what one part of the store has inside this scope."""
         cause = replace(self._view.cause("maintain"), actor="maintain")
-        return self._services.on(part).tiering.maintain(part.spaces_within(self.scope), cause)
+        return self._services.on(part).engine.maintain(part.spaces_within(self.scope), cause)
 
     def maintenance(self, every_minutes: float | None = None) -> Scheduler:
         """Return maintenance that runs in the background: `with mem.maintenance(): ...`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from memotherm.errors import InvalidInput, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import Clock
+from memotherm.rules import Rule
 from memotherm.settings import Settings
 from memotherm.storage.open import migrate_store, open_store, partition_store, restore_store
 from memotherm.storage.transfer import Migration, Progress
@@ -30,6 +31,7 @@ def open(  # noqa: A001 - `memotherm.open` is the door's name
     *,
     scope: Scope | None = None,
     embedder: Embedder | str | None = None,
+    rules: Iterable[Rule] | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     clock: Clock | None = None,
 ) -> Memotherm:
@@ -40,6 +42,8 @@ def open(  # noqa: A001 - `memotherm.open` is the door's name
         scope: Whose memories are seen and written.
         embedder: An instance, "local", "openai", "gemini", "none", a plugin's name, or the URL of an
             OpenAI-compatible server; None takes the setting.
+        rules: The rules that move memories, in their order, such as `[*DEFAULT_RULES, MyRule()]`; None takes the
+            built-in rules and those of plugins.
         settings: Settings by name, which win over the environment and the files.
         clock: A function that returns the time; None takes the system's.
     """
@@ -50,7 +54,7 @@ def open(  # noqa: A001 - `memotherm.open` is the door's name
     found = embed.resolve(embedder if embedder is not None else known.embedder, keys=keys)
     fallback = embed.resolve(known.fallback_embedder, keys=keys) if known.fallback_embedder else None
     store = open_store(_located(url, known), known)
-    return Memotherm(store, found, fallback=fallback, scope=scope, settings=known, clock=clock)
+    return Memotherm(store, found, fallback=fallback, scope=scope, rules=rules, settings=known, clock=clock)
 
 
 def aopen(
@@ -58,6 +62,7 @@ def aopen(
     *,
     scope: Scope | None = None,
     embedder: Embedder | str | None = None,
+    rules: Iterable[Rule] | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     clock: Clock | None = None,
 ) -> Opening:
@@ -65,7 +70,9 @@ def aopen(
     # Only here: whoever does not await anything is spared the time that loading asyncio takes.
     from memotherm.aio import Opening
 
-    return Opening(functools.partial(open, url, scope=scope, embedder=embedder, settings=settings, clock=clock))
+    return Opening(
+        functools.partial(open, url, scope=scope, embedder=embedder, rules=rules, settings=settings, clock=clock)
+    )
 
 
 def restore(

@@ -16,12 +16,14 @@ from memotherm.recall.recaller import Recaller
 from memotherm.recall.search import Question, Search
 from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
+from memotherm.remember.limits import Limits
 from memotherm.remember.writer import Remember
+from memotherm.rules import Rule
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.values import Cause, Filter, RecallEntry, Record
 from memotherm.text.clean import require_text
-from memotherm.tiers.engine import Tiering
+from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -42,6 +44,7 @@ class Services:
     reader: Store
     settings: Settings
     clock: Clock
+    rules: Sequence[Rule]
     vectorizer: Vectorizer
     search: Search
     remember: Remember
@@ -49,17 +52,27 @@ class Services:
     recaller: Recaller
     assembler: Assembler
     turns: Turns
-    tiering: Tiering
+    engine: RuleEngine
     working: WorkingMemory
 
     @classmethod
-    def build(cls, store: Store, whole: Store, vectorizer: Vectorizer, settings: Settings, clock: Clock) -> Services:
+    def build(
+        cls,
+        store: Store,
+        whole: Store,
+        vectorizer: Vectorizer,
+        rules: Sequence[Rule],
+        settings: Settings,
+        clock: Clock,
+    ) -> Services:
         """Build the services of a store; `vectorizer` may belong to another tenant of the same database."""
         vectorizer = vectorizer.on(store)
         reader = store.for_recall()
         search = Search(reader, vectorizer.on(reader), settings)
-        remember = Remember(store, vectorizer, settings)
-        changes = Changes(store, vectorizer, settings)
+        limits = Limits(settings, rules)
+        remember = Remember(store, vectorizer, limits, settings)
+        changes = Changes(store, vectorizer, limits, settings)
+        engine = RuleEngine(store, changes, vectorizer, rules, settings)
         assembler = Assembler(store, search, settings)
         return cls(
             store=store,
@@ -67,6 +80,7 @@ class Services:
             reader=reader,
             settings=settings,
             clock=clock,
+            rules=rules,
             vectorizer=vectorizer,
             search=search,
             remember=remember,
@@ -74,13 +88,13 @@ class Services:
             recaller=Recaller(store, search, settings),
             assembler=assembler,
             turns=Turns(store, assembler),
-            tiering=Tiering(store, changes, vectorizer, settings),
-            working=WorkingMemory(store, remember, vectorizer, settings),
+            engine=engine,
+            working=WorkingMemory(store, remember, vectorizer, limits, engine, settings),
         )
 
     def on(self, store: Store) -> Services:
         """Return the services of another tenant's store, or of a part of this one."""
-        return Services.build(store, self.whole, self.vectorizer, self.settings, self.clock)
+        return Services.build(store, self.whole, self.vectorizer, self.rules, self.settings, self.clock)
 
 
 @dataclass(frozen=True, slots=True)

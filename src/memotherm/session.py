@@ -97,7 +97,7 @@ class Session(Generic[M]):
         question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
 
-        def promoted(hits: Sequence[Hit]) -> list[Move]:
+        def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
 
         return self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
@@ -214,7 +214,7 @@ class Session(Generic[M]):
         return flush_for(total_tokens, context_window, day, file, settings)
 
     def _compact(self) -> Compaction:
-        return self._services.tiering.compact(self._view.scope, self._view.cause("move"), dry_run=False)
+        return self._services.engine.compact(self._view.scope, self._view.cause("move"), dry_run=False)
 
     def _require_own(self, memory_id: str) -> None:
         self._services.working.require_own(self._space, memory_id)

@@ -11,7 +11,8 @@ import pytest
 
 from memotherm import Memory, Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput
-from memotherm.rules.compaction import Situation, compaction
+from memotherm.rules import DEFAULT_RULES, Situation
+from memotherm.rules.rule import RuleSet
 from memotherm.testing import FakeClock
 from tests.spec.ids import spec
 from tests.spec.told import added, moves_of, tiers_of
@@ -411,7 +412,7 @@ def test_the_rules_are_a_pure_function_of_memories_and_a_moment(a_memory: Callab
     memory = a_memory("we use SQLite", kind="decision")
     situation = Situation(now=memory.created_at, settings=Settings())
 
-    (move,) = compaction([memory], situation)
+    move = RuleSet(DEFAULT_RULES, "compact", situation.settings).first_move(memory, situation)
 
     assert str(move) == "mem_1 warm -> cold: a decision that does not say it is still open [compact.done]"
 

@@ -41,6 +41,8 @@ class Compaction:
     moves: tuple[Move, ...] = ()
     #: Whether nothing was really moved.
     dry_run: bool = False
+    #: The rules that failed and moved nothing, in plain words.
+    degraded: tuple[str, ...] = ()
 
     @property
     def hot(self) -> int:

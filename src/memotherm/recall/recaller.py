@@ -39,7 +39,7 @@ class Recaller:
         question: Question,
         limit: int,
         *,
-        promote: Callable[[Sequence[Hit]], list[Move]] | None = None,
+        promote: Callable[[Sequence[Hit]], tuple[list[Move], tuple[str, ...]]] | None = None,
         track: bool = True,
         average: bool = False,
     ) -> Recall:
@@ -48,20 +48,20 @@ class Recaller:
         Args:
             question: What is asked, and where to look.
             limit: How many hits beside the pinned ones.
-            promote: Called with the hits; moves those that earned it and returns the moves.
+            promote: Called with the hits; moves those that earned it and returns the moves, and the rules that failed.
             track: Whether this counts as a use of the hits.
             average: Whether the running relevance of the hits moves half-way to that of this query.
         """
         started = time.perf_counter_ns()
         ranking = self._search.rank(question, limit)
         answer = self._answer(ranking, limit)
-        promoted = [] if promote is None else promote(answer.hits)
+        promoted, failures = ([], ()) if promote is None else promote(answer.hits)
         recall = Recall(
             query=question.text,
             hits=answer.hits,
             promoted=tuple(move.id for move in promoted),
             tiers=question.tiers,
-            degraded=ranking.degraded,
+            degraded=(*ranking.degraded, *failures),
         )
         entry = self._entry(question, ranking, answer, recall, track=track, average=average and track)
         micros = (time.perf_counter_ns() - started) // 1000

@@ -68,9 +68,7 @@ class Limits:
                 return True
         return False
 
-    def spills(
-        self, transaction: Transaction, space: int, cause: Cause, reason: str
-    ) -> Iterator[tuple[Record, Move]]:
+    def spills(self, transaction: Transaction, space: int, cause: Cause, reason: str) -> Iterator[tuple[Record, Move]]:
         """Yield the hot memories of a session that the spill rules would move out, in the order of the rules."""
         situation = Situation(now=cause.at, settings=self._settings, reason=reason)
         rules = RuleSet(self._rules, "spill", self._settings)

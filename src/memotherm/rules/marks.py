@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from memotherm.model import Memory, Priority
 
-__all__ = ["in_file", "is_blocker", "is_done_work", "is_open", "protected"]
+__all__ = ["in_file", "is_blocker", "is_open", "protected"]
 
 _OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
 _CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled"}
@@ -27,11 +27,6 @@ def in_file(memory: Memory) -> bool:
 def is_open(memory: Memory) -> bool:
     """Tell whether its metadata says that it is still going on."""
     return _state(memory) in _OPEN
-
-
-def is_done_work(memory: Memory) -> bool:
-    """Tell whether it is a decision or a task, which count as done unless they say otherwise."""
-    return (memory.kind == "decision" or "task" in memory.tags) and not is_open(memory)
 
 
 def protected(memory: Memory, now: datetime) -> str | None:

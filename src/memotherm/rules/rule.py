@@ -109,6 +109,14 @@ class RuleSet:
             return None
         return replace(move, id=memory.id, from_tier=memory.tier, rule=rule.id)
 
+    def still_holds(self, move: Move, memory: Memory, situation: Situation) -> bool:
+        """Tell whether the rule of a move would decide the same for the memory as it is now, if there is room."""
+        for rule, selects in self:
+            if rule.id == move.rule:
+                again = self.decide(rule, memory, situation) if selects.matches(memory, situation.now) else None
+                return again is not None and (again.to, again.retention) == (move.to, move.retention)
+        return False
+
     def first_move(self, memory: Memory, situation: Situation) -> Move | None:
         """Return the move of the first rule that selects the memory and decides to move it."""
         for rule, selects in self:
@@ -120,7 +128,9 @@ class RuleSet:
 
     def degraded(self) -> tuple[str, ...]:
         """Return one line for each rule that raised."""
-        return tuple(f"the rule {rule_id} failed and moved nothing: {error}" for rule_id, error in self.failures.items())
+        return tuple(
+            f"the rule {rule_id} failed and moved nothing: {error}" for rule_id, error in self.failures.items()
+        )
 
 
 def _enabled(rule: Rule, settings: Settings) -> bool:

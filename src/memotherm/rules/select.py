@@ -77,7 +77,7 @@ class Select:
 
     def resolved(self, settings: Settings) -> Select:
         """Return the same selection with every duration as a timedelta."""
-        durations = {
+        durations: dict[str, Any] = {
             name: _duration(value, settings) for name in _DURATIONS if (value := getattr(self, name)) is not None
         }
         return replace(self, **durations, either=tuple(part.resolved(settings) for part in self.either))
@@ -113,7 +113,7 @@ class Select:
         """Return memories in the order in which they are decided."""
         for name in reversed(self.order):
             key = name.removeprefix("-")
-            memories = sorted(memories, key=lambda memory: _ORDERABLE[key](memory), reverse=name.startswith("-"))
+            memories = sorted(memories, key=_ORDERABLE[key], reverse=name.startswith("-"))
         return memories
 
 

@@ -16,8 +16,10 @@ from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import TierCount
 from memotherm.model.rows import made
+from memotherm.rules.select import Select
 from memotherm.storage import notes
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
+from memotherm.storage.selecting import selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
@@ -34,7 +36,6 @@ from memotherm.storage.values import (
     Record,
     RootRow,
     Tally,
-    Watch,
 )
 
 __all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "shown"]
@@ -172,11 +173,11 @@ class SqlStore(ABC):
         """Return what active memories say, by number."""
         return {no: CandidateText(*said) for no, *said in self._rows("sayings", nos=list(nos))}
 
-    def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
-        """Return a batch of what a policy wants to look at, in order of number."""
-        moments = {name: to_micros(moment) for name, moment in watch.moments.items()}
-        values = {"spaces": list(watch.spaces), "now": to_micros(watch.now), **moments}
-        return self._records(f"watch_{watch.name}", after=after, limit=limit, **values)
+    def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
+        """Return the memories that a rule looks at, in order of number, a page at a time."""
+        with self._reading(once=True) as statements:
+            rows = selected_rows(statements, spaces, selects, now, after, limit)
+            return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
     # Sessions and what happened
 

@@ -26,6 +26,14 @@ class Statements(ABC):
         """Return all rows of a statement."""
 
     @abstractmethod
+    def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
+        """Return all rows of a statement whose text depends on names or conditions of ours."""
+
+    @abstractmethod
+    def fragment(self, name: str, suffix: str) -> str:
+        """Return the text of a condition, with a suffix behind the names of its parameters."""
+
+    @abstractmethod
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """Yield the rows of a statement that may have very many."""
 

@@ -234,9 +234,14 @@ class SqlTransaction(ABC):
         ((_, tokens),) = self._sql.rows("session_tokens", space=space, tier=Tier.HOT.rank, now=to_micros(now))
         return int(tokens)
 
-    def spillable(self, space: int, now: datetime, limit: int) -> list[Record]:
-        """Return the hot memories of a space that may leave: least relevant first, then oldest."""
-        return self._records("session_spillable", space=space, now=to_micros(now), limit=_most(limit))
+    def in_tier(self, space: int, tier: Tier, now: datetime) -> list[Record]:
+        """Return the visible memories of one space in one tier, newest first."""
+        return self._records("session_place", space=space, tier=tier.rank, now=to_micros(now), limit=_UNLIMITED)
+
+    def session_state(self, space: int) -> str | None:
+        """Return whether a session is active, archived or summarized; None when it never began."""
+        state = self._sql.value("session_state", space=space)
+        return None if state is None else str(state)
 
     def prunable(self, space: int, now: datetime, limit: int) -> list[Record]:
         """Return the cold memories of a space that are worth the least."""

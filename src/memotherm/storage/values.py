@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
@@ -26,7 +26,6 @@ __all__ = [
     "RootRow",
     "Scores",
     "Tally",
-    "Watch",
 ]
 
 
@@ -135,17 +134,6 @@ class RecallEntry:
     touched: Sequence[int] = ()
     #: (memory number, new running relevance).
     relevance: Sequence[tuple[int, float]] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Watch:
-    """What a policy wants to look at: a named selection, the spaces, and its limits in time."""
-
-    name: Literal["compaction", "cooling", "retention"]
-    spaces: tuple[int, ...]
-    now: datetime
-    #: Moments that the selection compares with.
-    moments: Mapping[str, datetime] = field(default_factory=dict)
 
 
 class Tally(NamedTuple):

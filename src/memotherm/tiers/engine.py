@@ -1,28 +1,29 @@
-"""Compaction and maintenance: the store selects, a policy decides, and here it is carried out."""
+"""The engine of the rules: the store selects, a rule decides, and the engine applies and records the move."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from memotherm.errors import EmbedderError
-from memotherm.model import Memory, Move, Retention, Scope, Tier
+from memotherm.errors import EmbedderError, LimitReached
+from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
-from memotherm.rules.compaction import Situation, compaction
-from memotherm.rules.cooling import cooling
-from memotherm.rules.retention import Transition, overdue
+from memotherm.rules import HotUse, Rule, Select, Situation
+from memotherm.rules.rule import RuleSet
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store, Transaction
-from memotherm.storage.values import Cause, Watch
+from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["Tiering", "combined"]
+__all__ = ["RuleEngine", "combined"]
 
 _PAGE = 5000
+#: How many moves one transaction makes, so that other writers never wait long.
 _BATCH = 500
-_LONG_AGO = datetime(1971, 1, 1, tzinfo=UTC)
+_ACTIVE_HOT = Select(tiers=(Tier.HOT,), expired=None)
+_ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retention.DELETED: "forget"}
 
 
 def combined(runs: Sequence[Maintenance]) -> Maintenance:
@@ -38,99 +39,166 @@ def combined(runs: Sequence[Maintenance]) -> Maintenance:
     )
 
 
-class Tiering:
-    """The tier rules of one store, run when asked."""
+class RuleEngine:
+    """Runs the rules of one store."""
 
-    def __init__(self, store: Store, changes: Changes, vectorizer: Vectorizer, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, changes: Changes, vectorizer: Vectorizer, rules: Sequence[Rule], settings: Settings
+    ) -> None:
         self._store = store
         self._changes = changes
         self._vectorizer = vectorizer
+        self._rules = rules
         self._settings = settings
 
     def compact(self, scope: Scope, cause: Cause, *, dry_run: bool) -> Compaction:
-        """Run the four rules once over everything that a scope sees and may change."""
+        """Run the compaction rules once over everything that a scope sees and may change."""
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
-        watch = Watch(name="compaction", spaces=spaces, now=cause.at)
-        own = (memory for memory in self._watched(watch) if scope.may_change(memory.scope))
-        moves = compaction(own, situation)
-        return Compaction(moves=tuple(moves if dry_run else self._carried_out(moves, cause)), dry_run=dry_run)
-
-    def _carried_out(self, moves: list[Move], cause: Cause) -> list[Move]:
-        """Carry out the moves, those out of hot first so that nothing has to be spilled for the others."""
-        leaving_first = sorted(moves, key=lambda move: move.to is Tier.HOT)
-        done = {move.id for move in self._changes.carry_out(leaving_first, cause)}
-        return [move for move in moves if move.id in done]
+        rules = RuleSet(self._rules, "compact", self._settings)
+        moves = self._decided(rules, spaces, situation, scope)
+        if not dry_run:
+            moves = self._applied(moves, rules, situation, cause)
+        return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
     def maintain(self, spaces: tuple[int, ...], cause: Cause) -> Maintenance:
-        """Let expiry, retention windows and use do their work on some spaces."""
-        counts = self._retire(spaces, cause)
-        moves = self._changes.carry_out(
-            [
-                move
-                for memory in self._watched(self._cooling_watch(spaces, cause.at))
-                if (move := cooling(memory, cause.at, self._settings)) is not None
-            ],
-            cause,
-        )
+        """Run the maintenance rules over some spaces, make missing vectors, and trim the recall log."""
+        situation = Situation(now=cause.at, settings=self._settings)
+        rules = RuleSet(self._rules, "maintain", self._settings)
+        moves = self._applied(self._decided(rules, spaces, situation), rules, situation, cause)
         embedded, degraded = self._embed_waiting(cause.at)
         self._store.tend()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
+        retired = [move for move in moves if move.retention is not None]
         return Maintenance(
-            moves=tuple(moves),
-            expired=counts.get("maintain.expire", 0),
-            archived=counts.get("maintain.archive", 0),
-            deleted=counts.get("maintain.delete", 0),
-            purged=counts.get("maintain.purge", 0),
+            moves=tuple(move for move in moves if move.retention is None),
+            expired=sum(move.rule == "maintain.expire" for move in retired),
+            archived=sum(move.retention is Retention.ARCHIVED for move in retired),
+            deleted=sum(move.retention is Retention.DELETED and move.rule != "maintain.expire" for move in retired),
+            purged=sum(move.retention is Retention.PURGED for move in retired),
             embedded=embedded,
-            degraded=degraded,
+            degraded=(*rules.degraded(), *degraded),
         )
 
-    def _cooling_watch(self, spaces: tuple[int, ...], now: datetime) -> Watch:
-        moments = {
-            "idle_hot": now - timedelta(days=self._settings.cool_hot_days),
-            "idle_warm": now - timedelta(days=self._settings.cool_warm_days),
-        }
-        return Watch(name="cooling", spaces=spaces, now=now, moments=moments)
-
-    def _retire(self, spaces: tuple[int, ...], cause: Cause) -> dict[str, int]:
-        """Carry out the retention transitions that are due, and count them by rule."""
-        due = [
-            transition
-            for memory in self._watched(self._retention_watch(spaces, cause.at))
-            if (transition := overdue(memory, cause.at, self._settings)) is not None
+    def promotions(self, hits: Iterable[Hit], now: datetime) -> tuple[list[Move], tuple[str, ...]]:
+        """Return the moves that hits have earned, best hit first, and the rules that failed."""
+        rules = RuleSet(self._rules, "promote", self._settings)
+        situation = Situation(now=now, settings=self._settings)
+        moves = [
+            move
+            for hit in hits
+            if (move := rules.first_move(hit.memory, replace(situation, relevance=hit.why.relevance))) is not None
         ]
-        # Purges come last: the one that ends them cleans the free space of the file for all of them.
-        due.sort(key=lambda transition: transition.to is Retention.PURGED)
-        counts: dict[str, int] = {}
-        for start in range(0, len(due), _BATCH):
+        return [move for move in moves if move.rule not in rules.failures], rules.degraded()
+
+    def promote(self, hits: Sequence[Hit], scope: Scope, cause: Cause) -> tuple[list[Move], tuple[str, ...]]:
+        """Move the hits that earned it, as far as the scope may change them; return the moves and failed rules."""
+        own = [hit for hit in hits if scope.may_change(hit.memory.scope)]
+        moves, failures = self.promotions(own, cause.at)
+        if not moves:
+            return [], failures
+        with self._store.write() as transaction:
+            done = [
+                move
+                for move in moves
+                if (record := transaction.get(move.id)) is not None and self._moved(transaction, record, move, cause)
+            ]
+        return done, failures
+
+    # Deciding
+
+    def _decided(
+        self, rules: RuleSet, spaces: tuple[int, ...], situation: Situation, scope: Scope | None = None
+    ) -> list[Move]:
+        """Return the moves of one run, in the order of the rules; each memory moves at most once.
+
+        Hot memories are decided first, so that rules that bring others to hot know what stays there.
+        """
+        decided: dict[str, Move] = {}
+        hot = [memory for memory in self._selected(_ACTIVE_HOT, spaces, situation.now) if _own(memory, scope)]
+        for memory in hot:
+            move = rules.first_move(memory, situation)
+            if move is not None:
+                decided[memory.id] = move
+        staying = HotUse()
+        for memory in hot:
+            left = memory.id in decided and decided[memory.id].rule not in rules.failures
+            if not left and memory.visible_at(situation.now):
+                staying = staying.plus(memory)
+        self._decide_others(rules, spaces, replace(situation, hot=staying), scope, decided)
+        moves = {rule.id: [move for move in decided.values() if move.rule == rule.id] for rule, _ in rules}
+        for rule, selects in rules:
+            if not selects.order:
+                moves[rule.id].sort(key=lambda move: move.id)
+        return [move for rule, _ in rules for move in moves[rule.id]]
+
+    def _decide_others(
+        self,
+        rules: RuleSet,
+        spaces: tuple[int, ...],
+        situation: Situation,
+        scope: Scope | None,
+        decided: dict[str, Move],
+    ) -> None:
+        """Decide the memories that are not active and hot, with one statement for each rule."""
+        for rule, selects in rules:
+            others = _without_hot(selects)
+            if others is None:
+                continue
+            memories: Iterable[Memory] = self._selected(others, spaces, situation.now)
+            for memory in selects.sorted(list(memories)) if selects.order else memories:
+                if memory.id in decided or not _own(memory, scope):
+                    continue
+                move = rules.decide(rule, memory, situation)
+                if move is None:
+                    continue
+                decided[memory.id] = move
+                if move.to is Tier.HOT and move.retention is None:
+                    situation = replace(situation, hot=situation.hot.plus(memory))
+
+    def _selected(self, selects: Select, spaces: tuple[int, ...], now: datetime) -> Iterator[Memory]:
+        """Yield what a rule looks at, a page at a time."""
+        after = 0
+        while page := self._store.select(spaces, selects, now, after, _PAGE):
+            yield from (record.memory for record in page)
+            after = page[-1].no
+
+    # Applying
+
+    def _applied(self, moves: list[Move], rules: RuleSet, situation: Situation, cause: Cause) -> list[Move]:
+        """Apply the moves in small transactions; return those that still held."""
+        # Moves to hot come behind those out of it, so that nothing is spilled for them. Purges come last, because
+        # the last one cleans the free space of the file for all of them.
+        ordered = sorted(moves, key=lambda move: (move.retention is Retention.PURGED, move.to is Tier.HOT))
+        done: set[str] = set()
+        for start in range(0, len(ordered), _BATCH):
             with self._store.write() as transaction:
-                for transition in due[start : start + _BATCH]:
-                    if self._retired(transaction, transition, cause, clean=transition is due[-1]):
-                        counts[transition.rule] = counts.get(transition.rule, 0) + 1
-        return counts
+                for move in ordered[start : start + _BATCH]:
+                    record = transaction.get(move.id)
+                    if record is None or not rules.still_holds(move, record.memory, situation):
+                        continue
+                    if self._moved(transaction, record, move, cause, clean=move is ordered[-1]):
+                        done.add(move.id)
+        return [move for move in moves if move.id in done]
 
-    def _retention_watch(self, spaces: tuple[int, ...], now: datetime) -> Watch:
-        def before(days: float) -> datetime:
-            return now - timedelta(days=days) if days else _LONG_AGO
-
-        moments = {
-            "archive_before": before(self._settings.archive_after_days),
-            "delete_before": before(self._settings.delete_after_days),
-            "purge_before": now - timedelta(days=self._settings.grace_days),
-        }
-        return Watch(name="retention", spaces=spaces, now=now, moments=moments)
-
-    def _retired(self, transaction: Transaction, transition: Transition, cause: Cause, *, clean: bool) -> bool:
-        record = transaction.get(transition.id)
-        if record is None or overdue(record.memory, cause.at, self._settings) is None:
+    def _moved(
+        self, transaction: Transaction, record: Record, move: Move, cause: Cause, *, clean: bool = False
+    ) -> bool:
+        """Apply one move, unless the memory has moved since it was decided, or a limit forbids it."""
+        cause = replace(cause, action="move", rule=move.rule, why=move.why)
+        if move.retention is Retention.PURGED:
+            transaction.purge(record, replace(cause, action="purge"), clean=clean)
+            return True
+        if move.retention is not None:
+            after = replace(record.memory, retention=move.retention)
+            transaction.change(record, after, replace(cause, action=_ACTIONS[move.retention]))
+            return True
+        if record.memory.tier is not move.from_tier or not record.memory.visible_at(cause.at):
             return False
-        action = {Retention.ARCHIVED: "archive", Retention.DELETED: "forget", Retention.PURGED: "purge"}[transition.to]
-        told = replace(cause, action=action, rule=transition.rule, why=transition.why)
-        if transition.to is Retention.PURGED:
-            transaction.purge(record, told, clean=clean)
-        else:
-            transaction.change(record, replace(record.memory, retention=transition.to), told)
+        try:
+            self._changes.apply(transaction, record, replace(record.memory, tier=move.to, tier_rule=move.rule), cause)
+        except LimitReached:
+            return False
         return True
 
     def _embed_waiting(self, now: datetime) -> tuple[int, tuple[str, ...]]:
@@ -146,9 +214,15 @@ class Tiering:
             degraded.append(f"memories still wait for their vectors: {exc}")
         return made, tuple(degraded)
 
-    def _watched(self, watch: Watch) -> Iterator[Memory]:
-        """Yield what a policy wants to look at, a page at a time."""
-        after = 0
-        while page := self._store.watch(watch, after, _PAGE):
-            yield from (record.memory for record in page)
-            after = page[-1].no
+
+def _own(memory: Memory, scope: Scope | None) -> bool:
+    """Tell whether a scope may change a memory; None may change all."""
+    return scope is None or scope.may_change(memory.scope)
+
+
+def _without_hot(selects: Select) -> Select | None:
+    """Return the part of a selection that is not active and hot; None when nothing is left."""
+    if Retention.ACTIVE not in selects.retentions:
+        return selects
+    tiers = tuple(tier for tier in selects.tiers if tier is not Tier.HOT)
+    return replace(selects, tiers=tiers) if tiers else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Never
 
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
@@ -60,7 +61,7 @@ class WorkingMemory:
 
     def _go_on(self, transaction: Transaction, space: int, now: datetime) -> None:
         """Let a session that had ended go on, because something comes to the front in it again."""
-        if self._store.session_state(space) != "active":
+        if transaction.session_state(space) != "active":
             transaction.set_session(space, "active", now)
 
     def end(self, space: int, state: str, now: datetime) -> None:
@@ -136,9 +137,7 @@ class WorkingMemory:
             )
             return self._promoted(transaction, record, move, cause, frozenset(), relevance=1.0)
 
-    def promote_hits(
-        self, space: int, hits: Sequence[Hit], cause: Cause
-    ) -> tuple[list[Move], tuple[str, ...]]:
+    def promote_hits(self, space: int, hits: Sequence[Hit], cause: Cause) -> tuple[list[Move], tuple[str, ...]]:
         """Bring back the hits that earned it, best first; none of them pushes another one out."""
         earned, failures = self._engine.promotions(hits, cause.at)
         done: list[Move] = []
@@ -167,8 +166,7 @@ class WorkingMemory:
         memory = record.memory
         if memory.tier is Tier.HOT or not memory.visible_at(cause.at):
             return False
-        fits, _ = make_room_in_hot(transaction, record.space, memory.tokens, self._settings, cause, keep | {memory.id})
-        if not fits:
+        if not self._limits.make_room(transaction, record.space, memory.tokens, cause, keep | {memory.id}):
             return False
         after = replace(
             memory,
@@ -196,7 +194,7 @@ class WorkingMemory:
         forgotten = 0
         with self._store.write() as transaction:
             for tier in Tier:
-                for record in self._store.place(space, tier, cause.at, _ALL):
+                for record in transaction.in_tier(space, tier, cause.at):
                     if record.memory.priority is not Priority.PINNED:
                         after = replace(record.memory, retention=Retention.DELETED)
                         transaction.change(record, after, replace(cause, action="forget", rule="session.clear"))

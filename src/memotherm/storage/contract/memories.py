@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from memotherm.model import Memory, Priority, Scope, Tier
 from memotherm.model.results import TierCount
-from memotherm.storage.values import Cause, Counts, Find, Record, Watch
+from memotherm.rules.select import Select
+from memotherm.storage.values import Cause, Counts, Find, Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,8 +41,16 @@ class MemoryStore(Protocol):
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""
 
-    def watch(self, watch: Watch, after: int, limit: int) -> list[Record]:
-        """Return a batch of what a policy wants to look at, in order of number."""
+    def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
+        """Return the memories that a rule looks at, in order of number, a page at a time.
+
+        Args:
+            spaces: Where to look.
+            selects: Which memories; its durations are resolved.
+            now: The moment that durations are counted back from.
+            after: Only memories with a higher number.
+            limit: The most memories.
+        """
 
     def place(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
         """Return the visible memories of one space in one tier, newest first."""
@@ -88,6 +97,9 @@ class MemoryTransaction(Protocol):
 
     def buried(self, scope: Scope, digests: Iterable[str]) -> set[str]:
         """Return those contents, by their digests, that were purged from what a scope can see."""
+
+    def in_tier(self, space: int, tier: Tier, now: datetime) -> list[Record]:
+        """Return the visible memories of one space in one tier, newest first."""
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""

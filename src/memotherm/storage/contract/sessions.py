@@ -36,14 +36,14 @@ class SessionStore(Protocol):
 class SessionTransaction(Protocol):
     """Changes of sessions."""
 
+    def session_state(self, space: int) -> str | None:
+        """Return whether a session is active, archived or summarized; None when it never began."""
+
     def set_session(self, space: int, state: str, now: datetime) -> None:
         """Record that a session goes on (active), has ended (archived) or was summarized."""
 
     def hot_tokens(self, space: int, now: datetime) -> int:
         """Return what the hot memories of a space cost in a prompt."""
-
-    def spillable(self, space: int, now: datetime, limit: int) -> list[Record]:
-        """Return the hot memories of a space that may leave: least relevant first, then oldest."""
 
     def prunable(self, space: int, now: datetime, limit: int) -> list[Record]:
         """Return the cold memories of a space that are worth the least."""

@@ -17,6 +17,8 @@ __all__ = ["SCHEMA", "PostgresStatements", "statement"]
 #: Where our tables are, so that they can live in a database with others.
 SCHEMA = "memotherm"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+#: A parameter as the driver wants it; whose rows a statement wants is a parameter of every statement.
+_PLACEHOLDER = re.compile(r"%\((?!tenants\))([a-z_]+)\)s")
 #: Stands for the band in a statement that exists once for live and once for cold.
 _BAND = "\x00"
 #: Larger than any list of rows that is worth reading at once.
@@ -81,6 +83,10 @@ class PostgresStatements(Statements):
     def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
         """Return all rows of a statement whose text depends on numbers of ours, such as an index's."""
         return self._executed(marked(self._sql[name], marks), values).fetchall()
+
+    def fragment(self, name: str, suffix: str) -> str:
+        """Return the text of a condition, with a suffix behind the names of its parameters."""
+        return _PLACEHOLDER.sub(rf"%(\1{suffix})s", self._sql[name])
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """Yield the rows of a statement that may have very many."""

@@ -47,6 +47,9 @@ WHERE tenant = :tenant AND name = :name AND holder = :holder
 -- chore_drop: The work on a tenant was given up; anybody may take it.
 UPDATE chores SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
+-- where_metadata: A condition of `select`: a metadata value, compared as JSON.
+CAST(CAST(nullif(metadata, '') AS JSONB) -> CAST(:metadata_key AS TEXT) AS TEXT) {in metadata}
+
 -- text_add: Make a memory findable by its words, or by a part of them.
 INSERT INTO texts (no, part, space, tier, words, lexemes)
 VALUES (:no, :part, :space, :tier, :words, CAST(:lexemes AS TSVECTOR))

@@ -180,33 +180,53 @@ WHERE {own}retention = 0 AND space {in spaces} AND tier {in tiers}
 SELECT count(*) FROM memories {index memories_without_vector}
 WHERE {own}parts = 0 AND retention < 3 AND retention = 0 AND space {in spaces}
 
--- watch_compaction: What the rules of compaction may move: all that is hot, blockers, decisions and tasks.
+-- select: The memories that a rule looks at, in order of number. Its conditions are the statements below, joined
+-- by AND and OR. Where $space is `+space`, SQLite reads the table in its own order instead of sorting an index.
 SELECT {columns} FROM memories
-WHERE {own}retention = 0 AND no > :after AND space {in spaces}
-  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
-  AND (tier = 0 OR (tier = 1 AND kind = 'decision')
-       OR (tier = 1 AND no IN (SELECT no FROM tags WHERE {own}tag = 'task'))
-       OR no IN (SELECT no FROM tags WHERE {own}tag = 'blocker'))
+WHERE {own}no > :after AND $space {in spaces} AND $conditions
 ORDER BY no LIMIT :limit
 
--- watch_cooling: What has been idle for long, and what is cold and was used again. Maintenance looks at most
--- spaces at once, so it reads the table in its own order: `+space` keeps the index of places out of it.
-SELECT {columns} FROM memories
-WHERE {own}retention = 0 AND no > :after AND +space {in spaces}
-  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
-  AND ((tier = 0 AND coalesce(accessed_at, created_at) <= :idle_hot)
-       OR (tier = 1 AND tier_since <= :idle_warm AND coalesce(accessed_at, created_at) <= :idle_warm)
-       OR (tier = 2 AND accessed_at > tier_since))
-ORDER BY no LIMIT :limit
+-- where_tiers: A condition of `select`.
+tier {in tiers}
 
--- watch_retention: What is past its time, in each state of retention.
-SELECT {columns} FROM memories
-WHERE {own}no > :after AND +space {in spaces}
-  AND ((retention = 0 AND expires_at <= :now AND priority > 0)
-       OR (retention = 0 AND coalesce(accessed_at, created_at) <= :archive_before)
-       OR (retention = 1 AND retention_since <= :delete_before)
-       OR (retention = 2 AND retention_since <= :purge_before))
-ORDER BY no LIMIT :limit
+-- where_retentions: A condition of `select`.
+retention {in retentions}
+
+-- where_priorities: A condition of `select`.
+priority {in priorities}
+
+-- where_kinds: A condition of `select`.
+kind {in kinds}
+
+-- where_tags: A condition of `select`.
+no IN (SELECT no FROM tags WHERE {own}tag {in tags})
+
+-- where_unused: A condition of `select`.
+coalesce(accessed_at, created_at) <= :unused_for
+
+-- where_older: A condition of `select`.
+created_at <= :older_than
+
+-- where_unchanged: A condition of `select`.
+updated_at <= :unchanged_for
+
+-- where_in_tier: A condition of `select`.
+tier_since <= :in_tier_for
+
+-- where_in_retention: A condition of `select`.
+retention_since <= :in_retention_for
+
+-- where_used_in_tier: A condition of `select`.
+accessed_at > tier_since
+
+-- where_unused_in_tier: A condition of `select`.
+(accessed_at IS NULL OR accessed_at <= tier_since)
+
+-- where_expired: A condition of `select`.
+(expires_at <= :now AND priority > 0)
+
+-- where_unexpired: A condition of `select`.
+(expires_at IS NULL OR expires_at > :now OR priority = 0)
 
 -- vectors_by_digest: Vectors already made for the same content, in any space.
 SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1
@@ -285,12 +305,6 @@ ORDER BY created_at DESC, no DESC LIMIT :limit
 SELECT count(*), CAST(coalesce(sum(tokens), 0) AS BIGINT) FROM memories
 WHERE {own}space = :space AND tier = :tier AND retention = 0
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
-
--- session_spillable: What may leave hot: least relevant first, then oldest.
-SELECT {columns} FROM memories
-WHERE {own}space = :space AND tier = 0 AND retention = 0 AND priority > 0
-  AND (expires_at IS NULL OR expires_at > :now)
-ORDER BY relevance, created_at, no LIMIT :limit
 
 -- session_prunable: The cold memories of a space that are worth the least.
 SELECT {columns} FROM memories

@@ -12,6 +12,11 @@ WHERE space = :space AND tier = :tier AND retention = 0
   AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
   AND (:tags IS NULL OR no IN (SELECT no FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))))
 
+-- where_metadata: A condition of `select`: a metadata value, compared as JSON.
+EXISTS (SELECT 1 FROM json_each(CASE metadata WHEN '' THEN '{}' ELSE metadata END) AS pair
+        WHERE pair.key = :metadata_key
+          AND CASE WHEN pair.type IN ('true', 'false') THEN pair.type ELSE json_quote(pair.value) END {in metadata})
+
 -- text_live_add: Make a hot or warm memory findable by its words.
 INSERT INTO text_live (rowid, words) VALUES (:rowid, :words)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 
 from memotherm.storage import queries
-from memotherm.storage.statements import Row, Statements
+from memotherm.storage.statements import Row, Statements, marked
 
 __all__ = ["SQL", "Lending", "SqliteStatements"]
 
@@ -25,6 +26,8 @@ SQL = queries.load(
         "cross": lambda: "CROSS JOIN",
     },
 )
+
+_PARAMETER = re.compile(r":([a-z_]+)")
 
 
 class Lending:
@@ -53,6 +56,14 @@ class SqliteStatements(Statements):
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
         return self.connection.execute(SQL[name], _adapted(values)).fetchall()
+
+    def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
+        """Return all rows of a statement whose text depends on names or conditions of ours."""
+        return self.connection.execute(marked(SQL[name], marks), _adapted(values)).fetchall()
+
+    def fragment(self, name: str, suffix: str) -> str:
+        """Return the text of a condition, with a suffix behind the names of its parameters."""
+        return _PARAMETER.sub(rf":\1{suffix}", SQL[name])
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """Yield the rows of a statement that may have very many."""

@@ -33,20 +33,20 @@ class UpkeepContract(Contract):
         assert self.store.session_state(space) == "archived"
         assert self.store.open_sessions(self.seen(_SESSION)) == frozenset()
 
-    def test_the_least_relevant_spills_first(self) -> None:
-        """Then the oldest; pinned memories and other tiers stay."""
+    def test_a_transaction_reads_the_tiers_of_a_session(self) -> None:
+        """Newest first, pinned memories included, other tiers left out."""
         late = self.stored("relevant", _SESSION, tier=Tier.HOT, relevance=0.9, tokens=1)
         first = self.stored("old", _SESSION, tier=Tier.HOT, relevance=0.2, tokens=2)
         self.clock.advance(seconds=1)
         second = self.stored("new", _SESSION, tier=Tier.HOT, relevance=0.2, tokens=4)
-        self.stored("pinned", _SESSION, tier=Tier.HOT, relevance=0.0, priority=Priority.PINNED, tokens=8)
+        pinned = self.stored("pinned", _SESSION, tier=Tier.HOT, priority=Priority.PINNED, tokens=8)
         self.stored("warm", _SESSION, relevance=0.0, tokens=16)
 
         with self.store.write() as transaction:
-            spillable = transaction.spillable(late.space, self.clock(), 10)
-            assert numbers(spillable) == [first.no, second.no, late.no]
-            assert numbers(transaction.spillable(late.space, self.clock(), 1)) == [first.no]
+            hot = transaction.in_tier(late.space, Tier.HOT, self.clock())
+            assert numbers(hot) == [pinned.no, second.no, first.no, late.no]
             assert transaction.hot_tokens(late.space, self.clock()) == 15
+            assert transaction.session_state(late.space) is None
 
     def test_the_least_worth_is_pruned_first(self) -> None:
         """Use makes a cold memory worth more."""
