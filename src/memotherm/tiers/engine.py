@@ -74,7 +74,7 @@ class Tiering:
             cause,
         )
         embedded, degraded = self._embed_waiting(cause.at)
-        self._store.tend()
+        self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
         return Maintenance(
             moves=tuple(moves),

@@ -128,7 +128,7 @@ LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier
 LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
--- sayings: What some active memories say, who said it and after what.
+-- candidate_texts: What some active memories say, who said it and after what.
 SELECT m.no, coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
 FROM json_each(:nos) j
 CROSS JOIN memories m ON m.no = j.value

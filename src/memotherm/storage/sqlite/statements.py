@@ -55,11 +55,11 @@ class SqliteStatements(Statements):
         return self.connection.execute(SQL[name], _adapted(values)).fetchall()
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
-        """Yield the rows of a statement that may have very many."""
+        """Iterate over the rows of a statement."""
         return self.connection.cursor().execute(SQL[name], _adapted(values))
 
     def run(self, name: str, /, **values: object) -> None:
-        """Run a statement whose rows nobody wants."""
+        """Run a statement and discard its rows."""
         self.connection.execute(SQL[name], _adapted(values))
 
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:

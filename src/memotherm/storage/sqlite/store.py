@@ -29,7 +29,7 @@ from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
-from memotherm.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
+from memotherm.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, visible_rows
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["SqliteStore"]
@@ -89,7 +89,7 @@ class SqliteStore(SqlStore):
         """Return the store itself: one file has no copies."""
         return self
 
-    def behind(self) -> str | None:
+    def replica_lag(self) -> str | None:
         """Return None: what is read is what is written."""
         return None
 
@@ -111,7 +111,7 @@ class SqliteStore(SqlStore):
     # Reading
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Let the reads of this thread see one state of the store until it is left."""
+        """Let the reads of this thread see one state of the store until the context is left."""
         return self._connections.snapshot()
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ class SqliteStore(SqlStore):
                 found, strength = best(nos, worth, wanted)
                 kept = dict(zip(found.tolist(), strength.tolist(), strict=True))
                 if where.selective:
-                    allowed = {row[0] for row in shown(statements, "visible", spaces, tiers, list(kept), where)}
+                    allowed = {row[0] for row in visible_rows(statements, "visible", spaces, tiers, list(kept), where)}
                     kept = {no: strength for no, strength in kept.items() if no in allowed}
                 if len(kept) >= limit or wanted >= len(nos):
                     return _first(limit, kept)
@@ -161,7 +161,7 @@ class SqliteStore(SqlStore):
         where: Filter,
         by: Identity | None = None,
     ) -> Scores:
-        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
+        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
         places = [BandKey(space, tier) for space in spaces for tier in tiers]
         with self._reading() as statements:
             identity = by or identity_of(statements)
@@ -189,7 +189,7 @@ class SqliteStore(SqlStore):
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
-        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+        """Return the number of memories in some spaces and tiers, and the number that contain each word."""
         with self._reading() as statements:
             lists, total = self._counted(statements, spaces, tiers, words)
         return total, dict(zip(words, map(len, lists), strict=True))
@@ -231,16 +231,16 @@ class SqliteStore(SqlStore):
 
     # Embedders and their vectors
 
-    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
-        """Give an embedder a number; the first one that may serve does so at once."""
+    def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Register an embedder and return its number; the first one with `serve` serves searches at once."""
         with self._writing() as statements:
             number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
             if serve and identity_of(statements) is None:
                 statements.run("meta_set", key="embedder", value=str(number))
         return Identity(number=number, name=name, dimensions=dimensions)
 
-    def cached(self, digest: str) -> Vectors | None:
-        """Return the serving vectors already made for the same content."""
+    def cached_vectors(self, digest: str) -> Vectors | None:
+        """Return the stored vectors of the same content, made by the serving embedder."""
         if not self._rows("vectors_by_digest", digest=bytes.fromhex(digest)):
             return None
         with self._reading() as statements:
@@ -252,7 +252,7 @@ class SqliteStore(SqlStore):
         return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
 
     def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
-        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
+        """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
         identity = by or self.identity()
         if identity is None:
             return None
@@ -263,14 +263,14 @@ class SqliteStore(SqlStore):
     # Upkeep
 
     @contextmanager
-    def giving(self) -> Iterator[SqliteTables]:
-        """Lend a snapshot of the tables."""
+    def read_tables(self) -> Iterator[SqliteTables]:
+        """Open the tables for reading, in one snapshot."""
         with self._reading() as statements:
             yield SqliteTables(statements)
 
     @contextmanager
-    def receiving(self) -> Iterator[SqliteTables]:
-        """Lend the tables in a transaction."""
+    def write_tables(self) -> Iterator[SqliteTables]:
+        """Open the tables for writing, in one transaction."""
         with self._writing() as statements:
             yield SqliteTables(statements)
 
@@ -281,11 +281,11 @@ class SqliteStore(SqlStore):
             (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         return int(pages * page_size)
 
-    def tend(self) -> None:
+    def build_indexes(self) -> None:
         """Do nothing: bands are made when they are searched."""
 
     def check(self) -> list[Problem]:
-        """Compare everything with everything else and say what does not agree."""
+        """Check the consistency of all tables and indexes and return the problems."""
         try:
             with self._reading() as statements:
                 problems = check(statements, identity_of(statements))
@@ -296,12 +296,12 @@ class SqliteStore(SqlStore):
             return [Problem(code="file", detail=f"the file is damaged and could not be read to the end: {exc}")]
 
     def checkpoint(self, path: Path) -> None:
-        """Write a consistent copy while others go on working."""
+        """Write a consistent copy to a new file while the store is in use."""
         with self._connections.reading() as connection:
             copy(connection, path)
 
     def close(self) -> None:
-        """Give up all connections; calling it twice is harmless."""
+        """Close all connections; calling it twice is harmless."""
         with suppress(StoreError):
             if self._waiting:
                 self._log_waiting()
