@@ -215,7 +215,7 @@ def test_an_idempotency_key_is_claimed_by_one_server(url: str) -> None:
     try:
         told = together(
             *[
-                lambda who=who: stores[who % 3].keep(
+                lambda who=who: stores[who % 3].put_value(
                     "replies", "key", str(who), clock(), clock() + timedelta(hours=1), replace=False
                 )
                 for who in range(9)

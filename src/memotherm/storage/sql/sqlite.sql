@@ -3,6 +3,12 @@
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 
+-- meta_replace: Replace a metadata value, unless it has changed since it was read.
+UPDATE meta SET value = :value WHERE key = :key AND value = :before
+
+-- meta_drop_value: Delete a metadata value, unless it has changed since it was read.
+DELETE FROM meta WHERE key = :key AND value = :value
+
 -- check_seqs: Whether the ledger has gaps.
 SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
 

@@ -22,6 +22,7 @@ from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.connect import MEMORY, Connections, require_openable
+from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.keys import vector_base, vector_range
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.postings import MOST_KEPT, Postings, strengths
@@ -59,6 +60,8 @@ class SqliteStore(SqlStore):
             raise
         folder = None if path == MEMORY else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
+        self._erasure = Erasure(self._connections, self._bands)
+        self._erasure.finish()
         # A store in memory reads what may yet be taken back, so nothing is kept there.
         self._postings = Postings(0 if path == MEMORY else MOST_KEPT)
 
@@ -218,16 +221,9 @@ class SqliteStore(SqlStore):
                 statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
             )
             yield transaction
-        if transaction.purged:
-            self._erase_traces()
-
-    def _erase_traces(self) -> None:
-        """After a purge: rewrite the text indexes and empty the log, so that no copy is left."""
-        self._bands.forget_files()
-        with self._writing() as statements:
-            statements.run("text_live_optimize")
-            statements.run("text_cold_optimize")
-        self._connections.truncate_log()
+            log_pending = Erasure.log_pending(statements)
+        if transaction.purged or log_pending:
+            self._erasure.finish(wait=transaction.purged)
 
     # Embedders and their vectors
 
@@ -282,7 +278,8 @@ class SqliteStore(SqlStore):
         return int(pages * page_size)
 
     def build_indexes(self) -> None:
-        """Do nothing: bands are made when they are searched."""
+        """Finish a pending erasure; bands are built when they are searched."""
+        self._erasure.finish()
 
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
@@ -305,6 +302,7 @@ class SqliteStore(SqlStore):
         with suppress(StoreError):
             if self._waiting:
                 self._log_waiting()
+            self._erasure.finish()
         self._bands.close()
         self._connections.close()
 
