@@ -483,13 +483,13 @@ class Memotherm:
 
     def _sync_notes_at_start(self) -> None:
         """Bring the known folders of notes up to date when a session begins; trouble is logged, not raised."""
-        space = self._services.store.shelf(self.scope, "")
+        space = self._services.store.collection(self.scope, "")
         if space is not None and self._services.store.session_state(space) is not None:
             return
         for known in self._services.store.roots(self._view.spaces()):
             if not Path(known.path).is_dir():
                 continue
-            name = known.shelf.removeprefix("notes:")
+            name = known.collection.removeprefix("notes:")
             try:
                 Notes(self._workshop(known.scope), known.path, known.extra, name).sync()
             except MemothermError as exc:

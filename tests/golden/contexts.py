@@ -63,7 +63,7 @@ def memory_with_fixed_ids(settings: Settings | None = None) -> Memotherm:
     """Return a memory whose store has the same bytes every time: ids, times and vectors are given."""
     clock, embedder, found = FakeClock(), HashEmbedder(), settings or Settings()
     store = SqliteStore(":memory:", found)
-    store.adopt(embedder.name, embedder.dimensions)
+    store.register_embedder(embedder.name, embedder.dimensions)
     for number, (content, tier, priority, tags) in enumerate(MEMORIES):
         made = clock.advance(hours=1)
         memory = Memory(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import random
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreUnavailable
+from memotherm.storage.open import open_store
 from memotherm.storage.sqlite.band import CodedBand, ExactBand
 from memotherm.storage.sqlite.keys import PART_BITS
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
+from memotherm.storage.values import Cause
 from memotherm.testing import HashEmbedder
 
 Open = Callable[..., Memotherm]
@@ -425,6 +428,73 @@ def test_a_purged_vector_is_in_no_cache(open_mem: Open, tmp_path: Path) -> None:
 
     assert caches(path) == []
     assert len(mem.recall("otter", limit=100)) == 9
+
+
+_SECRET = "zqsecretx"
+_PATIENT: dict[str, Any] = {"busy_timeout_ms": 600_000}
+
+
+@contextmanager
+def reader_of(path: Path) -> Iterator[None]:
+    """Keep a read transaction of another connection open."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM memories").fetchall()
+        yield
+
+
+def purge_while_read(mem: Memotherm, path: Path) -> None:
+    """Purge a secret while another connection reads the state before it."""
+    memory = mem.remember(f"the {_SECRET} of the vault")
+    mem.remember("an otter swims")
+    with reader_of(path):
+        purging = threading.Thread(target=mem.purge, args=[memory.id], daemon=True)
+        purging.start()
+        purging.join(60)
+        assert not purging.is_alive(), "the purge waits for the reader"
+        assert _SECRET.encode() in b"".join(files(path.parent).values())
+
+
+@pytest.mark.parametrize("occasion", ["write", "maintain", "close", "open", "write of another process"])
+def test_a_purge_during_a_read_is_finished_at_the_next_occasion(open_mem: Open, tmp_path: Path, occasion: str) -> None:
+    """The purge does not wait for a reader; the log is emptied by whoever writes, maintains, opens or closes next."""
+    path = tmp_path / "memory.db"
+    mem = memotherm.open(path, embedder=HashEmbedder(), settings=_PATIENT)
+    other = open_mem(path, settings=_PATIENT)
+    # Keeps SQLite from deleting the log because its last connection is closed.
+    with closing(sqlite3.connect(path)) as idle, mem:
+        idle.execute("SELECT count(*) FROM memories").fetchall()
+        purge_while_read(mem, path)
+        match occasion:
+            case "write":
+                mem.remember("a badger digs")
+            case "maintain":
+                mem.maintain()
+            case "close":
+                mem.close()
+            case "open":
+                open_mem(path)
+            case _:
+                other.remember("a badger digs")
+
+        assert _SECRET.encode() not in b"".join(files(tmp_path).values())
+        assert Path(f"{path}-wal").exists()
+
+
+def test_a_purge_without_cleaning_is_finished_by_the_next_start(open_mem: Open, tmp_path: Path) -> None:
+    """What remains to be erased is recorded in the transaction of the purge, so a killed process loses nothing."""
+    path = tmp_path / "memory.db"
+    mem = open_mem(path)
+    memory = mem.remember(f"the {_SECRET} of the vault")
+    with closing(open_store(str(path), Settings())) as store:
+        with store.write() as transaction:
+            record = transaction.get(memory.id)
+            assert record is not None
+            transaction.purge(record, Cause(action="purge", at=memory.created_at), clean=False)
+        assert _SECRET.encode() in b"".join(files(tmp_path).values())
+        open_mem(path)
+
+        assert _SECRET.encode() not in b"".join(files(tmp_path).values())
 
 
 # Files

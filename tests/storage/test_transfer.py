@@ -130,27 +130,27 @@ def test_a_checkpoint_of_a_server_is_a_file(source: Path, url: str, tmp_path: Pa
 def test_an_interrupted_transfer_goes_on(source: Path, url: str, monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
     """Nothing is copied twice, the half copy cannot be used meanwhile, and the result is the same."""
     monkeypatch.setattr(transfer, "_BATCH", 10)
-    copied, left = transfer._copied, stop
+    copied, left = transfer._copy, stop
 
-    def interrupted(giving: transfer.Giving, target: transfer.Receiver, *rest: object) -> int:
-        def receiving() -> object:
+    def interrupted(reader: transfer.TableReader, target: transfer.TransferTarget, *rest: object) -> None:
+        def write_tables() -> object:
             nonlocal left
             left -= 1
             if left < 0:
                 raise KeyboardInterrupt
             return before()
 
-        before = target.receiving
-        monkeypatch.setattr(target, "receiving", receiving)
+        before = target.write_tables
+        monkeypatch.setattr(target, "write_tables", write_tables)
         try:
-            return copied(giving, target, *rest)  # type: ignore[arg-type]
+            copied(reader, target, *rest)  # type: ignore[arg-type]
         finally:
-            monkeypatch.setattr(target, "receiving", before)
+            monkeypatch.setattr(target, "write_tables", before)
 
-    monkeypatch.setattr(transfer, "_copied", interrupted)
+    monkeypatch.setattr(transfer, "_copy", interrupted)
     with pytest.raises(KeyboardInterrupt):
         memotherm.migrate(source, url)
-    monkeypatch.setattr(transfer, "_copied", copied)
+    monkeypatch.setattr(transfer, "_copy", copied)
     with pytest.raises(StoreUnavailable, match="half filled"):
         memotherm.open(url)
 

@@ -24,12 +24,12 @@ class Turns:
 
     def context(self, space: int, request: Request) -> Context:
         """Return what a session was not given yet, or what has changed since; it counts as given now."""
-        wanted = replace(request, given=self._store.given(space))
+        wanted = replace(request, given=self._store.injected(space))
         context, included = self._assembler.assemble(wanted)
         if included and request.track:
-            self._store.give(space, {record.no: to_micros(record.memory.updated_at) for record in included})
+            self._store.mark_injected(space, {record.no: to_micros(record.memory.updated_at) for record in included})
         return context
 
     def forget(self, space: int) -> None:
         """Let everything come again: the prompt of the session is new, or was summarised."""
-        self._store.clear_given(space)
+        self._store.clear_injected(space)

@@ -84,7 +84,7 @@ class Shelf:
 
     def _allowed(self, path: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks without those whose content was purged: the file may say it, the store does not."""
-        buried = self.transaction.buried(self.scope, {key_of(chunk) for chunk in chunks})
+        buried = self.transaction.purged_digests(self.scope, {key_of(chunk) for chunk in chunks})
         self.outcome.purged += [(path, chunk.start, chunk.end) for chunk in chunks if key_of(chunk) in buried]
         return [chunk for chunk in chunks if key_of(chunk) not in buried]
 
@@ -242,7 +242,7 @@ class Shelf:
         else:
             self.outcome.kept += 1
         why = f"a list item of {path}"
-        record = self.transaction.shelve(
+        record = self.transaction.move_to_collection(
             record, self.space, replace(self.cause, action="link", rule="note.link", why=why)
         )
         placed = ChunkRow(record, chunk.start, chunk.end, chunk.heading, agreed, linked=True)
@@ -254,7 +254,7 @@ class Shelf:
         for row in rows:
             why = "its list item is gone"
             cause = replace(self.cause, action="unlink", rule="note.unlink", why=why)
-            record = self.transaction.shelve(row.record, home, cause)
+            record = self.transaction.move_to_collection(row.record, home, cause)
             memory = record.memory
             if memory.retention is not Retention.PURGED:
                 kept = {name: value for name, value in memory.metadata.items() if name not in _POSITION}

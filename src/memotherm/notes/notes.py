@@ -28,7 +28,7 @@ from memotherm.recall.ranking import Ranked
 from memotherm.recall.search import Question, Ranking, Search
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.values import ChunkPlace, Filter, RecallEntry, Record
+from memotherm.storage.values import ChunkLocation, Filter, RecallEntry, Record
 from memotherm.text.clean import require_text
 from memotherm.text.markdown import Cut, decoded, lines_of
 from memotherm.vectors.vectorizer import Progress, Vectorizer
@@ -281,7 +281,7 @@ class Notes:
         pinned = [each for _, each in ranking.pinned if _passes(each, min_score)]
         ranked = [*ranking.ranked, *pinned]
         settings, today = self._tools.settings, local_day(self._tools.now(), self._tools.settings)
-        places = self._tools.store.chunk_places([each.no for each in ranked]) if decay else {}
+        places = self._tools.store.chunk_locations([each.no for each in ranked]) if decay else {}
 
         def score(each: Ranked) -> float:
             beside = each.score - each.relevance
@@ -300,7 +300,7 @@ class Notes:
 
     def _hit(self, query: str, record: Record, ranked: Ranked, score: float) -> NoteHit:
         memory = record.memory
-        place = self._tools.store.chunk_places([record.no]).get(record.no, ChunkPlace("", 1, 1, "", False))
+        place = self._tools.store.chunk_locations([record.no]).get(record.no, ChunkLocation("", 1, 1, "", False))
         body = memory.content.removeprefix(f"{place.heading}\n\n") if place.heading else memory.content
         return NoteHit(
             path=place.path,

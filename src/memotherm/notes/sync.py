@@ -88,7 +88,7 @@ class Syncer:
 
     def space(self) -> int | None:
         """Return the number of the space that the chunks are in; None before the first sync."""
-        return self._store.shelf(self._place.scope, self._place.shelf)
+        return self._store.collection(self._place.scope, self._place.shelf)
 
     def discover(self) -> NoteFiles:
         """List the notes, and the transcripts if they are wanted."""

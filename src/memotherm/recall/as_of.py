@@ -47,9 +47,9 @@ def memories_at(store: Store, spaces: tuple[int, ...], moment: datetime) -> Iter
 def stored(source: Store, target: Store, spaces: tuple[int, ...], moment: datetime) -> None:
     """Fill a store with what was visible at a moment; vectors come along where the content is the same."""
     identity = source.identity()
-    number = target.adopt(identity.name, identity.dimensions).number if identity is not None else None
+    number = target.register_embedder(identity.name, identity.dimensions).number if identity is not None else None
     cause = Cause(action="remember", at=moment, actor="as_of", rule="as_of")
     with target.write(made_by=number) as transaction:
         for record, then in memories_at(source, spaces, moment):
-            vectors = source.cached(then.digest) if then.content == record.memory.content else None
+            vectors = source.cached_vectors(then.digest) if then.content == record.memory.content else None
             transaction.insert(transaction.space(then.scope), then, vectors, cause)

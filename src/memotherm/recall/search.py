@@ -153,7 +153,7 @@ class Search:
             near = self._store.search_vector(
                 question.spaces, question.tiers, asked.vector, size, question.where, asked.by
             )
-        if late := self._store.behind():
+        if late := self._store.replica_lag():
             degraded = (late,)
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
             degraded = (*degraded, missing_vectors(waiting))
@@ -239,7 +239,7 @@ class Search:
             missing = {each.previous for each in asked.values() if each.previous} - candidates.keys() - found.keys()
             if not missing:
                 break
-            asked = said = self._store.sayings(sorted(missing))
+            asked = said = self._store.candidate_texts(sorted(missing))
             found |= said
         return found
 

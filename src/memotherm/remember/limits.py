@@ -72,7 +72,7 @@ class Limits:
         """Yield the hot memories of a session that the spill rules would move out, in the order of the rules."""
         situation = Situation(now=cause.at, settings=self._settings, reason=reason)
         rules = RuleSet(self._rules, "spill", self._settings)
-        hot = {record.memory.id: record for record in transaction.in_tier(space, Tier.HOT, cause.at)}
+        hot = {record.memory.id: record for record in transaction.list_tier(space, Tier.HOT, cause.at)}
         for rule, selects in rules:
             selected = [record.memory for record in hot.values() if selects.matches(record.memory, cause.at)]
             for memory in selects.sorted(selected):

@@ -46,7 +46,7 @@ class Remember:
         cause = Cause(action="remember", at=now, actor=actor)
         with self._store.write(made_by=self._vectorizer.number) as transaction:
             space = transaction.space(scope)
-            buried = set() if unearth else transaction.buried(scope, {memory.digest for memory in memories})
+            buried = set() if unearth else transaction.purged_digests(scope, {memory.digest for memory in memories})
             return [
                 None
                 if memory.digest in buried and self._known(transaction, space, memory, cause) is None

@@ -9,12 +9,13 @@ from typing import Any
 from memotherm.model import Scope, Tier
 from memotherm.storage.rows import COLUMNS, record_of, scope_of, scope_row
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import ChunkPlace, ChunkRow, NoteRow, RootRow
+from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, RootRow
 
 __all__ = [
-    "chunk_places",
+    "chunk_locations",
     "chunks_of",
     "claim_flush",
+    "collection_number",
     "drop_note",
     "is_linked_elsewhere",
     "links_of",
@@ -24,15 +25,14 @@ __all__ = [
     "put_root",
     "roots_of",
     "set_chunks",
-    "shelf_of",
 ]
 
 _TIERS = tuple(Tier)
 
 
-def shelf_of(statements: Statements, scope: Scope, shelf: str) -> int | None:
-    """Return the number of a shelf, if it exists."""
-    row = statements.row("space_find", **scope_row(scope), shelf=shelf)
+def collection_number(statements: Statements, scope: Scope, collection: str) -> int | None:
+    """Return the number of a collection, if it exists."""
+    row = statements.row("space_find", **scope_row(scope), collection=collection)
     return None if row is None else int(row[0])
 
 
@@ -60,7 +60,7 @@ def note_of(statements: Statements, space: int, path: str) -> NoteRow | None:
 
 
 def put_note(statements: Statements, note: NoteRow) -> int:
-    """Store what is known of a file and return its number; a known number may get another path."""
+    """Store the row of a file and return its number; a known number may get another path."""
     values = {
         "note": note.note, "space": note.space, "path": note.path, "hash": note.hash, "stamp": note.stamp,
         "size": note.size, "messages": note.messages, "settled": int(note.settled), "cut": note.cut,
@@ -71,7 +71,7 @@ def put_note(statements: Statements, note: NoteRow) -> int:
 
 
 def drop_note(statements: Statements, note: int) -> None:
-    """Forget a file and where its chunks were."""
+    """Delete the row of a file and of its chunks."""
     statements.run("chunks_drop", note=note)
     statements.run("note_drop", note=note)
 
@@ -90,12 +90,12 @@ def links_of(statements: Statements, space: int, scope_named: Callable[[int], Sc
 
 
 def is_linked_elsewhere(statements: Statements, no: int, note: int) -> bool:
-    """Tell whether a memory is a list item of another file."""
+    """Return whether a memory is a list item of another file."""
     return bool(statements.value("link_elsewhere", no=no, note=note))
 
 
 def set_chunks(statements: Statements, note: int, chunks: Sequence[ChunkRow]) -> None:
-    """Say anew which chunks a file has."""
+    """Replace the chunks of a file."""
     statements.run("chunks_drop", note=note)
     rows = [
         {"note": note, "place": place, "no": each.record.no, "first": each.first, "last": each.last,
@@ -105,14 +105,14 @@ def set_chunks(statements: Statements, note: int, chunks: Sequence[ChunkRow]) ->
     statements.run_many("chunk_add", rows)
 
 
-def chunk_places(statements: Statements, nos: Sequence[int]) -> dict[int, ChunkPlace]:
-    """Return where memories stand in files."""
-    rows = statements.rows("chunk_places", nos=list(nos))
-    return {row[0]: ChunkPlace(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
+def chunk_locations(statements: Statements, nos: Sequence[int]) -> dict[int, ChunkLocation]:
+    """Return the files and lines of memories."""
+    rows = statements.rows("chunk_locations", nos=list(nos))
+    return {row[0]: ChunkLocation(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
 
 
 def claim_flush(statements: Statements, space: int, cycle: int | None, *, due: bool) -> bool:
-    """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told.
+    """Return whether to prompt for a flush in this cycle, and record that it was done.
 
     A number names the cycle; without one, a cycle ends when a flush is no longer due.
     """

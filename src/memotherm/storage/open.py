@@ -11,7 +11,7 @@ from memotherm.model import Memory, Retention, Scope
 from memotherm.model.clock import system_clock
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.transfer import MARK, Migration, Progress, transfer
+from memotherm.storage.transfer import PROGRESS_KEY, Migration, Progress, transfer
 from memotherm.storage.values import Cause, Find, Record
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def migrate_store(source: str, target: str, settings: Settings, progress: Progre
     _require_there(source, "to migrate")
     with closing(_whole(source, settings)) as giver, closing(_opened(target, settings)) as taker:
         done = transfer(giver, taker, progress)
-        taker.tend()
+        taker.build_indexes()
         return done
 
 
@@ -50,8 +50,8 @@ def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
 def _whole(url: str, settings: Settings) -> SqliteStore | PostgresStore:
     """Open a store that is not just being filled."""
     store = _opened(url, settings)
-    with store.giving() as giving:
-        half = giving.note(MARK) is not None
+    with store.read_tables() as reader:
+        half = reader.meta(PROGRESS_KEY) is not None
     if half:
         store.close()
         raise StoreUnavailable(f"{store.name} is half filled: run `memotherm migrate` again, which goes on with it")

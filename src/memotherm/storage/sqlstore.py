@@ -25,7 +25,7 @@ from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
     CandidateRow,
     CandidateText,
-    ChunkPlace,
+    ChunkLocation,
     ChunkRow,
     Counts,
     Filter,
@@ -38,7 +38,7 @@ from memotherm.storage.values import (
     Tally,
 )
 
-__all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "shown"]
+__all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "visible_rows"]
 
 _log = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class SqlStore(ABC):
 
     @abstractmethod
     def _made_by(self, number: int) -> dict[str, object]:
-        """Return the parameter by which statements name an embedder's vectors."""
+        """Return the statement parameter that selects an embedder's vectors."""
 
     # Reading
 
@@ -147,7 +147,7 @@ class SqlStore(ABC):
         )
 
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
-        """Return whole memories by number, as they are now, whenever somebody looks at them."""
+        """Return memories by number, as they are now."""
         with self._reading(once=True) as statements:
             rows = {row[0]: row for row in statements.rows("memories_of", nos=list(nos))}
             spaces = {row[2] for row in rows.values()}
@@ -160,18 +160,18 @@ class SqlStore(ABC):
     def candidates(
         self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
     ) -> dict[int, CandidateRow]:
-        """Return those of the memories that may be shown: the last wall behind both legs."""
+        """Return the rows of those memories that scope, tiers, retention and filter let through."""
         with self._reading(once=where.tags is None) as statements:
-            rows = shown(statements, "candidates", spaces, tiers, nos, where)
+            rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
         if not rows:
             return {}
         numbers, places, ranks, priorities, *others = zip(*rows, strict=True)
         axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
         return dict(zip(numbers, made(CandidateRow, zip(numbers, places, *axes, *others, strict=True)), strict=True))
 
-    def sayings(self, nos: Sequence[int]) -> dict[int, CandidateText]:
-        """Return what active memories say, by number."""
-        return {no: CandidateText(*said) for no, *said in self._rows("sayings", nos=list(nos))}
+    def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
+        """Return the indexed words, author and predecessor of active memories, by number."""
+        return {no: CandidateText(*said) for no, *said in self._rows("candidate_texts", nos=list(nos))}
 
     def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
         """Return the memories that a rule looks at, in order of number, a page at a time."""
@@ -181,61 +181,61 @@ class SqlStore(ABC):
 
     # Sessions and what happened
 
-    def place(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
+    def list_tier(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
         """Return the visible memories of one space in one tier, newest first."""
-        return self._records("session_place", space=space, tier=tier.rank, now=to_micros(now), limit=limit)
+        return self._records("tier_list", space=space, tier=tier.rank, now=to_micros(now), limit=limit)
 
-    def place_count(self, space: int, tier: Tier, now: datetime) -> TierCount:
+    def count_tier(self, space: int, tier: Tier, now: datetime) -> TierCount:
         """Return how many visible memories one space has in one tier, and their tokens."""
-        ((memories, tokens),) = self._rows("session_tokens", space=space, tier=tier.rank, now=to_micros(now))
+        ((memories, tokens),) = self._rows("tier_tokens", space=space, tier=tier.rank, now=to_micros(now))
         return TierCount(memories=memories, tokens=tokens)
 
     def session_state(self, space: int) -> str | None:
-        """Return whether a session is active, archived or summarized; None when it never began."""
+        """Return the state of a session: active, archived or summarized; None if it does not exist."""
         rows = self._rows("session_state", space=space)
         return rows[0][0] if rows else None
 
     def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
-        """Return the names of the sessions that go on in some spaces."""
+        """Return the names of the active sessions in some spaces."""
         return frozenset(name for (name,) in self._rows("sessions_open", spaces=list(spaces)))
 
     def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
-        """Return what happened in some spaces, by name."""
+        """Return the counters of some spaces, by name."""
         rows = self._rows("tallies_of", spaces=list(spaces))
         return {name: Tally(times, amount) for name, times, amount in rows}
 
     def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
-        """Return how long the last recalls took, newest first."""
+        """Return the durations of the last recalls in microseconds, newest first."""
         return [micros for (micros,) in self._rows("recalls_micros", spaces=list(spaces), limit=limit)]
 
     def trim_recalls(self, before: datetime) -> None:
-        """Drop the log of what was asked before a moment."""
+        """Delete the log entries of recalls before a time."""
         with self._writing() as statements:
             statements.run("recalls_trim", before=to_micros(before))
 
-    def given(self, space: int) -> dict[int, int]:
-        """Return what a session has in its prompt: memory number -> when it had last changed, in microseconds."""
-        return dict(self._rows("given_of", space=space))
+    def injected(self, space: int) -> dict[int, int]:
+        """Return the memories in a session's prompt: number -> time of the last update then, in microseconds."""
+        return dict(self._rows("injected_of", space=space))
 
-    def give(self, space: int, updated: Mapping[int, int]) -> None:
-        """Remember that a session was given memories, and when each had last changed."""
+    def mark_injected(self, space: int, updated: Mapping[int, int]) -> None:
+        """Record that memories were put into a session's prompt, with the time of their last update."""
         rows = [{"space": space, "no": no, "updated_at": moment} for no, moment in sorted(updated.items())]
         with self._marking() as statements:
-            statements.run_many("given_put", rows)
+            statements.run_many("injected_put", rows)
 
-    def clear_given(self, space: int) -> None:
-        """Forget what a session was given: its prompt was cut, or it has ended."""
+    def clear_injected(self, space: int) -> None:
+        """Delete the record of what a session's prompt contains."""
         with self._marking() as statements:
-            statements.run("given_clear", space=space)
+            statements.run("injected_clear", space=space)
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
-        """Take or renew a lease; False when somebody else holds it."""
+        """Take or renew a lease; return False if another holder has it."""
         values = {"name": name, "holder": holder, "now": to_micros(now), "until": to_micros(until)}
         with self._marking() as statements:
             return statements.row("lease_take", **values) is not None
 
     def release(self, name: str, holder: str) -> None:
-        """Give a lease back."""
+        """Release a lease."""
         with self._marking() as statements:
             statements.run("lease_drop", name=name, holder=holder)
 
@@ -259,13 +259,13 @@ class SqlStore(ABC):
         return event_of(rows[0]), record
 
     def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
-        """Return events of memories in some spaces, purged ones included, in the order of the ledger or against it."""
+        """Return events of memories in some spaces, including purged ones, in ascending or descending order."""
         name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
         rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
         return [event_of(row) for row in rows]
 
     def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
-        """Return how much some spaces hold; what is past its time counts as deleted."""
+        """Return the number of memories and tokens in some spaces; expired memories count as deleted."""
         tiers = {tier: TierCount() for tier in Tier}
         retention = dict.fromkeys(Retention, 0)
         with self._reading() as statements:
@@ -283,7 +283,7 @@ class SqlStore(ABC):
         return Counts(tiers=tiers, retention=retention)
 
     def pending(self, spaces: Sequence[int]) -> int:
-        """Return how many visible memories wait for their vectors."""
+        """Return the number of visible memories without vectors."""
         return int(self._rows("pending_in", spaces=list(spaces))[0][0])
 
     def seq(self) -> int:
@@ -293,7 +293,7 @@ class SqlStore(ABC):
     # The log of recalls
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall and, if `keep`, log it; never waits for other writers."""
+        """Count the uses of a recall and, with `keep`, log it; never wait for other writers."""
         self._waiting.append((entry, keep))
         self._log_waiting()
 
@@ -324,7 +324,7 @@ class SqlStore(ABC):
     # Embedders and their vectors
 
     def identity(self, name: str | None = None) -> Identity | None:
-        """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
+        """Return the embedder that serves searches, or the one with a name; None if there is none."""
         with self._reading(once=True) as statements:
             if name is None:
                 return identity_of(statements)
@@ -332,20 +332,20 @@ class SqlStore(ABC):
         return None if row is None else Identity(number=row[0], name=name, dimensions=row[1])
 
     def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
-        """Return (number, content) of memories an embedder has not seen yet."""
+        """Return (number, content) of memories without vectors of an embedder."""
         rows = self._rows("vectors_missing", **self._made_by(number), after=after, limit=limit)
         return [(no, content) for no, content in rows]
 
     def count_without_vectors(self, number: int) -> int:
-        """Return how many memories an embedder has not seen yet."""
+        """Return the number of memories without vectors of an embedder."""
         return int(self._rows("vectors_missing_count", **self._made_by(number))[0][0])
 
     # Notes
 
-    def shelf(self, scope: Scope, shelf: str) -> int | None:
-        """Return the number of a shelf of a scope, if it exists."""
+    def collection(self, scope: Scope, collection: str) -> int | None:
+        """Return the number of a collection of a scope, if it exists."""
         with self._reading(once=True) as statements:
-            return notes.shelf_of(statements, scope, shelf)
+            return notes.collection_number(statements, scope, collection)
 
     def roots(self, spaces: Sequence[int]) -> list[RootRow]:
         """Return the folders whose notes are in some spaces."""
@@ -353,7 +353,7 @@ class SqlStore(ABC):
             return notes.roots_of(statements, spaces)
 
     def flush_state(self, space: int) -> tuple[int, bool] | None:
-        """Return the cycle that a session was last told to flush in, and whether it may be told again."""
+        """Return the last cycle in which a session was prompted to flush, and whether it may be prompted again."""
         rows = self._rows("flush_get", space=space)
         return (int(rows[0][0]), bool(rows[0][1])) if rows else None
 
@@ -367,10 +367,10 @@ class SqlStore(ABC):
         with self._reading() as statements:
             return notes.links_of(statements, space, lambda each: self._scope(statements, each, self._scopes))
 
-    def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
-        """Return where memories stand in files."""
+    def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
+        """Return the files and lines of memories."""
         with self._reading(once=True) as statements:
-            return notes.chunk_places(statements, nos)
+            return notes.chunk_locations(statements, nos)
 
     # Key-value pairs
 
@@ -397,7 +397,7 @@ class SqlStore(ABC):
             return None if claimed else str(statements.value("value_get", namespace=namespace, key=key, now=moment))
 
     def delete_value(self, namespace: str, key: str) -> bool:
-        """Delete a value; tell whether there was one."""
+        """Delete a value and return whether it existed."""
         with self._marking() as statements:
             return statements.row("value_delete", namespace=namespace, key=key) is not None
 
@@ -431,7 +431,7 @@ class SqlStore(ABC):
         return scope
 
 
-def shown(
+def visible_rows(
     statements: Statements,
     name: str,
     spaces: Sequence[int],
@@ -453,12 +453,12 @@ def shown(
 
 
 def expired(statements: Statements, spaces: Sequence[int], now: datetime) -> list[int]:
-    """Return what is past its time and not taken out yet."""
+    """Return the expired memories that maintenance has not processed yet."""
     return [no for (no,) in statements.rows("expired", now=to_micros(now), spaces=list(spaces))]
 
 
 def identity_of(statements: Statements) -> Identity | None:
-    """Return the embedder whose vectors serve searches, if there is one."""
+    """Return the embedder that serves searches, if there is one."""
     row = statements.row("embedder_serving")
     return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
 

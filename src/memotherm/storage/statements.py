@@ -35,22 +35,22 @@ class Statements(ABC):
 
     @abstractmethod
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
-        """Yield the rows of a statement that may have very many."""
+        """Iterate over the rows of a statement."""
 
     @abstractmethod
     def run(self, name: str, /, **values: object) -> None:
-        """Run a statement whose rows nobody wants."""
+        """Run a statement and discard its rows."""
 
     @abstractmethod
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
 
     def row(self, name: str, /, **values: object) -> Row | None:
-        """Return the first row of a statement, if there is one."""
+        """Return the first row of a statement, or None."""
         found = self.rows(name, **values)
         return found[0] if found else None
 
     def value(self, name: str, /, **values: object) -> Any:  # noqa: ANN401
-        """Return the first field of the first row; None when there is no row."""
+        """Return the first field of the first row, or None."""
         found = self.row(name, **values)
         return None if found is None else found[0]

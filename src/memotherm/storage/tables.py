@@ -30,7 +30,7 @@ VECTORS = _table("vectors", "embedder no part", "space tier vector", "no")
 #: In an order in which nothing points to what is not there yet.
 TABLES = (
     _table("embedders", "number", "name dimensions"),
-    _table("spaces", "space", "project environment user_ agent session shelf", "space"),
+    _table("spaces", "space", "project environment user_ agent session collection", "space"),
     Table("memories", ("no",), COLUMNS, "space"),
     _table("tags", "no tag", owner="no"),
     _table("turns", "no", "space thread author previous", "space"),
@@ -44,7 +44,7 @@ TABLES = (
     _table("notes", "note", "space path hash stamp size messages settled cut tier", "space"),
     _table("chunks", "note place", "no first last heading digest linked", "note"),
     _table("flushes", "space", "cycle armed", "space"),
-    _table("given", "space no", "updated_at", "space"),
+    _table("injected", "space no", "updated_at", "space"),
     _table("key_values", "namespace key", "value expires_at"),
 )
 

@@ -83,34 +83,34 @@ class SqlTransaction(ABC):
 
     # Reading inside the transaction
 
-    def space(self, scope: Scope, shelf: str = "") -> int:
-        """Return the number of a scope, or of a shelf in it, giving it one when it is new."""
-        row = {**scope_row(scope), "shelf": shelf}
+    def space(self, scope: Scope, collection: str = "") -> int:
+        """Return the number of a scope, or of a collection in it; create it if it is new."""
+        row = {**scope_row(scope), "collection": collection}
         found = self._sql.value("space_find", **row)
         return int(found if found is not None else self._sql.value("space_add", **row))
 
     def get(self, memory_id: str) -> Record | None:
-        """Return a memory by its id, whoever's it is."""
+        """Return a memory by its id, in any scope."""
         return self._record("memory_by_id", id=memory_id)
 
     def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
-        """Return the visible memory of a space that says the same."""
+        """Return the visible memory of a space with the same content."""
         return self._record(
             "memory_duplicate", space=space, digest=bytes.fromhex(digest), kind=kind, now=to_micros(now)
         )
 
     def count_priority(self, space: int, priority: Priority, now: datetime) -> int:
-        """Return how many visible memories of a space hold a priority."""
+        """Return the number of visible memories of a space with a priority."""
         return int(self._sql.value("memory_count_of_priority", space=space, priority=priority.rank, now=to_micros(now)))
 
     def oldest_of_priority(self, space: int, priority: Priority, now: datetime) -> Record | None:
-        """Return the first memory of a space that holds a priority."""
+        """Return the oldest memory of a space with a priority."""
         return self._record("memory_oldest_of_priority", space=space, priority=priority.rank, now=to_micros(now))
 
     # Changing
 
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
-        """Store a new memory with its vectors (None = to be made later) and its event."""
+        """Store a new memory with its vectors (None = pending) and its event."""
         no, seq = self._next_numbers()
         parts = 0 if vectors is None or not self._welcome else len(vectors)
         record = Record(no, space, replace(memory, version=seq), parts)
@@ -125,7 +125,7 @@ class SqlTransaction(ABC):
         return record
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
-        """Store a changed memory and its event; nothing happens when nothing differs."""
+        """Store a changed memory and its event; do nothing if nothing differs."""
         before = record.memory
         changes = changes_between(before, after)
         if not changes:
@@ -147,7 +147,7 @@ class SqlTransaction(ABC):
         return changed
 
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
-        """Erase content, vectors, words and everything the ledger quotes; the events and a tombstone stay."""
+        """Erase content, vectors, words and every quotation in the ledger; keep the events and a tombstone."""
         self.purged |= clean
         self._tombstones = True
         moment = to_micros(cause.at)
@@ -156,7 +156,7 @@ class SqlTransaction(ABC):
         return self.discard(record, cause)
 
     def discard(self, record: Record, cause: Cause) -> Record:
-        """Like `purge`, for what was only a copy: it may come back, and free space is not cleaned."""
+        """Like `purge`, for a copy of a file: no tombstone, and free space is not overwritten."""
         erased: dict[str, Any] = {"content": "", "digest": "", "tokens": 0, "tags": (), "metadata": {}, "source": ""}
         bare = replace(record.memory, **erased, retention=Retention.PURGED)
         purged = self.change(record, bare, cause)
@@ -167,8 +167,8 @@ class SqlTransaction(ABC):
         self._sql.run("memory_parts", no=record.no, parts=0)
         return purged
 
-    def buried(self, scope: Scope, digests: Iterable[str]) -> set[str]:
-        """Return those contents, by their digests, that were purged from what a scope can see."""
+    def purged_digests(self, scope: Scope, digests: Iterable[str]) -> set[str]:
+        """Return those digests whose contents were purged from what a scope can see."""
         marks = {tombstone(self._secret(), each): each for each in digests}
         return {marks[mark] for (mark,) in self._sql.rows("tombstones_seen", marks=list(marks), **scope_row(scope))}
 
@@ -180,8 +180,8 @@ class SqlTransaction(ABC):
 
     # Notes
 
-    def shelve(self, record: Record, space: int, cause: Cause) -> Record:
-        """Put a memory on another shelf of its scope."""
+    def move_to_collection(self, record: Record, space: int, cause: Cause) -> Record:
+        """Move a memory to another collection of its scope."""
         if record.space == space:
             return record
         seq = self._next_seq()
@@ -192,51 +192,51 @@ class SqlTransaction(ABC):
         return moved
 
     def put_root(self, root: RootRow) -> None:
-        """Remember a folder of notes."""
+        """Store a folder of notes."""
         notes.put_root(self._sql, root)
 
     def drop_root(self, space: int) -> None:
-        """Forget a folder that has no notes any more."""
+        """Delete a folder that has no notes."""
         self._sql.run("root_drop", space=space)
 
     def note(self, space: int, path: str) -> NoteRow | None:
-        """Return what is known of a file."""
+        """Return the row of a file."""
         return notes.note_of(self._sql, space, path)
 
     def put_note(self, note: NoteRow) -> int:
-        """Store what is known of a file and return its number; a known number may get another path."""
+        """Store the row of a file and return its number; a known number may get another path."""
         return notes.put_note(self._sql, note)
 
     def drop_note(self, note: int) -> None:
-        """Forget a file and where its chunks were; their memories are the caller's care."""
+        """Delete the row of a file and of its chunks; the caller deletes their memories."""
         notes.drop_note(self._sql, note)
 
     def chunks(self, note: int) -> list[ChunkRow]:
-        """Return the chunks of a file in their order, hidden memories included."""
+        """Return the chunks of a file in order, including memories that are not active."""
         return notes.chunks_of(self._sql, note, self._scope_of)
 
     def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
-        """Say anew which chunks a file has."""
+        """Replace the chunks of a file."""
         notes.set_chunks(self._sql, note, chunks)
 
     def is_linked_elsewhere(self, no: int, note: int) -> bool:
-        """Tell whether a memory is a list item of another file."""
+        """Return whether a memory is a list item of another file."""
         return notes.is_linked_elsewhere(self._sql, no, note)
 
     def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
-        """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told."""
+        """Return whether to prompt for a flush in this cycle, and record that it was done."""
         return notes.claim_flush(self._sql, space, cycle, due=due)
 
     # Sessions
 
     def hot_tokens(self, space: int, now: datetime) -> int:
-        """Return what the hot memories of a space cost in a prompt."""
-        ((_, tokens),) = self._sql.rows("session_tokens", space=space, tier=Tier.HOT.rank, now=to_micros(now))
+        """Return the number of tokens of the hot memories of a space."""
+        ((_, tokens),) = self._sql.rows("tier_tokens", space=space, tier=Tier.HOT.rank, now=to_micros(now))
         return int(tokens)
 
-    def in_tier(self, space: int, tier: Tier, now: datetime) -> list[Record]:
+    def list_tier(self, space: int, tier: Tier, now: datetime) -> list[Record]:
         """Return the visible memories of one space in one tier, newest first."""
-        return self._records("session_place", space=space, tier=tier.rank, now=to_micros(now), limit=_UNLIMITED)
+        return self._records("tier_list", space=space, tier=tier.rank, now=to_micros(now), limit=_UNLIMITED)
 
     def session_state(self, space: int) -> str | None:
         """Return whether a session is active, archived or summarized; None when it never began."""
@@ -244,25 +244,25 @@ class SqlTransaction(ABC):
         return None if state is None else str(state)
 
     def prunable(self, space: int, now: datetime, limit: int) -> list[Record]:
-        """Return the cold memories of a space that are worth the least."""
-        return self._records("session_prunable", space=space, now=to_micros(now), limit=_most(limit))
+        """Return the cold memories of a space that may be pruned: least relevant and least used first."""
+        return self._records("tier_prunable", space=space, now=to_micros(now), limit=_most(limit))
 
     def set_relevance(self, no: int, relevance: float) -> None:
         """Set the running relevance of a memory."""
         self._sql.run("relevance_set", no=no, relevance=relevance)
 
     def set_session(self, space: int, state: str, now: datetime) -> None:
-        """Record that a session goes on (active), has ended (archived) or was summarized."""
+        """Set the state of a session: active, archived or summarized."""
         self._sql.run("session_put", space=space, state=state, now=to_micros(now))
 
     def tally(self, space: int, name: str, amount: int = 0) -> None:
-        """Count something that happened in a space."""
+        """Increment a counter of a space."""
         self._sql.run("tally_add", space=space, name=name, times=1, amount=amount)
 
     # Vectors
 
     def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
-        """Store the vectors that an embedder made of a content, unless it has changed since."""
+        """Store the vectors that an embedder made of a content, unless the content has changed since."""
         record = self._record("memory_by_no", no=no)
         if record is None or record.memory.content != content or not content:
             return
@@ -273,7 +273,7 @@ class SqlTransaction(ABC):
         self._append(no, self._next_seq(), cause, {})
 
     def serve(self, number: int, keep: int | None = None) -> bool:
-        """Let an embedder's vectors serve searches and drop all others but those to keep, if none is missing."""
+        """Let an embedder serve searches and delete all other vectors but `keep`'s; False if some are missing."""
         if self._sql.value("vectors_missing_count", **self._made_by(number)):
             return False
         self._sql.run("meta_set", key="embedder", value=str(number))
@@ -305,7 +305,7 @@ class SqlTransaction(ABC):
 
     @abstractmethod
     def _made_by(self, number: int) -> dict[str, object]:
-        """Return the parameter by which statements name an embedder's vectors."""
+        """Return the statement parameter that selects an embedder's vectors."""
 
     @abstractmethod
     def _store_vectors(self, number: int, record: Record, vectors: Vectors) -> None:

@@ -1,8 +1,8 @@
-"""One store into another, whatever databases they are on: every row, its number, its history.
+"""Copy one store into another, on the same or another database: every row, its number, its history.
 
-The source is read in one snapshot, so that others may go on working with it. The target takes the rows
-in batches, each with a mark of how far it is in the same transaction: a transfer that was interrupted
-goes on where it stopped. At the end both are read again and compared, by counts and digests.
+The source is read in one snapshot, so other processes can keep using it. The target receives the rows in
+batches; each batch records the progress in the same transaction, so an interrupted transfer resumes where
+it stopped. At the end both stores are read again and compared by counts and digests.
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tables import META, TABLES, Table
 from memotherm.text.quantity import counted
 
-__all__ = ["MARK", "Giving", "MetaTable", "Migration", "Progress", "Receiver", "Receiving", "Sender", "transfer"]
+__all__ = [
+    "PROGRESS_KEY",
+    "MetaTable",
+    "Migration",
+    "Progress",
+    "TableReader",
+    "TableWriter",
+    "TransferSource",
+    "TransferTarget",
+    "transfer",
+]
 
-#: The note in a target's own notes that says how far a transfer into it is.
-MARK = "transfer"
+#: The metadata key under which a target records the progress of a transfer into it.
+PROGRESS_KEY = "transfer"
 _BATCH = 2000
 
-#: Called with (done, total) while a long piece of work goes on.
+#: Called with (rows done, rows in total).
 Progress = Callable[[int, int], None]
 
 
@@ -42,154 +52,148 @@ class Migration:
     digest: str = ""
 
     def __str__(self) -> str:
-        held = f"{counted(self.rows.get('memories', 0), 'memory')}, {counted(sum(self.rows.values()), 'row')} in all"
-        return f"{held}: copied from {self.source} to {self.target} and verified"
+        total = f"{counted(self.rows.get('memories', 0), 'memory')}, {counted(sum(self.rows.values()), 'row')} in all"
+        return f"{total}: copied from {self.source} to {self.target} and verified"
 
 
-class Giving(Protocol):
-    """A snapshot of a store."""
+class TableReader(Protocol):
+    """The tables of a store in one snapshot."""
 
-    def note(self, key: str) -> str | None:
-        """Return one of the store's own notes."""
+    def meta(self, key: str) -> str | None:
+        """Return a value of the store's metadata, or None."""
 
     def count(self, table: Table) -> int:
         """Return how many rows a table has."""
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
-        """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
+        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
 
 
-class Receiving(Protocol):
-    """One transaction on a store that is being filled."""
+class TableWriter(Protocol):
+    """The tables of a store that is being filled, in one transaction."""
 
-    def note(self, key: str) -> str | None:
-        """Return one of the store's own notes."""
+    def meta(self, key: str) -> str | None:
+        """Return a value of the store's metadata, or None."""
 
-    def set_note(self, key: str, value: str | None) -> None:
-        """Keep one of the store's own notes, or drop it."""
+    def set_meta(self, key: str, value: str | None) -> None:
+        """Set a value of the store's metadata, or delete it."""
 
     def is_empty(self) -> bool:
-        """Tell whether nothing was ever stored here."""
+        """Return whether nothing was ever stored here."""
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
-        """Add rows as a snapshot gives them."""
+        """Insert rows as `TableReader.rows` yields them."""
 
     def complete(self) -> None:
-        """Make what follows from the rows: words, counters, indexes, the next numbers."""
+        """Build what is derived from the rows: text index, counters, next numbers."""
 
 
 class MetaTable:
-    """A store's own notes, inside one transaction."""
+    """The metadata of a store, inside one transaction."""
 
     def __init__(self, statements: Statements) -> None:
         self._statements = statements
 
-    def note(self, key: str) -> str | None:
-        """Return one of the store's own notes."""
+    def meta(self, key: str) -> str | None:
+        """Return a value of the store's metadata, or None."""
         value: str | None = self._statements.value("meta_get", key=key)
         return value
 
-    def set_note(self, key: str, value: str | None) -> None:
-        """Keep one of the store's own notes, or drop it."""
+    def set_meta(self, key: str, value: str | None) -> None:
+        """Set a value of the store's metadata, or delete it."""
         if value is None:
             self._statements.run("meta_drop", key=key)
         else:
             self._statements.run("meta_set", key=key, value=value)
 
     def is_empty(self) -> bool:
-        """Tell whether nothing was ever stored here."""
+        """Return whether nothing was ever stored here."""
         return not self._statements.value("spaces_any")
 
 
-class Sender(Protocol):
+class TransferSource(Protocol):
     """A store that can be copied."""
 
     name: str
 
-    def giving(self) -> AbstractContextManager[Giving]:
-        """Lend a snapshot."""
+    def read_tables(self) -> AbstractContextManager[TableReader]:
+        """Open the tables for reading, in one snapshot."""
 
 
-class Receiver(Sender, Protocol):
+class TransferTarget(TransferSource, Protocol):
     """A store that can be filled."""
 
-    def receiving(self) -> AbstractContextManager[Receiving]:
-        """Lend a transaction."""
+    def write_tables(self) -> AbstractContextManager[TableWriter]:
+        """Open the tables for writing, in one transaction."""
 
 
-def transfer(source: Sender, target: Receiver, progress: Progress | None = None) -> Migration:
-    """Copy a store into an empty one, or go on with that, and verify the copy."""
-    with source.giving() as giving:
-        done = _begun(giving, source, target)
-        total, copied = sum(giving.count(table) for table in TABLES), 0
+def transfer(source: TransferSource, target: TransferTarget, progress: Progress | None = None) -> Migration:
+    """Copy a store into an empty one, or resume an interrupted copy, and verify the result."""
+    with source.read_tables() as reader:
+        state = _begin(reader, source, target)
+        total, copied = sum(reader.count(table) for table in TABLES), 0
         for table in TABLES:
-            copied += _copied(giving, target, table, done)
+            _copy(reader, target, table, state)
+            copied += reader.count(table)
             if progress is not None:
                 progress(copied, total)
-        with target.receiving() as receiving:
+        with target.write_tables() as writer:
             for key in META:
-                if (value := giving.note(key)) is not None:
-                    receiving.set_note(key, value)
-            receiving.complete()
-        rows, digest = _verified(giving, target)
-        with target.receiving() as receiving:
-            receiving.set_note(MARK, None)
+                if (value := reader.meta(key)) is not None:
+                    writer.set_meta(key, value)
+            writer.complete()
+        rows, digest = _verify(reader, target)
+        with target.write_tables() as writer:
+            writer.set_meta(PROGRESS_KEY, None)
     return Migration(source=source.name, target=target.name, rows=rows, digest=digest)
 
 
-def _begun(giving: Giving, source: Sender, target: Receiver) -> dict[str, Any]:
-    """Return how far each table is; refuse a target that holds anything else."""
-    identity = giving.note("store")
-    with target.receiving() as receiving:
-        noted = receiving.note(MARK)
-        known = json.loads(noted) if noted else {"from": identity, "tables": {}}
-        if noted is None and not receiving.is_empty():
+def _begin(reader: TableReader, source: TransferSource, target: TransferTarget) -> dict[str, Any]:
+    """Return the last copied key of each table; refuse a target that holds anything else."""
+    identity = reader.meta("store")
+    with target.write_tables() as writer:
+        stored = writer.meta(PROGRESS_KEY)
+        state = json.loads(stored) if stored else {"from": identity, "tables": {}}
+        if stored is None and not writer.is_empty():
             raise InvalidInput(f"{target.name} is not empty: copy into a new store")
-        if known["from"] != identity:
+        if state["from"] != identity:
             raise InvalidInput(f"{target.name} is half filled from another store than {source.name}: use a new one")
-        receiving.set_note(MARK, json.dumps(known))
-    return dict(known)
+        writer.set_meta(PROGRESS_KEY, json.dumps(state))
+    return dict(state)
 
 
-def _copied(giving: Giving, target: Receiver, table: Table, done: dict[str, Any]) -> int:
-    """Copy what a table still lacks; return how many rows it had."""
-    after = done["tables"].get(table.name)
-    rows = giving.rows(table, after)
+def _copy(reader: TableReader, target: TransferTarget, table: Table, state: dict[str, Any]) -> None:
+    """Copy the rows that a table of the target does not have yet."""
+    rows = reader.rows(table, state["tables"].get(table.name))
+    positions = [table.columns.index(column) + 1 for column in table.key]  # the tenant comes first
     while batch := list(islice(rows, _BATCH)):
-        done["tables"][table.name] = _key(table, batch[-1])
-        with target.receiving() as receiving:
-            receiving.put(table, batch)
-            receiving.set_note(MARK, json.dumps(done))
-    return giving.count(table)
+        state["tables"][table.name] = [batch[-1][position] for position in positions]
+        with target.write_tables() as writer:
+            writer.put(table, batch)
+            writer.set_meta(PROGRESS_KEY, json.dumps(state))
 
 
-def _key(table: Table, row: Row) -> list[Any]:
-    """Return the key of a row; it begins after the tenant."""
-    places = [table.columns.index(column) + 1 for column in table.key]
-    return [row[place] for place in places]
-
-
-def _verified(giving: Giving, target: Receiver) -> tuple[dict[str, int], str]:
-    """Return the rows by table and the digest of all of them, if both stores agree."""
+def _verify(reader: TableReader, target: TransferTarget) -> tuple[dict[str, int], str]:
+    """Return the number of rows of each table and the digest of all of them, if both stores agree."""
     counts: dict[str, int] = {}
-    all_of_them = hashlib.sha256()
-    with target.giving() as copy:
+    digest = hashlib.sha256()
+    with target.read_tables() as copy:
         for table in TABLES:
-            there, here = _told(giving, table), _told(copy, table)
-            if there != here:
+            expected, actual = _summarize(reader, table), _summarize(copy, table)
+            if expected != actual:
                 raise StoreDamaged(
-                    f"the copy differs in {table.name} ({there[0]} rows there, {here[0]} here): "
-                    "the source has changed since the copy began; make it again, into a new store"
+                    f"the copy differs in {table.name} ({expected[0]} rows in the source, {actual[0]} in the copy): "
+                    "the source has changed since the copy began; copy again, into a new store"
                 )
-            counts[table.name] = there[0]
-            all_of_them.update(there[1].encode())
-    return counts, all_of_them.hexdigest()
+            counts[table.name] = expected[0]
+            digest.update(expected[1].encode())
+    return counts, digest.hexdigest()
 
 
-def _told(giving: Giving, table: Table) -> tuple[int, str]:
-    """Return how many rows a table has, and the digest of them."""
-    told, count = hashlib.sha256(), 0
-    for row in giving.rows(table):
-        told.update(repr(row).encode())
+def _summarize(reader: TableReader, table: Table) -> tuple[int, str]:
+    """Return the number of rows of a table and their digest."""
+    digest, count = hashlib.sha256(), 0
+    for row in reader.rows(table):
+        digest.update(repr(row).encode())
         count += 1
-    return count, told.hexdigest()
+    return count, digest.hexdigest()

@@ -14,7 +14,7 @@ __all__ = [
     "CandidateRow",
     "CandidateText",
     "Cause",
-    "ChunkPlace",
+    "ChunkLocation",
     "ChunkRow",
     "Counts",
     "Filter",
@@ -168,7 +168,7 @@ class RootRow(NamedTuple):
     #: Further files and folders inside it.
     extra: tuple[str, ...]
     scope: Scope
-    shelf: str
+    collection: str
 
 
 class NoteRow(NamedTuple):
@@ -207,7 +207,7 @@ class ChunkRow(NamedTuple):
     linked: bool
 
 
-class ChunkPlace(NamedTuple):
+class ChunkLocation(NamedTuple):
     """Where a memory stands in a file."""
 
     path: str

@@ -67,7 +67,7 @@ class RuleEngine:
         rules = RuleSet(self._rules, "maintain", self._settings)
         moves = self._applied(self._decided(rules, spaces, situation), rules, situation, cause)
         embedded, degraded = self._embed_waiting(cause.at)
-        self._store.tend()
+        self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
         retired = [move for move in moves if move.retention is not None]
         return Maintenance(

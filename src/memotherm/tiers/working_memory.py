@@ -100,7 +100,7 @@ class WorkingMemory:
 
     def hot(self, space: int, now: datetime) -> list[Record]:
         """Return the hot memories of a session, newest first."""
-        return self._store.place(space, Tier.HOT, now, _ALL)
+        return self._store.list_tier(space, Tier.HOT, now, _ALL)
 
     def spill(self, space: int, count: int, ids: Sequence[str] | None, cause: Cause) -> Spill:
         """Move hot memories out: the named ones, or the least relevant and oldest."""
@@ -194,7 +194,7 @@ class WorkingMemory:
         forgotten = 0
         with self._store.write() as transaction:
             for tier in Tier:
-                for record in transaction.in_tier(space, tier, cause.at):
+                for record in transaction.list_tier(space, tier, cause.at):
                     if record.memory.priority is not Priority.PINNED:
                         after = replace(record.memory, retention=Retention.DELETED)
                         transaction.change(record, after, replace(cause, action="forget", rule="session.clear"))
@@ -203,7 +203,7 @@ class WorkingMemory:
 
     def status(self, session: str, space: int, now: datetime) -> SessionStatus:
         """Return what the session holds and what it might do next."""
-        hot, warm, cold = (self._store.place_count(space, tier, now) for tier in Tier)
+        hot, warm, cold = (self._store.count_tier(space, tier, now) for tier in Tier)
         return SessionStatus(
             session=session,
             state=self._store.session_state(space) or "active",
@@ -233,7 +233,7 @@ class WorkingMemory:
         spilled_here = [
             record.memory
             for tier in (Tier.WARM, Tier.COLD)
-            for record in self._store.place(space, tier, now, 10 * _SUGGESTED)
+            for record in self._store.list_tier(space, tier, now, 10 * _SUGGESTED)
             if record.memory.tier_rule == "session.spill"
         ]
         chosen: list[str] = []

@@ -52,7 +52,7 @@ class EmbedderSession:
         """Return the embedder as the store knows it, making it known if it is not."""
         if not self.embedder.dimensions:
             self.vectors(["dimensions"])
-        return self._store.adopt(self.embedder.name, self.embedder.dimensions, serve=serve)
+        return self._store.register_embedder(self.embedder.name, self.embedder.dimensions, serve=serve)
 
     def vectors(self, contents: Sequence[str]) -> list[Array]:
         """Return the vectors of each content: one row for every window of it."""

@@ -104,7 +104,7 @@ class Vectorizer:
         maker = self._maker_for(serving)
         if maker is None:
             return waiting, self._obstacle(serving)
-        known = {content: self._store.cached(digest(content)) if serving else None for content in contents}
+        known = {content: self._store.cached_vectors(digest(content)) if serving else None for content in contents}
         fresh = [content for content, vectors in known.items() if vectors is None]
         try:
             known.update(zip(fresh, self._tried(maker, lambda: maker.vectors(fresh)), strict=True))

@@ -23,7 +23,7 @@ class IndexStore(Protocol):
     def candidates(
         self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
     ) -> dict[int, CandidateRow]:
-        """Return those of the memories that may be shown: the last wall behind both legs."""
+        """Return the rows of those memories that scope, tiers, retention and filter let through."""
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
@@ -39,7 +39,7 @@ class IndexStore(Protocol):
         where: Filter,
         by: Identity | None = None,
     ) -> Scores:
-        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
+        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
 
     def similarities(
         self,
@@ -51,10 +51,10 @@ class IndexStore(Protocol):
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
 
-    def sayings(self, nos: Sequence[int]) -> dict[int, CandidateText]:
-        """Return what active memories say, by number."""
+    def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
+        """Return the indexed words, author and predecessor of active memories, by number."""
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
-        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+        """Return the number of memories in some spaces and tiers, and the number that contain each word."""

@@ -20,4 +20,4 @@ class KeyValueStore(Protocol):
         """Store a value; without `replace`, an existing value stays and is returned."""
 
     def delete_value(self, namespace: str, key: str) -> bool:
-        """Delete a value; tell whether there was one."""
+        """Delete a value and return whether it existed."""

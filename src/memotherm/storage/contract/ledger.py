@@ -25,13 +25,13 @@ class LedgerStore(Protocol):
         """Return one event of a memory in one of the spaces, and that memory as it is now."""
 
     def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
-        """Return events of memories in some spaces, purged ones included, in the order of the ledger or against it.
+        """Return events of memories in some spaces, including purged ones, in ascending or descending order.
 
         Args:
             spaces: The spaces that the memories are in now.
-            past: Where to go on: events after this number, or before it against the order; None begins.
-            limit: The most events.
-            oldest_first: Whether in the order of the ledger.
+            past: Return only events after this number (before it, in descending order); None starts at the end.
+            limit: The maximum number of events.
+            oldest_first: Ascending order.
         """
 
     def seq(self) -> int:

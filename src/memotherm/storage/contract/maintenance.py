@@ -15,22 +15,22 @@ class MaintenanceStore(Protocol):
     """What scheduled maintenance and administration need."""
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
-        """Take or renew a lease; False when somebody else holds it."""
+        """Take or renew a lease; return False if another holder has it."""
 
     def release(self, name: str, holder: str) -> None:
-        """Give a lease back."""
+        """Release a lease."""
 
     def size(self) -> int:
-        """Return the bytes the store takes."""
+        """Return the size of the store in bytes."""
 
-    def tend(self) -> None:
-        """Make the indexes that what is stored has grown to need; quick when there is nothing to do."""
+    def build_indexes(self) -> None:
+        """Build the indexes that the amount of data requires; do nothing if they exist."""
 
     def check(self) -> list[Problem]:
-        """Compare everything with everything else and say what does not agree."""
+        """Check the consistency of all tables and indexes and return the problems."""
 
     def checkpoint(self, path: Path) -> None:
-        """Write a consistent copy while others go on working."""
+        """Write a consistent copy to a new file while the store is in use."""
 
     def close(self) -> None:
-        """Give up all connections; calling it twice is harmless."""
+        """Close all connections; calling it twice is harmless."""

@@ -36,7 +36,7 @@ class MemoryStore(Protocol):
         """Return a page of memories, newest first."""
 
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
-        """Return whole memories by number, as they are now, whenever somebody looks at them."""
+        """Return memories by number, as they are now."""
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""
@@ -52,63 +52,64 @@ class MemoryStore(Protocol):
             limit: The most memories.
         """
 
-    def place(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
+    def list_tier(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
         """Return the visible memories of one space in one tier, newest first."""
 
-    def place_count(self, space: int, tier: Tier, now: datetime) -> TierCount:
+    def count_tier(self, space: int, tier: Tier, now: datetime) -> TierCount:
         """Return how many visible memories one space has in one tier, and their tokens."""
 
     def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
-        """Return how much some spaces hold; what is past its time counts as deleted."""
+        """Return the number of memories and tokens in some spaces; expired memories count as deleted."""
 
 
 class MemoryTransaction(Protocol):
     """Changes of memories; each appends its event to the ledger."""
 
-    def space(self, scope: Scope, shelf: str = "") -> int:
-        """Return the number of a scope, or of a shelf in it, giving it one when it is new."""
+    def space(self, scope: Scope, collection: str = "") -> int:
+        """Return the number of a scope, or of a collection in it; create it if it is new."""
 
     def get(self, memory_id: str) -> Record | None:
-        """Return a memory by its id, whoever's it is."""
+        """Return a memory by its id, in any scope."""
 
     def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
-        """Return the visible memory of a space that says the same."""
+        """Return the visible memory of a space with the same content."""
 
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
-        """Store a new memory with its vectors (None = to be made later) and its event.
+        """Store a new memory with its vectors (None = pending) and its event.
 
-        If its scope had purged the same content, the tombstone goes: somebody wants it again.
+        If the same content was purged from its scope, the tombstone is deleted.
         """
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
-        """Store a changed memory and its event; nothing happens when nothing differs.
+        """Store a changed memory and its event; do nothing if nothing differs.
 
-        `vectors` belong to a new content; without them it waits for its vectors.
+        `vectors` are those of a new content; without them the memory counts as pending.
         """
 
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
-        """Erase content, vectors, words and everything the ledger quotes; the events and a tombstone stay.
+        """Erase content, vectors, words and every quotation in the ledger; keep the events and a tombstone.
 
-        With `clean`, nothing of it is left in free space either; of many purges, the last one cleans for all.
+        With `clean`, the text indexes, caches and logs of the database are rewritten after the commit, so that no
+        copy is left in free space. For many purges, set it on the last one only.
         """
 
     def discard(self, record: Record, cause: Cause) -> Record:
-        """Like `purge`, for what was only a copy: it may come back, and free space is not cleaned."""
+        """Like `purge`, for a copy of a file: no tombstone, and free space is not overwritten."""
 
-    def buried(self, scope: Scope, digests: Iterable[str]) -> set[str]:
-        """Return those contents, by their digests, that were purged from what a scope can see."""
+    def purged_digests(self, scope: Scope, digests: Iterable[str]) -> set[str]:
+        """Return those digests whose contents were purged from what a scope can see."""
 
-    def in_tier(self, space: int, tier: Tier, now: datetime) -> list[Record]:
+    def list_tier(self, space: int, tier: Tier, now: datetime) -> list[Record]:
         """Return the visible memories of one space in one tier, newest first."""
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
 
     def count_priority(self, space: int, priority: Priority, now: datetime) -> int:
-        """Return how many visible memories of a space hold a priority."""
+        """Return the number of visible memories of a space with a priority."""
 
     def oldest_of_priority(self, space: int, priority: Priority, now: datetime) -> Record | None:
-        """Return the first memory of a space that holds a priority."""
+        """Return the oldest memory of a space with a priority."""
 
     def set_relevance(self, no: int, relevance: float) -> None:
         """Set the running relevance of a memory."""

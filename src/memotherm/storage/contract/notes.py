@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from memotherm.model import Scope
-from memotherm.storage.values import Cause, ChunkPlace, ChunkRow, NoteRow, Record, RootRow
+from memotherm.storage.values import Cause, ChunkLocation, ChunkRow, NoteRow, Record, RootRow
 
 __all__ = ["NoteStore", "NoteTransaction"]
 
@@ -14,8 +14,8 @@ __all__ = ["NoteStore", "NoteTransaction"]
 class NoteStore(Protocol):
     """Reads of the note index."""
 
-    def shelf(self, scope: Scope, shelf: str) -> int | None:
-        """Return the number of a shelf of a scope, if it exists."""
+    def collection(self, scope: Scope, collection: str) -> int | None:
+        """Return the number of a collection of a scope, if it exists."""
 
     def roots(self, spaces: Sequence[int]) -> list[RootRow]:
         """Return the folders whose notes are in some spaces."""
@@ -26,36 +26,36 @@ class NoteStore(Protocol):
     def links(self, space: int) -> list[tuple[str, ChunkRow]]:
         """Return the list items of a space's files that are memories of their own, each with its path."""
 
-    def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
-        """Return where memories stand in files."""
+    def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
+        """Return the files and lines of memories."""
 
 
 class NoteTransaction(Protocol):
     """Changes of the note index."""
 
-    def shelve(self, record: Record, space: int, cause: Cause) -> Record:
-        """Put a memory on another shelf of its scope."""
+    def move_to_collection(self, record: Record, space: int, cause: Cause) -> Record:
+        """Move a memory to another collection of its scope."""
 
     def put_root(self, root: RootRow) -> None:
-        """Remember a folder of notes."""
+        """Store a folder of notes."""
 
     def drop_root(self, space: int) -> None:
-        """Forget a folder that has no notes any more."""
+        """Delete a folder that has no notes."""
 
     def note(self, space: int, path: str) -> NoteRow | None:
-        """Return what is known of a file."""
+        """Return the row of a file."""
 
     def put_note(self, note: NoteRow) -> int:
-        """Store what is known of a file and return its number; a known number may get another path."""
+        """Store the row of a file and return its number; a known number may get another path."""
 
     def drop_note(self, note: int) -> None:
-        """Forget a file and where its chunks were; their memories are the caller's care."""
+        """Delete the row of a file and of its chunks; the caller deletes their memories."""
 
     def chunks(self, note: int) -> list[ChunkRow]:
-        """Return the chunks of a file in their order, hidden memories included."""
+        """Return the chunks of a file in order, including memories that are not active."""
 
     def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
-        """Say anew which chunks a file has."""
+        """Replace the chunks of a file."""
 
     def is_linked_elsewhere(self, no: int, note: int) -> bool:
-        """Tell whether a memory is a list item of another file."""
+        """Return whether a memory is a list item of another file."""

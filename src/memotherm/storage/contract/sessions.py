@@ -15,22 +15,22 @@ class SessionStore(Protocol):
     """Reads and marks of sessions."""
 
     def session_state(self, space: int) -> str | None:
-        """Return whether a session is active, archived or summarized; None when it never began."""
+        """Return the state of a session: active, archived or summarized; None if it does not exist."""
 
     def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
-        """Return the names of the sessions that go on in some spaces."""
+        """Return the names of the active sessions in some spaces."""
 
-    def given(self, space: int) -> dict[int, int]:
-        """Return what a session has in its prompt: memory number -> when it had last changed, in microseconds."""
+    def injected(self, space: int) -> dict[int, int]:
+        """Return the memories in a session's prompt: number -> time of the last update then, in microseconds."""
 
-    def give(self, space: int, updated: Mapping[int, int]) -> None:
-        """Remember that a session was given memories, and when each had last changed."""
+    def mark_injected(self, space: int, updated: Mapping[int, int]) -> None:
+        """Record that memories were put into a session's prompt, with the time of their last update."""
 
-    def clear_given(self, space: int) -> None:
-        """Forget what a session was given: its prompt was cut, or it has ended."""
+    def clear_injected(self, space: int) -> None:
+        """Delete the record of what a session's prompt contains."""
 
     def flush_state(self, space: int) -> tuple[int, bool] | None:
-        """Return the cycle that a session was last told to flush in, and whether it may be told again."""
+        """Return the last cycle in which a session was prompted to flush, and whether it may be prompted again."""
 
 
 class SessionTransaction(Protocol):
@@ -40,13 +40,13 @@ class SessionTransaction(Protocol):
         """Return whether a session is active, archived or summarized; None when it never began."""
 
     def set_session(self, space: int, state: str, now: datetime) -> None:
-        """Record that a session goes on (active), has ended (archived) or was summarized."""
+        """Set the state of a session: active, archived or summarized."""
 
     def hot_tokens(self, space: int, now: datetime) -> int:
-        """Return what the hot memories of a space cost in a prompt."""
+        """Return the number of tokens of the hot memories of a space."""
 
     def prunable(self, space: int, now: datetime, limit: int) -> list[Record]:
-        """Return the cold memories of a space that are worth the least."""
+        """Return the cold memories of a space that may be pruned: least relevant and least used first."""
 
     def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
-        """Tell whether a flush is due that nobody was told of in this cycle, and remember that it was told."""
+        """Return whether to prompt for a flush in this cycle, and record that it was done."""

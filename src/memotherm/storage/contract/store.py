@@ -88,5 +88,5 @@ class Store(
     def for_recall(self) -> Store:
         """Return the store that recalls read from: this one, or a replica that may be behind."""
 
-    def behind(self) -> str | None:
-        """Say how far what recalls read is behind what is written; None when it is the same."""
+    def replica_lag(self) -> str | None:
+        """Return a sentence about how old the data is that recalls read; None if they read the primary."""

@@ -15,20 +15,20 @@ class UsageStore(Protocol):
     """The recall log and the tallies."""
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall and, if `keep`, log it; never waits for other writers."""
+        """Count the uses of a recall and, with `keep`, log it; never wait for other writers."""
 
     def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
-        """Return how long the last recalls took, newest first."""
+        """Return the durations of the last recalls in microseconds, newest first."""
 
     def trim_recalls(self, before: datetime) -> None:
-        """Drop the log of what was asked before a moment."""
+        """Delete the log entries of recalls before a time."""
 
     def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
-        """Return what happened in some spaces, by name."""
+        """Return the counters of some spaces, by name."""
 
 
 class UsageTransaction(Protocol):
     """Counting inside a transaction."""
 
     def tally(self, space: int, name: str, amount: int = 0) -> None:
-        """Count something that happened in a space."""
+        """Increment a counter of a space."""

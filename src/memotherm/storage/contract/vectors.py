@@ -20,32 +20,32 @@ class VectorStore(Protocol):
     """Which embedder serves searches, and which vectors exist."""
 
     def identity(self, name: str | None = None) -> Identity | None:
-        """Return the embedder whose vectors serve searches, or the one of a name, if there is one."""
+        """Return the embedder that serves searches, or the one with a name; None if there is none."""
 
-    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
-        """Give an embedder a number; the first one that may serve does so at once."""
+    def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Register an embedder and return its number; the first one with `serve` serves searches at once."""
 
-    def cached(self, digest: str) -> Vectors | None:
-        """Return the serving vectors already made for the same content."""
+    def cached_vectors(self, digest: str) -> Vectors | None:
+        """Return the stored vectors of the same content, made by the serving embedder."""
 
     def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
-        """Return (number, content) of memories an embedder has not seen yet."""
+        """Return (number, content) of memories without vectors of an embedder."""
 
     def count_without_vectors(self, number: int) -> int:
-        """Return how many memories an embedder has not seen yet."""
+        """Return the number of memories without vectors of an embedder."""
 
     def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
-        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
+        """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
 
     def pending(self, spaces: Sequence[int]) -> int:
-        """Return how many visible memories wait for their vectors."""
+        """Return the number of visible memories without vectors."""
 
 
 class VectorTransaction(Protocol):
     """Changes of stored vectors."""
 
     def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
-        """Store the vectors that an embedder made of a content, unless it has changed since."""
+        """Store the vectors that an embedder made of a content, unless the content has changed since."""
 
     def serve(self, number: int, keep: int | None = None) -> bool:
-        """Let an embedder's vectors serve searches and drop all others but those to keep, if none is missing."""
+        """Let an embedder serve searches and delete all other vectors but `keep`'s; False if some are missing."""

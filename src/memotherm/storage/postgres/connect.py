@@ -154,7 +154,7 @@ class Connections:
                     raise
 
     def close(self) -> None:
-        """Close every connection; calling it twice is harmless."""
+        """Close all connections; calling it twice is harmless."""
         self._pool.close()
 
 

@@ -41,7 +41,7 @@ class Replica:
         return f"the replica failed and the primary was read: {self._trouble}" if self._trouble else None
 
     def close(self) -> None:
-        """Close every connection; calling it twice is harmless."""
+        """Close all connections; calling it twice is harmless."""
         self._connections.close()
 
     def _require_schema(self) -> None:

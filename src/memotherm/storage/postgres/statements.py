@@ -89,14 +89,14 @@ class PostgresStatements(Statements):
         return _PLACEHOLDER.sub(rf"%(\1{suffix})s", self._sql[name])
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
-        """Yield the rows of a statement that may have very many."""
+        """Iterate over the rows of a statement."""
         with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
             cursor.itersize = _PAGE
             cursor.execute(self._sql[name], {"tenants": self._tenants, **values})
             yield from cursor
 
     def run(self, name: str, /, **values: object) -> None:
-        """Run a statement whose rows nobody wants."""
+        """Run a statement and discard its rows."""
         self._belong(values)
         self._executed(self._sql[name], values)
 

@@ -98,7 +98,7 @@ class PostgresStore(SqlStore):
         view._source = self._replica
         return view
 
-    def behind(self) -> str | None:
+    def replica_lag(self) -> str | None:
         """Say how far the replica is behind, or why it is not used; None without one."""
         if self._source is None:
             return None
@@ -176,10 +176,10 @@ class PostgresStore(SqlStore):
         seen: list[str] = []
         while (tenant := self._claimed(name, holder, now(), term, before, seen)) is not None:
             seen.append(tenant)
-            outcome = "chore_drop"
+            outcome = "job_release"
             try:
                 yield self.for_tenant(tenant)
-                outcome = "chore_done"
+                outcome = "job_done"
             finally:
                 with self._everyone()._marking() as statements:
                     statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
@@ -189,9 +189,9 @@ class PostgresStore(SqlStore):
     ) -> str | None:
         """Claim the tenant that has waited longest; one that somebody else is just claiming is passed over."""
         with self._everyone()._marking() as statements:
-            statements.run("chores_know", name=name)
+            statements.run("jobs_register", name=name)
             found = statements.value(
-                "chore_claim",
+                "job_claim",
                 name=name,
                 holder=holder,
                 tenant=self._tenant,
@@ -239,7 +239,7 @@ class PostgresStore(SqlStore):
         where: Filter,
         by: Identity | None = None,
     ) -> Scores:
-        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
+        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
         if not spaces or not tiers:
             return {}
         with self._reading() as statements:
@@ -267,7 +267,7 @@ class PostgresStore(SqlStore):
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
-        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+        """Return the number of memories in some spaces and tiers, and the number that contain each word."""
         with self._reading() as statements:
             bands = list(_bands(tiers)) if words and spaces else []
             total, counted = self._counted(statements, bands, spaces, tiers, words)
@@ -305,25 +305,25 @@ class PostgresStore(SqlStore):
 
     # Embedders and their vectors
 
-    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
-        """Give an embedder a number; the first one that may serve does so at once."""
+    def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Register an embedder and return its number; the first one with `serve` serves searches at once."""
         with self._everyone()._writing() as statements:
             number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
             identity = Identity(number=number, name=name, dimensions=dimensions)
             if serve and identity_of(statements) is None:
                 statements.run("meta_set", key="embedder", value=str(number))
-        self.tend()
+        self.build_indexes()
         return identity
 
-    def cached(self, digest: str) -> Vectors | None:
-        """Return the serving vectors already made for the same content."""
+    def cached_vectors(self, digest: str) -> Vectors | None:
+        """Return the stored vectors of the same content, made by the serving embedder."""
         with self._reading() as statements:
             no = statements.value("vectors_by_digest", digest=bytes.fromhex(digest))
             identity = None if no is None else identity_of(statements)
             return None if identity is None else of_memory(statements, identity, no)
 
     def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
-        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
+        """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
         with self._reading() as statements:
             identity = by or identity_of(statements)
             return None if identity is None else sampled(statements, identity, limit)
@@ -334,7 +334,7 @@ class PostgresStore(SqlStore):
         """Return the bytes that the tables and their indexes take."""
         return int(self._rows("size", schema=SCHEMA)[0][0])
 
-    def tend(self) -> None:
+    def build_indexes(self) -> None:
         """Index the live vectors of every embedder once a tenant has too many for an exact search."""
         with self._reading() as statements:
             missing = unindexed(statements) if largest(statements) >= self._exact_limit else []
@@ -343,19 +343,19 @@ class PostgresStore(SqlStore):
                 index_live(connection, identity)
 
     def check(self) -> list[Problem]:
-        """Compare everything with everything else and say what does not agree."""
+        """Check the consistency of all tables and indexes and return the problems."""
         with self._everyone()._reading() as statements:
             return check(statements, identity_of(statements))
 
     @contextmanager
-    def giving(self) -> Iterator[PostgresTables]:
-        """Lend a snapshot of the tables."""
+    def read_tables(self) -> Iterator[PostgresTables]:
+        """Open the tables for reading, in one snapshot."""
         with self._everyone()._reading() as statements:
             yield PostgresTables(statements)
 
     @contextmanager
-    def receiving(self) -> Iterator[PostgresTables]:
-        """Lend the tables in a transaction."""
+    def write_tables(self) -> Iterator[PostgresTables]:
+        """Open the tables for writing, in one transaction."""
         with self._everyone()._writing() as statements:
             yield PostgresTables(statements)
 
@@ -375,7 +375,7 @@ class PostgresStore(SqlStore):
                 copy.checkpoint(path)
 
     def close(self) -> None:
-        """Give up all connections; calling it twice is harmless."""
+        """Close all connections; calling it twice is harmless."""
         with suppress(StoreError):
             for tenant, waiting in list(self._queues.items()):
                 if waiting:

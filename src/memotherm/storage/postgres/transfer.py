@@ -29,7 +29,7 @@ class PostgresTables(MetaTable):
         return int(count)
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
-        """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
+        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
         values = {f"key{place}": part for place, part in enumerate(after or ())}
         marks = {
             "tenant": "t.tenant" if table.owner else "''",
@@ -43,7 +43,7 @@ class PostgresTables(MetaTable):
         return map(_with_bytes, found) if table is VECTORS else found
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
-        """Add rows as a snapshot gives them."""
+        """Insert rows as `TableReader.rows` yields them."""
         columns = ("tenant", *table.columns) if table.owner else table.columns
         marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join(["%s"] * len(columns))}
         taken = rows if table.owner else [row[1:] for row in rows]

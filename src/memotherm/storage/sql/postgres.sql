@@ -27,25 +27,25 @@ SELECT tenant FROM spaces WHERE space = :space
 -- tenants: Everybody who has a space.
 SELECT '' UNION SELECT DISTINCT tenant FROM spaces ORDER BY 1
 
--- chores_know: See that some work is known for every tenant.
-INSERT INTO chores (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DISTINCT tenant, CAST(:name AS TEXT) FROM spaces
+-- jobs_register: See that some work is known for every tenant.
+INSERT INTO jobs (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DISTINCT tenant, CAST(:name AS TEXT) FROM spaces
 ON CONFLICT (tenant, name) DO NOTHING
 
--- chore_claim: Take the tenant whose work has waited longest, unless somebody is at it or just taking it.
-UPDATE chores SET holder = :holder, until = :until
+-- job_claim: Take the tenant whose work has waited longest, unless somebody is at it or just taking it.
+UPDATE jobs SET holder = :holder, until = :until
 WHERE name = :name AND tenant = (
-    SELECT tenant FROM chores
+    SELECT tenant FROM jobs
     WHERE name = :name AND until <= :now AND done_at < :before AND tenant <> ALL(CAST(:seen AS TEXT[]))
       AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
     ORDER BY done_at, tenant LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING tenant
 
--- chore_done: The work on a tenant is done.
-UPDATE chores SET holder = '', until = 0, done_at = :now
+-- job_done: The work on a tenant is done.
+UPDATE jobs SET holder = '', until = 0, done_at = :now
 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
--- chore_drop: The work on a tenant was given up; anybody may take it.
-UPDATE chores SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
+-- job_release: The work on a tenant was given up; anybody may take it.
+UPDATE jobs SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
 -- where_metadata: A condition of `select`: a metadata value, compared as JSON.
 CAST(CAST(nullif(metadata, '') AS JSONB) -> CAST(:metadata_key AS TEXT) AS TEXT) {in metadata}
@@ -91,7 +91,7 @@ SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m
 FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
 WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
--- sayings: What some active memories say, who said it and after what.
+-- candidate_texts: What some active memories say, who said it and after what.
 SELECT t.no, t.words, coalesce(u.author, ''), u.previous
 FROM texts t LEFT JOIN turns u ON {same u t}u.no = t.no
 WHERE {own t}t.no {in nos} AND t.part = 0

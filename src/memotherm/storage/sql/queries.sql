@@ -22,14 +22,14 @@ DELETE FROM meta WHERE key = :key
 -- spaces_any: Whether anything was ever stored.
 SELECT CASE WHEN EXISTS (SELECT 1 FROM spaces) THEN 1 ELSE 0 END
 
--- space_find: The number of exactly this scope and shelf.
+-- space_find: The number of exactly this scope and collection.
 SELECT space FROM spaces
 WHERE tenant = :tenant AND project = :project AND environment = :environment
-  AND user_ = :user AND agent = :agent AND session = :session AND shelf = :shelf
+  AND user_ = :user AND agent = :agent AND session = :session AND collection = :collection
 
--- space_add: A number for a new scope or shelf.
-INSERT INTO spaces (tenant, project, environment, user_, agent, session, shelf)
-VALUES (:tenant, :project, :environment, :user, :agent, :session, :shelf)
+-- space_add: A number for a new scope or collection.
+INSERT INTO spaces (tenant, project, environment, user_, agent, session, collection)
+VALUES (:tenant, :project, :environment, :user, :agent, :session, :collection)
 RETURNING space
 
 -- spaces_visible: The spaces whose every set field has the caller's value, the narrowest last.
@@ -39,7 +39,7 @@ WHERE tenant IN ('', :tenant) AND project IN ('', :project) AND environment IN (
 ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELSE 1 END
   + CASE environment WHEN '' THEN 0 ELSE 1 END + CASE user_ WHEN '' THEN 0 ELSE 1 END
   + CASE agent WHEN '' THEN 0 ELSE 1 END + CASE session WHEN '' THEN 0 ELSE 1 END,
-  CASE shelf WHEN '' THEN 1 ELSE 0 END, space
+  CASE collection WHEN '' THEN 1 ELSE 0 END, space
 
 -- spaces_within: The spaces that lie inside a scope: equal to it or narrower.
 SELECT space FROM spaces
@@ -295,18 +295,18 @@ INSERT INTO turns (no, space, thread, author, previous) VALUES (:no, :space, :th
 -- turn_drop: Forget who said a message.
 DELETE FROM turns WHERE {own}no = :no
 
--- session_place: The memories of one space in one tier, newest first.
+-- tier_list: The memories of one space in one tier, newest first.
 SELECT {columns} FROM memories
 WHERE {own}space = :space AND tier = :tier AND retention = 0
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY created_at DESC, no DESC LIMIT :limit
 
--- session_tokens: What the memories of one space and tier cost in a prompt.
+-- tier_tokens: What the memories of one space and tier cost in a prompt.
 SELECT count(*), CAST(coalesce(sum(tokens), 0) AS BIGINT) FROM memories
 WHERE {own}space = :space AND tier = :tier AND retention = 0
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
--- session_prunable: The cold memories of a space that are worth the least.
+-- tier_prunable: The cold memories of a space that are worth the least.
 SELECT {columns} FROM memories
 WHERE {own}space = :space AND tier = 2 AND retention = 0 AND priority > 0
   AND (expires_at IS NULL OR expires_at > :now)
@@ -323,7 +323,7 @@ SELECT state FROM sessions WHERE {own}space = :space
 SELECT s.session FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
 WHERE {own o}o.state = 'active' AND o.space {in spaces}
 
--- tally_add: Count something that happened in a space.
+-- tally_add: Increment a counter of a space.
 INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)
 ON CONFLICT ({key}space, name) DO UPDATE
 SET times = tallies.times + excluded.times, amount = tallies.amount + excluded.amount
@@ -342,15 +342,15 @@ SELECT micros FROM recalls WHERE {own}space {in spaces} ORDER BY recall DESC LIM
 -- recalls_trim: Drop what was asked long ago.
 DELETE FROM recalls WHERE {own}at < :before
 
--- given_of: What a session has in its prompt already.
-SELECT no, updated_at FROM given WHERE {own}space = :space
+-- injected_of: What a session has in its prompt already.
+SELECT no, updated_at FROM injected WHERE {own}space = :space
 
--- given_put: A session was given a memory as it is now.
-INSERT INTO given (space, no, updated_at) VALUES (:space, :no, :updated_at)
+-- injected_put: A session was given a memory as it is now.
+INSERT INTO injected (space, no, updated_at) VALUES (:space, :no, :updated_at)
 ON CONFLICT ({key}space, no) DO UPDATE SET updated_at = excluded.updated_at
 
--- given_clear: A session's prompt holds nothing of it any more.
-DELETE FROM given WHERE {own}space = :space
+-- injected_clear: A session's prompt holds nothing of it any more.
+DELETE FROM injected WHERE {own}space = :space
 
 -- lease_take: Take or renew a lease, unless somebody else holds it.
 INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
@@ -358,7 +358,7 @@ ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.unti
 WHERE leases.holder = excluded.holder OR leases.until <= :now
 RETURNING holder
 
--- lease_drop: Give a lease back.
+-- lease_drop: Release a lease.
 DELETE FROM leases WHERE name = :name AND holder = :holder
 
 -- values_of: The values of a namespace.
@@ -383,15 +383,15 @@ DELETE FROM key_values WHERE namespace = :namespace AND key = :key RETURNING key
 DELETE FROM key_values WHERE expires_at <= :now
 
 -- roots_of: The folders whose notes are in some spaces.
-SELECT r.space, r.path, r.extra, s.shelf, s.tenant, s.project, s.environment, s.user_, s.agent, s.session
+SELECT r.space, r.path, r.extra, s.collection, s.tenant, s.project, s.environment, s.user_, s.agent, s.session
 FROM roots r JOIN spaces s ON {same r s}s.space = r.space
 WHERE {own r}r.space {in spaces} ORDER BY r.space
 
--- root_put: Remember a folder of notes.
+-- root_put: Store a folder of notes.
 INSERT INTO roots (space, path, extra) VALUES (:space, :path, :extra)
 ON CONFLICT ({key}space) DO UPDATE SET path = excluded.path, extra = excluded.extra
 
--- root_drop: Forget a folder that has no notes any more.
+-- root_drop: Delete a folder that has no notes.
 DELETE FROM roots WHERE {own}space = :space
   AND NOT EXISTS (SELECT 1 FROM notes WHERE {same notes roots}notes.space = roots.space)
 
@@ -429,7 +429,7 @@ VALUES (:note, :place, :no, :first, :last, :heading, :digest, :linked)
 -- chunks_drop: Forget which chunks a file has.
 DELETE FROM chunks WHERE {own}note = :note
 
--- chunk_places: Where some memories stand in files.
+-- chunk_locations: Where some memories stand in files.
 SELECT c.no, n.path, c.first, c.last, c.heading, c.linked FROM chunks c JOIN notes n ON {same c n}n.note = c.note
 WHERE {own c}c.no {in nos}
 
@@ -449,7 +449,7 @@ SELECT cycle, armed FROM flushes WHERE {own}space = :space
 INSERT INTO flushes (space, cycle, armed) VALUES (:space, :cycle, :armed)
 ON CONFLICT ({key}space) DO UPDATE SET cycle = excluded.cycle, armed = excluded.armed
 
--- check_rows: What every memory must agree with.
+-- check_rows: The columns of every memory that `check` compares.
 SELECT no, id, space, tier, priority, retention, content, tags, digest, version FROM memories ORDER BY no
 
 -- check_events: The ledger, memory by memory.

@@ -3,6 +3,12 @@
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 
+-- meta_replace: Replace a metadata value, unless it has changed since it was read.
+UPDATE meta SET value = :value WHERE key = :key AND value = :before
+
+-- meta_drop_value: Delete a metadata value, unless it has changed since it was read.
+DELETE FROM meta WHERE key = :key AND value = :value
+
 -- check_seqs: Whether the ledger has gaps.
 SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
 
@@ -133,7 +139,7 @@ LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier
 LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
--- sayings: What some active memories say, who said it and after what.
+-- candidate_texts: What some active memories say, who said it and after what.
 SELECT m.no, coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
 FROM json_each(:nos) j
 CROSS JOIN memories m ON m.no = j.value

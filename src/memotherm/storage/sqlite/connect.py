@@ -247,10 +247,20 @@ class Connections:
                 connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
                 self.give_back(connection)
 
-    def truncate_log(self) -> None:
-        """Move the write-ahead log into the file and empty it, as far as readers allow."""
+    def truncate_log(self, wait_ms: int) -> bool:
+        """Move the write-ahead log into the file and empty it; return False if other connections prevent that.
+
+        Args:
+            wait_ms: How long to wait for other connections.
+        """
         with self._writing, mapped(self.name):
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._require_open()
+            self._writer.execute(f"PRAGMA busy_timeout = {min(wait_ms, self._settings.busy_timeout_ms)}")
+            try:
+                busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                self._writer.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+        return not busy
 
     def close(self) -> None:
         """Close every connection that is not lent; the others close when they come back."""

@@ -66,11 +66,11 @@ class SqliteStatements(Statements):
         return _PARAMETER.sub(rf":\1{suffix}", SQL[name])
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
-        """Yield the rows of a statement that may have very many."""
+        """Iterate over the rows of a statement."""
         return self.connection.cursor().execute(SQL[name], _adapted(values))
 
     def run(self, name: str, /, **values: object) -> None:
-        """Run a statement whose rows nobody wants."""
+        """Run a statement and discard its rows."""
         self.connection.execute(SQL[name], _adapted(values))
 
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:

@@ -22,6 +22,7 @@ from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.connect import MEMORY, Connections, require_openable
+from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.keys import vector_base, vector_range
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.postings import MOST_KEPT, Postings, strengths
@@ -29,7 +30,7 @@ from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
-from memotherm.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, shown
+from memotherm.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, visible_rows
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["SqliteStore"]
@@ -59,6 +60,8 @@ class SqliteStore(SqlStore):
             raise
         folder = None if path == MEMORY else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
+        self._erasure = Erasure(self._connections, self._bands)
+        self._erasure.finish()
         # A store in memory reads what may yet be taken back, so nothing is kept there.
         self._postings = Postings(0 if path == MEMORY else MOST_KEPT)
 
@@ -89,7 +92,7 @@ class SqliteStore(SqlStore):
         """Return the store itself: one file has no copies."""
         return self
 
-    def behind(self) -> str | None:
+    def replica_lag(self) -> str | None:
         """Return None: what is read is what is written."""
         return None
 
@@ -111,7 +114,7 @@ class SqliteStore(SqlStore):
     # Reading
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Let the reads of this thread see one state of the store until it is left."""
+        """Let the reads of this thread see one state of the store until the context is left."""
         return self._connections.snapshot()
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
@@ -146,7 +149,7 @@ class SqliteStore(SqlStore):
                 found, strength = best(nos, worth, wanted)
                 kept = dict(zip(found.tolist(), strength.tolist(), strict=True))
                 if where.selective:
-                    allowed = {row[0] for row in shown(statements, "visible", spaces, tiers, list(kept), where)}
+                    allowed = {row[0] for row in visible_rows(statements, "visible", spaces, tiers, list(kept), where)}
                     kept = {no: strength for no, strength in kept.items() if no in allowed}
                 if len(kept) >= limit or wanted >= len(nos):
                     return _first(limit, kept)
@@ -161,7 +164,7 @@ class SqliteStore(SqlStore):
         where: Filter,
         by: Identity | None = None,
     ) -> Scores:
-        """Return the memories with the nearest vectors (`by` an embedder, or by the serving one), nearest first."""
+        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
         places = [BandKey(space, tier) for space in spaces for tier in tiers]
         with self._reading() as statements:
             identity = by or identity_of(statements)
@@ -189,7 +192,7 @@ class SqliteStore(SqlStore):
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
-        """Return how many memories there are in some spaces and tiers, and how many have each word."""
+        """Return the number of memories in some spaces and tiers, and the number that contain each word."""
         with self._reading() as statements:
             lists, total = self._counted(statements, spaces, tiers, words)
         return total, dict(zip(words, map(len, lists), strict=True))
@@ -218,29 +221,22 @@ class SqliteStore(SqlStore):
                 statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
             )
             yield transaction
-        if transaction.purged:
-            self._erase_traces()
-
-    def _erase_traces(self) -> None:
-        """After a purge: rewrite the text indexes and empty the log, so that no copy is left."""
-        self._bands.forget_files()
-        with self._writing() as statements:
-            statements.run("text_live_optimize")
-            statements.run("text_cold_optimize")
-        self._connections.truncate_log()
+            log_pending = Erasure.log_pending(statements)
+        if transaction.purged or log_pending:
+            self._erasure.finish(wait=transaction.purged)
 
     # Embedders and their vectors
 
-    def adopt(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
-        """Give an embedder a number; the first one that may serve does so at once."""
+    def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Register an embedder and return its number; the first one with `serve` serves searches at once."""
         with self._writing() as statements:
             number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
             if serve and identity_of(statements) is None:
                 statements.run("meta_set", key="embedder", value=str(number))
         return Identity(number=number, name=name, dimensions=dimensions)
 
-    def cached(self, digest: str) -> Vectors | None:
-        """Return the serving vectors already made for the same content."""
+    def cached_vectors(self, digest: str) -> Vectors | None:
+        """Return the stored vectors of the same content, made by the serving embedder."""
         if not self._rows("vectors_by_digest", digest=bytes.fromhex(digest)):
             return None
         with self._reading() as statements:
@@ -252,7 +248,7 @@ class SqliteStore(SqlStore):
         return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
 
     def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
-        """Return some of the vectors, the same ones every time; those `by` an embedder, or by the serving one."""
+        """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
         identity = by or self.identity()
         if identity is None:
             return None
@@ -263,14 +259,14 @@ class SqliteStore(SqlStore):
     # Upkeep
 
     @contextmanager
-    def giving(self) -> Iterator[SqliteTables]:
-        """Lend a snapshot of the tables."""
+    def read_tables(self) -> Iterator[SqliteTables]:
+        """Open the tables for reading, in one snapshot."""
         with self._reading() as statements:
             yield SqliteTables(statements)
 
     @contextmanager
-    def receiving(self) -> Iterator[SqliteTables]:
-        """Lend the tables in a transaction."""
+    def write_tables(self) -> Iterator[SqliteTables]:
+        """Open the tables for writing, in one transaction."""
         with self._writing() as statements:
             yield SqliteTables(statements)
 
@@ -281,11 +277,12 @@ class SqliteStore(SqlStore):
             (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         return int(pages * page_size)
 
-    def tend(self) -> None:
-        """Do nothing: bands are made when they are searched."""
+    def build_indexes(self) -> None:
+        """Finish a pending erasure; bands are built when they are searched."""
+        self._erasure.finish()
 
     def check(self) -> list[Problem]:
-        """Compare everything with everything else and say what does not agree."""
+        """Check the consistency of all tables and indexes and return the problems."""
         try:
             with self._reading() as statements:
                 problems = check(statements, identity_of(statements))
@@ -296,15 +293,16 @@ class SqliteStore(SqlStore):
             return [Problem(code="file", detail=f"the file is damaged and could not be read to the end: {exc}")]
 
     def checkpoint(self, path: Path) -> None:
-        """Write a consistent copy while others go on working."""
+        """Write a consistent copy to a new file while the store is in use."""
         with self._connections.reading() as connection:
             copy(connection, path)
 
     def close(self) -> None:
-        """Give up all connections; calling it twice is harmless."""
+        """Close all connections; calling it twice is harmless."""
         with suppress(StoreError):
             if self._waiting:
                 self._log_waiting()
+            self._erasure.finish()
         self._bands.close()
         self._connections.close()
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Retention, Scope, Tier
+from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.keys import text_key, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SqliteStatements
 from memotherm.storage.transaction import SqlTransaction, indexed_words
-from memotherm.storage.values import Record
+from memotherm.storage.values import Cause, Record
 
 __all__ = ["SqliteTransaction"]
 
@@ -29,8 +30,15 @@ class SqliteTransaction(SqlTransaction):
         made_by: int | None = None,
     ) -> None:
         super().__init__(statements, scope_of, window_micros, made_by)
+        self._sql: SqliteStatements = statements
         self._seq = int(self._sql.value("event_last"))
         self._last_no = int(self._sql.value("memory_last_no"))
+
+    def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
+        """Erase a memory; the copies in indexes and log are erased after the commit, or later."""
+        purged = super().purge(record, cause, clean=clean)
+        Erasure.record(self._sql, self._seq)
+        return purged
 
     def _next_seq(self) -> int:
         self._seq += 1

@@ -36,7 +36,7 @@ class SqliteTables(MetaTable):
         return int(self._connection.execute(marked(SQL["table_count"], {"table": table.name})).fetchone()[0])
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
-        """Yield (tenant, *columns) of the rows behind a key, in the order of the key."""
+        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
         if table is VECTORS:
             behind = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
             return self._sql.each("vectors_all", behind=behind, parts=1 << PART_BITS, numbers=MEMORY_MASK)
@@ -52,7 +52,7 @@ class SqliteTables(MetaTable):
         return self._connection.cursor().execute(marked(SQL[name], marks), after or ())
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
-        """Add rows as a snapshot gives them."""
+        """Insert rows as `TableReader.rows` yields them."""
         if table is VECTORS:
             found = [
                 {"key": vector_range(embedder, no).low + part, "vector": vector}

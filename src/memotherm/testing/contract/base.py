@@ -73,7 +73,7 @@ class Contract:
 
     def serving(self) -> int:
         """Let the embedder serve, and return its number."""
-        return self.store.adopt(self.embedder.name, self.embedder.dimensions).number
+        return self.store.register_embedder(self.embedder.name, self.embedder.dimensions).number
 
     def stored(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Record:  # noqa: ANN401
         """Store a memory with its vector, if an embedder serves."""

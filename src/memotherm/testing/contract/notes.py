@@ -1,4 +1,4 @@
-"""What a store must do for Markdown notes: shelves, files, their chunks, and who was told to flush."""
+"""What a store must do for Markdown notes: collections, files, their chunks, and who was told to flush."""
 
 # ruff: noqa: S101 - asserting is what a test does
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memotherm.model import Retention, Scope, Tier
-from memotherm.storage.values import ChunkPlace, ChunkRow, NoteRow, Record, RootRow
+from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, RootRow
 from memotherm.testing.contract.base import EVERYONE, Contract
 
 __all__ = ["NotesContract"]
@@ -18,8 +18,8 @@ _SHELF = "notes:/home/ada"
 class NotesContract(Contract):
     """Shelves of a scope, files and chunks."""
 
-    def shelf(self, scope: Scope = EVERYONE) -> int:
-        """Make a shelf with a folder on it."""
+    def collection(self, scope: Scope = EVERYONE) -> int:
+        """Make a collection with a folder on it."""
         with self.store.write() as transaction:
             space = transaction.space(scope, _SHELF)
             transaction.put_root(RootRow(space, "/home/ada", ("docs",), scope, _SHELF))
@@ -38,38 +38,38 @@ class NotesContract(Contract):
             transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
         return number, record
 
-    def test_a_shelf_is_seen_with_its_scope_and_searched_apart(self) -> None:
+    def test_a_collection_is_visible_in_its_scope_and_searched_separately(self) -> None:
         """What stands on it is visible from the scope, and has a space of its own."""
-        space = self.shelf()
+        space = self.collection()
         _, record = self.filed(space, "an otter in a file")
         plain = self.stored("an otter")
 
         assert plain.space != space
         assert set(self.seen()) == {plain.space, space}
         assert self.seen()[-1] == plain.space
-        assert self.store.shelf(EVERYONE, _SHELF) == space
-        assert self.store.shelf(EVERYONE, "notes:elsewhere") is None
+        assert self.store.collection(EVERYONE, _SHELF) == space
+        assert self.store.collection(EVERYONE, "notes:elsewhere") is None
         assert set(self.by_words("otter")) == {record.no, plain.no}
-        assert self.store.shelf(Scope(user="u1"), _SHELF) is None
+        assert self.store.collection(Scope(user="u1"), _SHELF) is None
 
-    def test_a_change_leaves_a_memory_on_its_shelf(self) -> None:
+    def test_a_change_leaves_a_memory_in_its_collection(self) -> None:
         """Unless its scope changes."""
-        space = self.shelf()
+        space = self.collection()
         _, record = self.filed(space, "an otter")
 
         assert self.changed(record, tier=Tier.COLD).space == space
         assert self.changed(record, tags=("x",)).space == space
 
     def test_the_same_content_in_a_file_is_no_duplicate(self) -> None:
-        """What a file says is the file's; a memory on a shelf that is not from a file is one."""
-        space = self.shelf()
+        """What a file says is the file's; a memory on a collection that is not from a file is one."""
+        space = self.collection()
         _, record = self.filed(space, "an otter")
         with self.store.write() as transaction:
             home = transaction.space(EVERYONE)
             assert transaction.duplicate(home, record.memory.digest, "note", self.clock()) is None
         own = self.stored("a seal", kind="note")
         with self.store.write() as transaction:
-            moved = transaction.shelve(own, space, self.cause("link"))
+            moved = transaction.move_to_collection(own, space, self.cause("link"))
             found = transaction.duplicate(transaction.space(EVERYONE), own.memory.digest, "note", self.clock())
             assert found is not None
             assert (found.no, found.space, moved.space) == (own.no, space, space)
@@ -77,10 +77,10 @@ class NotesContract(Contract):
     def test_shelving_moves_a_memory_in_both_searches(self) -> None:
         """With an event; its id stays."""
         self.serving()
-        space = self.shelf()
+        space = self.collection()
         record = self.stored("an otter")
         with self.store.write() as transaction:
-            transaction.shelve(record, space, self.cause("link"))
+            transaction.move_to_collection(record, space, self.cause("link"))
 
         assert self.now(record).space == space
         assert [event.action for event in self.store.events(record)] == ["remember", "link"]
@@ -91,7 +91,7 @@ class NotesContract(Contract):
 
     def test_roots_are_remembered(self) -> None:
         """Until they have no notes and are dropped."""
-        space = self.shelf()
+        space = self.collection()
         root = RootRow(space, "/home/ada", ("docs",), EVERYONE, _SHELF)
         number, record = self.filed(space, "x")
 
@@ -108,12 +108,12 @@ class NotesContract(Contract):
 
     def test_files_and_their_chunks_are_listed(self) -> None:
         """By path, with everything that was known; another path may be given to the same file."""
-        space = self.shelf()
+        space = self.collection()
         number, record = self.filed(space, "an otter")
         wanted = self.note(space)._replace(note=number)
 
         assert self.store.notes(space) == [wanted]
-        assert self.store.chunk_places([record.no]) == {record.no: ChunkPlace("MEMORY.md", 1, 3, "Head", False)}
+        assert self.store.chunk_locations([record.no]) == {record.no: ChunkLocation("MEMORY.md", 1, 3, "Head", False)}
         with self.store.write() as transaction:
             assert transaction.note(space, "MEMORY.md") == wanted
             assert [row.record.no for row in transaction.chunks(number)] == [record.no]
@@ -123,11 +123,11 @@ class NotesContract(Contract):
 
     def test_links_are_listed_with_their_files(self) -> None:
         """And a memory is known to be a list item elsewhere."""
-        space = self.shelf()
+        space = self.collection()
         number, _ = self.filed(space, "plain")
         own = self.stored("linked")
         with self.store.write() as transaction:
-            shelved = transaction.shelve(own, space, self.cause("link"))
+            shelved = transaction.move_to_collection(own, space, self.cause("link"))
             other = transaction.put_note(self.note(space, "memory/a.md"))
             transaction.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
             assert transaction.is_linked_elsewhere(own.no, number)

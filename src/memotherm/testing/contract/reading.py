@@ -239,8 +239,8 @@ class ReadingContract(Contract):
         second = self.stored("second", _SESSION, tier=Tier.HOT, tokens=4)
         self.stored("warm", _SESSION)
         self.stored("wider", _PROJECT, tier=Tier.HOT)
-        count = self.store.place_count(first.space, Tier.HOT, self.clock())
+        count = self.store.count_tier(first.space, Tier.HOT, self.clock())
 
-        assert numbers(self.store.place(first.space, Tier.HOT, self.clock(), 10)) == [second.no, first.no]
-        assert numbers(self.store.place(first.space, Tier.HOT, self.clock(), 1)) == [second.no]
+        assert numbers(self.store.list_tier(first.space, Tier.HOT, self.clock(), 10)) == [second.no, first.no]
+        assert numbers(self.store.list_tier(first.space, Tier.HOT, self.clock(), 1)) == [second.no]
         assert (count.memories, count.tokens) == (2, 7)

@@ -260,7 +260,7 @@ class SearchContract(Contract):
 
             assert candidate.words == "otter swim wet"
             assert (candidate.author, candidate.previous) == ("", None)
-            assert self.store.sayings([record.no]) == {record.no: CandidateText("otter swim wet")}
+            assert self.store.candidate_texts([record.no]) == {record.no: CandidateText("otter swim wet")}
 
     def test_a_message_knows_who_said_it_and_after_what(self) -> None:
         """Turns of one thread are linked in their order; other threads and other spaces do not matter."""
@@ -269,7 +269,7 @@ class SearchContract(Contract):
             for text, speaker, thread in (("one", "Ann", "a"), ("two", "Bob", "b"), ("three", "Bob", "a"))
         )
         self.stored("four", _ANN, kind="message", metadata={"speaker": "Ann", "thread": "a"})
-        said = self.store.sayings([first.no, other.no, second.no])
+        said = self.store.candidate_texts([first.no, other.no, second.no])
         candidates = self.store.candidates(self.seen(), LIVE, [second.no], self.where())
 
         assert [(said[each.no].author, said[each.no].previous) for each in (first, other, second)] == [
@@ -284,7 +284,7 @@ class SearchContract(Contract):
         record = self.stored("otter")
         self.changed(record, retention=Retention.ARCHIVED)
 
-        assert self.store.sayings([record.no, 4711]) == {}
+        assert self.store.candidate_texts([record.no, 4711]) == {}
 
     def test_words_are_counted_where_a_search_looks(self) -> None:
         """Spaces and tiers limit the counts, and every change moves them."""

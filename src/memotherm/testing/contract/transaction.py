@@ -180,7 +180,7 @@ class TransactionContract(Contract):
         assert self.by_words("secret") == []
         assert self.by_vector("secret") == []
         assert self.listed(tags=("hidden",), retention=Retention.PURGED) == []
-        assert self.store.cached(record.memory.digest) is None
+        assert self.store.cached_vectors(record.memory.digest) is None
 
     def test_a_purge_leaves_a_tombstone_for_everything_that_was_said(self) -> None:
         """Seen from where the memory was seen, and gone when the content is stored again."""
@@ -193,15 +193,19 @@ class TransactionContract(Contract):
         with self.store.write() as transaction:
             transaction.discard(copy, self.cause("purge"))
 
-            assert transaction.buried(ann, said) == set(said[:2])
-            assert transaction.buried(Scope(user="ann", session="s"), said) == set(said[:2])
-            assert transaction.buried(Scope(user="bob"), said) == transaction.buried(Scope(), said) == set()
+            assert transaction.purged_digests(ann, said) == set(said[:2])
+            assert transaction.purged_digests(Scope(user="ann", session="s"), said) == set(said[:2])
+            assert (
+                transaction.purged_digests(Scope(user="bob"), said)
+                == transaction.purged_digests(Scope(), said)
+                == set()
+            )
         self.stored("the secret")
         with self.store.write() as transaction:
-            assert transaction.buried(ann, said) == set(said[:2]), "remembered again elsewhere"
+            assert transaction.purged_digests(ann, said) == set(said[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
         with self.store.write() as transaction:
-            assert transaction.buried(ann, said) == {said[1]}
+            assert transaction.purged_digests(ann, said) == {said[1]}
 
     def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
         """Anything else that says the same is another memory."""

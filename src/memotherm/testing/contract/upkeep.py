@@ -43,7 +43,7 @@ class UpkeepContract(Contract):
         self.stored("warm", _SESSION, relevance=0.0, tokens=16)
 
         with self.store.write() as transaction:
-            hot = transaction.in_tier(late.space, Tier.HOT, self.clock())
+            hot = transaction.list_tier(late.space, Tier.HOT, self.clock())
             assert numbers(hot) == [pinned.no, second.no, first.no, late.no]
             assert transaction.hot_tokens(late.space, self.clock()) == 15
             assert transaction.session_state(late.space) is None

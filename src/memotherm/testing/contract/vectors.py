@@ -23,12 +23,12 @@ class VectorsContract(Contract):
         """Before that there is none, and the others wait for their turn."""
         assert self.store.identity() is None
 
-        first = self.store.adopt("first", 8)
-        second = self.store.adopt("second", 16)
+        first = self.store.register_embedder("first", 8)
+        second = self.store.register_embedder("second", 16)
 
         assert self.store.identity() == first == Identity(number=first.number, name="first", dimensions=8)
         assert second.number != first.number
-        assert self.store.adopt("second", 16) == second
+        assert self.store.register_embedder("second", 16) == second
 
     def test_memories_without_vectors_are_pending(self) -> None:
         """They are counted, listed in order, and done once their vectors are there."""
@@ -74,7 +74,7 @@ class VectorsContract(Contract):
         self.serving()
         record = self.stored("an otter")
         other = HashEmbedder(32, seed=1)
-        new = self.store.adopt(other.name, other.dimensions)
+        new = self.store.register_embedder(other.name, other.dimensions)
         with self.store.write() as transaction:
             assert not transaction.serve(new.number)
 
@@ -97,7 +97,7 @@ class VectorsContract(Contract):
         number = self.serving()
         first, later = self.stored("an otter"), self.stored("a badger")
         spare = HashEmbedder(32, seed=1)
-        by = self.store.adopt(spare.name, spare.dimensions, serve=False)
+        by = self.store.register_embedder(spare.name, spare.dimensions, serve=False)
         query, tiers = spare.embed(["an otter"])[0], (first.memory.tier,)
 
         assert self.store.identity(spare.name) == by
@@ -135,13 +135,13 @@ class VectorsContract(Contract):
         """Any space's, because a content's vectors say nothing of whose it is; a purge empties the cache."""
         self.serving()
         record = self.stored("an otter", Scope(user="ann"))
-        cached = self.store.cached(record.memory.digest)
+        cached = self.store.cached_vectors(record.memory.digest)
 
         assert cached is not None
         assert np.array_equal(cached, self.embedder.embed(["an otter"]))
-        assert self.store.cached("00" * 32) is None
+        assert self.store.cached_vectors("00" * 32) is None
         self.purged(record)
-        assert self.store.cached(record.memory.digest) is None
+        assert self.store.cached_vectors(record.memory.digest) is None
 
     def test_a_sample_of_vectors_is_the_same_every_time(self) -> None:
         """It is taken from those that serve, never more than asked for."""

@@ -16,7 +16,7 @@ CREATE SEQUENCE event_numbers;
 CREATE SEQUENCE recall_numbers;
 CREATE SEQUENCE note_numbers;
 
--- One row per distinct scope and shelf; an empty text is a field that is not set.
+-- One row per distinct scope and collection; an empty text is a field that is not set.
 CREATE TABLE spaces (
     tenant      TEXT COLLATE "C" NOT NULL,
     space       BIGINT NOT NULL DEFAULT nextval('space_numbers'),
@@ -25,12 +25,12 @@ CREATE TABLE spaces (
     user_       TEXT COLLATE "C" NOT NULL,
     agent       TEXT COLLATE "C" NOT NULL,
     session     TEXT COLLATE "C" NOT NULL,
-    shelf       TEXT COLLATE "C" NOT NULL DEFAULT '',
+    collection       TEXT COLLATE "C" NOT NULL DEFAULT '',
     PRIMARY KEY (tenant, space)
 );
--- A shelf may have a long path for a name, so its digest stands in the key.
+-- A collection may have a long path for a name, so its digest stands in the key.
 CREATE UNIQUE INDEX spaces_by_scope ON spaces
-    (tenant, project, environment, user_, agent, session, md5(shelf));
+    (tenant, project, environment, user_, agent, session, md5(collection));
 
 -- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged;
 -- times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet.
@@ -253,7 +253,7 @@ CREATE TABLE flushes (
 );
 
 -- What a session has in its prompt already, and when that had last changed.
-CREATE TABLE given (
+CREATE TABLE injected (
     tenant     TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
     space      BIGINT NOT NULL,
     no         BIGINT NOT NULL,
@@ -275,7 +275,7 @@ CREATE TABLE counters (
 
 -- Work that is done tenant by tenant, by whichever server takes it: who is at it, until when at most, and when
 -- it was last done.
-CREATE TABLE chores (
+CREATE TABLE jobs (
     tenant  TEXT COLLATE "C" NOT NULL,
     name    TEXT COLLATE "C" NOT NULL,
     holder  TEXT   NOT NULL DEFAULT '',

@@ -6,8 +6,8 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- One row per distinct scope and shelf; an empty text is a field that is not set. What a scope's notes
--- hold stands on a shelf of its own, visible like the rest of the scope and searchable apart from it.
+-- One row per distinct scope and collection; an empty text is a field that is not set. What a scope's notes
+-- hold stands on a collection of its own, visible like the rest of the scope and searchable apart from it.
 CREATE TABLE spaces (
     space       INTEGER PRIMARY KEY,
     tenant      TEXT NOT NULL,
@@ -16,8 +16,8 @@ CREATE TABLE spaces (
     user_       TEXT NOT NULL,
     agent       TEXT NOT NULL,
     session     TEXT NOT NULL,
-    shelf       TEXT NOT NULL DEFAULT '',
-    UNIQUE (tenant, project, environment, user_, agent, session, shelf)
+    collection       TEXT NOT NULL DEFAULT '',
+    UNIQUE (tenant, project, environment, user_, agent, session, collection)
 );
 
 -- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged;
@@ -190,7 +190,7 @@ CREATE TABLE flushes (
 );
 
 -- What a session has in its prompt already, and when that had last changed, so that no turn repeats it.
-CREATE TABLE given (
+CREATE TABLE injected (
     space      INTEGER NOT NULL REFERENCES spaces (space),
     no         INTEGER NOT NULL REFERENCES memories (no),
     updated_at INTEGER NOT NULL,
