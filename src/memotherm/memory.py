@@ -23,9 +23,10 @@ from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
 from memotherm.recall.as_of import stored
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, own_words
-from memotherm.rules import DEFAULT_RULES, Rule
+from memotherm.rules import Rule
+from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
-from memotherm.rules.rule import checked_rules
+from memotherm.rules.rule import RuleSource, checked_rules
 from memotherm.services import Services, View, require_limit
 from memotherm.session import Session
 from memotherm.settings import Settings
@@ -68,7 +69,7 @@ class Memotherm:
             whole.for_tenant(scope.tenant or ""),
             whole,
             Vectorizer(whole, embedder, fallback),
-            checked_rules(DEFAULT_RULES if rules is None else rules),
+            installed_rules if rules is None else _given(rules),
             settings or Settings(),
             clock or system_clock,
         )
@@ -569,6 +570,11 @@ class Memotherm:
         if self._services.vectorizer.enabled and store.identity() is not None:
             view.reembed()
         return view
+
+
+def _given(rules: Iterable[Rule]) -> RuleSource:
+    checked = checked_rules(rules)
+    return lambda: checked
 
 
 def _as_lines(recall: Recall) -> str:

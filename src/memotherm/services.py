@@ -18,7 +18,7 @@ from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import Remember
-from memotherm.rules import Rule
+from memotherm.rules.rule import RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.values import Cause, Filter, RecallEntry, Record
@@ -44,7 +44,7 @@ class Services:
     reader: Store
     settings: Settings
     clock: Clock
-    rules: Sequence[Rule]
+    rules: RuleSource
     vectorizer: Vectorizer
     search: Search
     remember: Remember
@@ -61,7 +61,7 @@ class Services:
         store: Store,
         whole: Store,
         vectorizer: Vectorizer,
-        rules: Sequence[Rule],
+        rules: RuleSource,
         settings: Settings,
         clock: Clock,
     ) -> Services:

@@ -12,8 +12,8 @@ from logging import getLogger
 
 from memotherm.errors import LimitReached
 from memotherm.model import Memory, Move, Priority, Tier
-from memotherm.rules import Rule, Situation
-from memotherm.rules.rule import RuleSet
+from memotherm.rules import Situation
+from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import Transaction
 from memotherm.storage.values import Cause, Record
@@ -26,7 +26,7 @@ _log = getLogger(__name__)
 class Limits:
     """The limits of a store, and the spill rules that make room under them."""
 
-    def __init__(self, settings: Settings, rules: Sequence[Rule]) -> None:
+    def __init__(self, settings: Settings, rules: RuleSource) -> None:
         self._settings = settings
         self._rules = rules
 
@@ -71,7 +71,7 @@ class Limits:
     def spills(self, transaction: Transaction, space: int, cause: Cause, reason: str) -> Iterator[tuple[Record, Move]]:
         """Yield the hot memories of a session that the spill rules would move out, in the order of the rules."""
         situation = Situation(now=cause.at, settings=self._settings, reason=reason)
-        rules = RuleSet(self._rules, "spill", self._settings)
+        rules = RuleSet(self._rules(), "spill", self._settings)
         hot = {record.memory.id: record for record in transaction.list_tier(space, Tier.HOT, cause.at)}
         for rule, selects in rules:
             selected = [record.memory for record in hot.values() if selects.matches(record.memory, cause.at)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -12,7 +12,7 @@ from memotherm.model import Memory, Move, Scope
 from memotherm.rules.select import Select
 from memotherm.settings import Settings
 
-__all__ = ["HotUse", "Rule", "RuleSet", "Situation", "checked_rules"]
+__all__ = ["HotUse", "Rule", "RuleSet", "RuleSource", "Situation", "checked_rules"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +64,10 @@ class Rule(Protocol):
         """Return the move for a selected memory, or None to leave it to the rules after this one."""
 
 
+#: Returns the rules in their order; plugins are looked up when rules first run, not when a store is opened.
+RuleSource = Callable[[], Sequence[Rule]]
+
+
 def checked_rules(rules: Iterable[object]) -> tuple[Rule, ...]:
     """Return the rules if each is well-formed and no id occurs twice."""
     checked: list[Rule] = []
@@ -84,7 +88,7 @@ def checked_rules(rules: Iterable[object]) -> tuple[Rule, ...]:
 class RuleSet:
     """Rules of one run in their order, with the failures of that run."""
 
-    def __init__(self, rules: Sequence[Rule], during: str, settings: Settings) -> None:
+    def __init__(self, rules: Iterable[Rule], during: str, settings: Settings) -> None:
         running = [rule for rule in rules if rule.selects.during == during]
         self._rules = [(rule, rule.selects.resolved(settings)) for rule in running if _enabled(rule, settings)]
         #: The rules that raised, by id, and what each raised.

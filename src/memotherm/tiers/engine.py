@@ -10,8 +10,8 @@ from memotherm.errors import EmbedderError, LimitReached
 from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
-from memotherm.rules import HotUse, Rule, Select, Situation
-from memotherm.rules.rule import RuleSet
+from memotherm.rules import HotUse, Select, Situation
+from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store, Transaction
 from memotherm.storage.values import Cause, Record
@@ -43,7 +43,7 @@ class RuleEngine:
     """Runs the rules of one store."""
 
     def __init__(
-        self, store: Store, changes: Changes, vectorizer: Vectorizer, rules: Sequence[Rule], settings: Settings
+        self, store: Store, changes: Changes, vectorizer: Vectorizer, rules: RuleSource, settings: Settings
     ) -> None:
         self._store = store
         self._changes = changes
@@ -55,7 +55,7 @@ class RuleEngine:
         """Run the compaction rules once over everything that a scope sees and may change."""
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
-        rules = RuleSet(self._rules, "compact", self._settings)
+        rules = RuleSet(self._rules(), "compact", self._settings)
         moves = self._decided(rules, spaces, situation, scope)
         if not dry_run:
             moves = self._applied(moves, rules, situation, cause)
@@ -64,7 +64,7 @@ class RuleEngine:
     def maintain(self, spaces: tuple[int, ...], cause: Cause) -> Maintenance:
         """Run the maintenance rules over some spaces, make missing vectors, and trim the recall log."""
         situation = Situation(now=cause.at, settings=self._settings)
-        rules = RuleSet(self._rules, "maintain", self._settings)
+        rules = RuleSet(self._rules(), "maintain", self._settings)
         moves = self._applied(self._decided(rules, spaces, situation), rules, situation, cause)
         embedded, degraded = self._embed_waiting(cause.at)
         self._store.build_indexes()
@@ -82,7 +82,7 @@ class RuleEngine:
 
     def promotions(self, hits: Iterable[Hit], now: datetime) -> tuple[list[Move], tuple[str, ...]]:
         """Return the moves that hits have earned, best hit first, and the rules that failed."""
-        rules = RuleSet(self._rules, "promote", self._settings)
+        rules = RuleSet(self._rules(), "promote", self._settings)
         situation = Situation(now=now, settings=self._settings)
         moves = [
             move
