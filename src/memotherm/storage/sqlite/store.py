@@ -30,7 +30,7 @@ from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
-from memotherm.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, visible_rows
+from memotherm.storage.sqlstore import SqlClaim, SqlStore, expired, identity_of, new_waiting, visible_rows
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["SqliteStore"]
@@ -80,11 +80,11 @@ class SqliteStore(SqlStore):
         now: Callable[[], datetime],
         term: timedelta,
         before: datetime,  # noqa: ARG002
-    ) -> Generator[Self, None, None]:
-        """Yield the store itself, unless somebody else is at the same work."""
+    ) -> Generator[SqlClaim[Self], None, None]:
+        """Claim the whole store, unless another holder does the same job."""
         if self.lease(name, holder, now(), now() + term):
             try:
-                yield self
+                yield SqlClaim(self._view(), "lease_renew", {"name": name, "holder": holder}, now, term)
             finally:
                 self.release(name, holder)
 
@@ -215,6 +215,8 @@ class SqliteStore(SqlStore):
     def write(self, *, made_by: int | None = None) -> Iterator[SqliteTransaction]:
         """Begin a transaction."""
         with self._writing() as statements:
+            if self.claim is not None:
+                self.claim.require(statements)
             # Kept apart: if the transaction is taken back, its new numbers may go to other scopes.
             scopes: dict[int, Scope] = {}
             transaction = SqliteTransaction(
