@@ -25,7 +25,7 @@ from memotherm.storage.sqlite.connect import MEMORY, Connections, require_openab
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.keys import vector_base, vector_range
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
-from memotherm.storage.sqlite.postings import MOST_KEPT, Postings, strengths
+from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings, strengths
 from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
@@ -62,8 +62,8 @@ class SqliteStore(SqlStore):
         self._bands = Bands(store, folder, settings.exact_band_limit)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
-        # A store in memory reads what may yet be taken back, so nothing is kept there.
-        self._postings = Postings(0 if path == MEMORY else MOST_KEPT)
+        # A store in memory reads uncommitted data, which must not be cached.
+        self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
 
     def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
         """Return the store itself: in one file, the scope filter is the only wall."""
