@@ -14,6 +14,7 @@
     │   ├── NotAStore           the file is something else
     │   ├── SchemaTooNew        written by a newer Memotherm
     │   ├── StoreBusy           other writers kept it locked for too long
+    │   ├── LeaseLost           another process took over a job whose lease had expired
     │   ├── StoreFull           no space left
     │   ├── StoreDamaged        the file does not read back as it was written
     │   └── StoreClosed         used after close()
@@ -41,6 +42,7 @@ __all__ = [
     "EmbedderRefused",
     "EmbedderUnavailable",
     "InvalidInput",
+    "LeaseLost",
     "LimitReached",
     "MemothermError",
     "NotAStore",
@@ -143,6 +145,12 @@ class StoreBusy(StoreError):
     """Other writers held the store for longer than `busy_timeout_ms`."""
 
     code = "store_busy"
+
+
+class LeaseLost(StoreError):
+    """The lease of a job has expired and another process has taken it over."""
+
+    code = "lease_lost"
 
 
 class StoreFull(StoreError):

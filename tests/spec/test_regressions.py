@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from memotherm.errors import InvalidInput
 from memotherm.storage.contract import Store
 from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
+from memotherm.tiers.scheduler import Scheduler
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
 
@@ -422,6 +423,51 @@ def test_background_maintenance_runs_in_one_process_at_a_time(mem: Memotherm) ->
     go_on.set()
     thread.join()
     assert second.run_once()
+
+
+def test_a_long_job_keeps_its_lease(mem: Memotherm, clock: FakeClock) -> None:
+    """Its lease is renewed while it works: nobody else starts inside a job that takes eleven minutes."""
+    readings, changed = 0, threading.Condition()
+
+    def counted() -> datetime:
+        nonlocal readings
+        with changed:
+            readings += threading.current_thread().name == "memotherm-renew"
+            changed.notify_all()
+        return clock()
+
+    def job(part: Store) -> None:
+        for _ in range(11):
+            clock.advance(minutes=1)
+            with changed:
+                # The second reading of the clock comes after the renewal that the first one is for.
+                wanted = readings + 2
+                assert changed.wait_for(lambda wanted=wanted: readings >= wanted, timeout=20)
+        assert not mem.maintenance().run_once()
+
+    inside = mem._services.whole
+    hour = timedelta(hours=1)
+    long = Scheduler(inside, "maintain", job, counted, hour, 0, renew_every=timedelta(milliseconds=1))
+
+    assert long.run_once()
+    assert mem.maintenance().run_once()
+
+
+def test_a_holder_that_lost_its_lease_stops(mem: Memotherm, clock: FakeClock) -> None:
+    """A process that was suspended for longer than its lease does not go on beside the one that took over."""
+    steps: list[str] = []
+
+    def job(part: Store) -> None:
+        steps.append("began")
+        clock.advance(minutes=11)
+        assert mem.maintenance().run_once()
+        with part.write():
+            steps.append("wrote")
+
+    suspended = Scheduler(mem._services.whole, "maintain", job, clock, timedelta(hours=1), 0)
+
+    assert not suspended.run_once()
+    assert steps == ["began"]
 
 
 @pytest.mark.sqlite

@@ -269,7 +269,7 @@ def test_the_work_of_a_server_that_was_killed_is_taken_over(mem: Memotherm, cloc
     clock.advance(minutes=10)
     done.clear()
     scheduler.run_once(rested=timedelta(minutes=15))
-    assert [each._tenant for each in done if isinstance(each, PostgresStore)] == [getattr(taken, "_tenant", None)]
+    assert [each._tenant for each in done if isinstance(each, PostgresStore)] == [getattr(taken.store, "_tenant", None)]
     killed.close()
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ import memotherm
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreUnavailable
 from memotherm.storage.open import open_store
+from memotherm.storage.sqlite import bands
 from memotherm.storage.sqlite.band import CodedBand, ExactBand
 from memotherm.storage.sqlite.keys import PART_BITS
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
-from memotherm.storage.values import Cause
+from memotherm.storage.sqlite.postings import Postings
+from memotherm.storage.sqlite.store import SqliteStore
+from memotherm.storage.values import Cause, Filter
 from memotherm.testing import HashEmbedder
 
 Open = Callable[..., Memotherm]
@@ -381,6 +385,38 @@ def test_an_index_made_by_other_rules_for_words_is_rebuilt(open_mem: Open, tmp_p
     assert contents(mem.recall("otter")) == ["otters swim"]
     assert contents(mem.recall("wet")) == ["otters swim"]
     assert contents(mem.recall("badger", tiers=["cold"])) == ["badgers dig"]
+
+
+# Caches
+
+
+def test_a_search_with_many_different_words_caches_a_limited_number_of_lists(tmp_path: Path) -> None:
+    """Lists of words that no memory has take space too, so the least recently used are dropped."""
+    settings = Settings()
+    with closing(SqliteStore(str(tmp_path / "memory.db"), settings)) as store:
+        store._postings = Postings(1000)
+        where = Filter(now=datetime(2026, 1, 5, tzinfo=UTC))
+        for number in range(500):
+            store.search_text((1,), (Tier.WARM,), [f"absent{number}"], 10, where)
+            store.search_text((number,), (Tier.WARM,), ["absent"], 10, where)
+
+        assert 0 < len(store._postings) <= 2 * 1000 // 64
+
+
+def test_a_search_with_many_different_filters_caches_a_limited_number_of_arrays(
+    open_mem: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The least recently used are dropped; one that is used again and again stays."""
+    monkeypatch.setattr(bands, "_FILTER_CACHE_SIZE", 1000)
+    mem = open_mem(tmp_path / "memory.db")
+    mem.remember("an otter swims", kind="kind0")
+    for number in range(100):
+        assert contents(mem.recall("otter", kinds=["kind0"])) == ["an otter swims"]
+        assert contents(mem.recall("otter", kinds=[f"kind{number + 1}"])) == []
+    cached = mem._services.store._bands._allowed  # type: ignore[attr-defined]
+
+    assert 0 < len(cached) <= 1000 // 64
+    assert any(where.kinds == ("kind0",) for _, where in cached)
 
 
 # Erasure

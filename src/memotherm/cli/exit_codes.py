@@ -36,6 +36,7 @@ EXITS = {
     "store_full": FAILURE,
     "store_damaged": FAILURE,
     "store_closed": FAILURE,
+    "lease_lost": FAILURE,
     "embedder": FAILURE,
     "embedder_unavailable": FAILURE,
     "embedder_refused": CONFIG,

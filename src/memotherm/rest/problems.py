@@ -32,6 +32,7 @@ STATUSES = {
     "store_full": 507,
     "store_damaged": 500,
     "store_closed": 503,
+    "lease_lost": 503,
     "embedder": 502,
     "embedder_unavailable": 503,
     "embedder_refused": 502,

@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Generic, Self, TypeVar
 
-from memotherm.errors import StoreBusy, StoreFull, StoreUnavailable
+from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import TierCount
@@ -38,9 +38,11 @@ from memotherm.storage.values import (
     Tally,
 )
 
-__all__ = ["SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "visible_rows"]
+__all__ = ["SqlClaim", "SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "visible_rows"]
 
 _log = logging.getLogger(__name__)
+
+PartStore = TypeVar("PartStore", bound="SqlStore")
 
 _TIERS = tuple(Tier)
 _PRIORITIES = tuple(Priority)
@@ -82,8 +84,40 @@ class _Records(Mapping[int, Record]):
         return len(self._rows)
 
 
+class SqlClaim(Generic[PartStore]):
+    """A claim that is one row of a table."""
+
+    def __init__(
+        self, store: PartStore, statement: str, row: Mapping[str, object], now: Callable[[], datetime], term: timedelta
+    ) -> None:
+        #: The part of the store, restricted by this claim.
+        self.store = store
+        self._statement = statement
+        self._row = row
+        self._now = now
+        self._term = term
+        store.claim = self
+
+    def renew(self) -> bool:
+        """Extend the claim by its term; return False if another holder has it."""
+        with self.store._marking() as statements:
+            return self._renewed(statements)
+
+    def require(self, statements: Statements) -> None:
+        """Renew the claim inside a transaction, or raise `LeaseLost`."""
+        if not self._renewed(statements):
+            raise LeaseLost(f"another process has taken over {self._row['name']!r}: its lease had expired")
+
+    def _renewed(self, statements: Statements) -> bool:
+        until = to_micros(self._now() + self._term)
+        return statements.row(self._statement, **self._row, until=until) is not None
+
+
 class SqlStore(ABC):
     """The part of `Store` that is the same in SQL everywhere."""
+
+    #: The claim that restricts the writes of this view of the store.
+    claim: SqlClaim[Any] | None = None
 
     def __init__(
         self, name: str, schema: int, use_window_days: float, scopes: dict[int, Scope], waiting: Waiting
@@ -93,6 +127,12 @@ class SqlStore(ABC):
         self._window_micros = int(use_window_days * _MICROS_PER_DAY)
         self._scopes = scopes
         self._waiting = waiting
+
+    def _view(self) -> Self:
+        """Return another object for the same store, which shares its connections and caches."""
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        return view
 
     @abstractmethod
     def _reading(self, *, once: bool = False) -> AbstractContextManager[Statements]:

@@ -6,20 +6,22 @@ import logging
 import random
 import threading
 import uuid
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from memotherm.errors import MemothermError
-from memotherm.storage.contract import Store
+from memotherm.errors import LeaseLost, MemothermError
+from memotherm.storage.contract import Claim, Store
 
 __all__ = ["Scheduler"]
 
 _log = logging.getLogger(__name__)
-#: How long a run may hold the lease without a sign of life; a crash frees it after this.
+#: How long a claim is valid without being renewed: after a crash, another process takes over after this time.
 _TERM = timedelta(minutes=10)
+#: How often a claim is renewed while a job runs.
+_RENEW_EVERY = timedelta(minutes=2)
 
 
 class Scheduler:
@@ -33,6 +35,7 @@ class Scheduler:
         now: Callable[[], datetime],
         every: timedelta,
         jitter: float,
+        renew_every: timedelta = _RENEW_EVERY,
     ) -> None:
         self._store = store
         self._name = name
@@ -40,6 +43,7 @@ class Scheduler:
         self._now = now
         self._every = every
         self._jitter = jitter
+        self._renew_every = renew_every
         self._holder = uuid.uuid4().hex
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -69,12 +73,37 @@ class Scheduler:
         """
         before = self._now() - rested + timedelta(microseconds=1)
         worked = False
-        with closing(self._store.claims(self._name, self._holder, self._now, _TERM, before)) as parts:
-            for part in parts:
-                self._job(part)
-                worked = True
+        with closing(self._store.claims(self._name, self._holder, self._now, _TERM, before)) as claims:
+            for claim in claims:
+                try:
+                    with self._renewing(claim):
+                        self._job(claim.store)
+                    worked = True
+                except LeaseLost as exc:
+                    _log.warning("maintenance was stopped: %s", exc)
         self.runs += worked
         return worked
+
+    @contextmanager
+    def _renewing(self, claim: Claim) -> Iterator[None]:
+        """Renew a claim regularly, on a thread of its own, until the job ends or the claim is lost."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(self._renew_every.total_seconds()):
+                try:
+                    if not claim.renew():
+                        return
+                except MemothermError as exc:
+                    _log.warning("the lease of maintenance could not be renewed and will be tried again: %s", exc)
+
+        thread = threading.Thread(target=renew, name="memotherm-renew", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def __enter__(self) -> Self:
         return self.start()

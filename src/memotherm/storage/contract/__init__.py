@@ -15,11 +15,12 @@ from memotherm.storage.contract.maintenance import MaintenanceStore
 from memotherm.storage.contract.memories import MemoryStore, MemoryTransaction
 from memotherm.storage.contract.notes import NoteStore, NoteTransaction
 from memotherm.storage.contract.sessions import SessionStore, SessionTransaction
-from memotherm.storage.contract.store import Store, Transaction, TransactionalStore
+from memotherm.storage.contract.store import Claim, Store, Transaction, TransactionalStore
 from memotherm.storage.contract.usage import UsageStore, UsageTransaction
 from memotherm.storage.contract.vectors import VectorStore, VectorTransaction
 
 __all__ = [
+    "Claim",
     "IndexStore",
     "KeyValueStore",
     "LedgerStore",

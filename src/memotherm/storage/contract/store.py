@@ -18,7 +18,7 @@ from memotherm.storage.contract.sessions import SessionStore, SessionTransaction
 from memotherm.storage.contract.usage import UsageStore, UsageTransaction
 from memotherm.storage.contract.vectors import VectorStore, VectorTransaction
 
-__all__ = ["Store", "Transaction", "TransactionalStore"]
+__all__ = ["Claim", "Store", "Transaction", "TransactionalStore"]
 
 
 class Transaction(
@@ -43,6 +43,17 @@ class TransactionalStore(Protocol):
             made_by: The embedder of the vectors that will be stored. If another embedder serves searches by
                 now, the vectors are not stored and the memories count as pending.
         """
+
+
+class Claim(Protocol):
+    """The right of one holder to do a job on a part of a store, for a limited time."""
+
+    @property
+    def store(self) -> Store:
+        """The part; each of its write transactions renews the claim, or raises `LeaseLost`."""
+
+    def renew(self) -> bool:
+        """Extend the claim by its term; return False if another holder has it."""
 
 
 class Store(
@@ -77,12 +88,19 @@ class Store(
 
     def claims(
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
-    ) -> Generator[Store, None, None]:
-        """Yield, one by one, the parts of the store that nobody else is doing some work on.
+    ) -> Generator[Claim, None, None]:
+        """Claim the parts of the store on which no other holder does a job, and yield the claims one by one.
 
-        A part counts as done when the next one is asked for, and is free again when the iterator is closed
-        before that, or after the term, when its holder is gone. Where parts are many, those that were done
-        at `before` or later are left out.
+        A part counts as done when the next claim is requested. Closing the iterator before that releases the
+        claim. A claim that is not renewed expires after its term. A store with many parts skips those that
+        were done at `before` or later.
+
+        Args:
+            name: The job.
+            holder: A unique name of the process or thread that does it.
+            now: The clock.
+            term: How long a claim is valid.
+            before: The time of the last run from which on a part is skipped.
         """
 
     def for_recall(self) -> Store:

@@ -35,7 +35,7 @@ from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
-from memotherm.storage.sqlstore import SqlStore, Waiting, identity_of, new_waiting
+from memotherm.storage.sqlstore import SqlClaim, SqlStore, Waiting, identity_of, new_waiting
 from memotherm.storage.statements import Row
 from memotherm.storage.transfer import transfer
 from memotherm.storage.values import Filter, Identity, Scores
@@ -86,8 +86,7 @@ class PostgresStore(SqlStore):
 
     def for_tenant(self, tenant: str | None) -> Self:
         """Return the same store as one tenant uses it; None = all tenants together."""
-        view = object.__new__(type(self))
-        view.__dict__.update(self.__dict__)
+        view = self._view()
         view._tenant = tenant
         view._waiting = self._queues[tenant]
         return view
@@ -171,14 +170,15 @@ class PostgresStore(SqlStore):
 
     def claims(
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
-    ) -> Generator[Self, None, None]:
-        """Yield the tenants' parts of the store whose turn it is for some work and that nobody else is at."""
+    ) -> Generator[SqlClaim[Self], None, None]:
+        """Claim the tenants one by one, the one whose job was done the longest time ago first."""
         seen: list[str] = []
         while (tenant := self._claimed(name, holder, now(), term, before, seen)) is not None:
             seen.append(tenant)
             outcome = "job_release"
             try:
-                yield self.for_tenant(tenant)
+                row = {"name": name, "holder": holder, "tenant": tenant}
+                yield SqlClaim(self.for_tenant(tenant), "job_renew", row, now, term)
                 outcome = "job_done"
             finally:
                 with self._everyone()._marking() as statements:
@@ -295,6 +295,8 @@ class PostgresStore(SqlStore):
     def write(self, *, made_by: int | None = None) -> Iterator[PostgresTransaction]:
         """Begin a transaction."""
         with self._writing() as statements, statements.pipelined():
+            if self.claim is not None:
+                self.claim.require(statements)
             # Kept apart: if the transaction is taken back, its new numbers belong to nothing.
             scopes: dict[int, Scope] = {}
             transaction = PostgresTransaction(

@@ -40,6 +40,9 @@ WHERE name = :name AND tenant = (
     ORDER BY done_at, tenant LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING tenant
 
+-- job_renew: Extend the claim on a tenant's job, unless another holder has it.
+UPDATE jobs SET until = :until WHERE tenant = :tenant AND name = :name AND holder = :holder RETURNING holder
+
 -- job_done: The work on a tenant is done.
 UPDATE jobs SET holder = '', until = 0, done_at = :now
 WHERE tenant = :tenant AND name = :name AND holder = :holder

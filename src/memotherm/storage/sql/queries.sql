@@ -358,6 +358,9 @@ ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.unti
 WHERE leases.holder = excluded.holder OR leases.until <= :now
 RETURNING holder
 
+-- lease_renew: Extend a lease, unless another holder has it.
+UPDATE leases SET until = :until WHERE name = :name AND holder = :holder RETURNING holder
+
 -- lease_drop: Release a lease.
 DELETE FROM leases WHERE name = :name AND holder = :holder
 

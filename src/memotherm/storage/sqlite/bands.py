@@ -48,6 +48,10 @@ Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 _MOST_BANDS = 512
+#: The largest cache of filter results, in numbers of memories of 8 bytes each.
+_FILTER_CACHE_SIZE = 1_000_000
+#: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
+_ENTRY_SIZE = 64
 _BATCH = 20_000
 #: More changes than this are cheaper to read anew than to apply one by one.
 _MOST_CHANGES = 20_000
@@ -70,7 +74,8 @@ class Bands:
         self._folder = folder
         self._exact_limit = exact_limit if coding_available() else 1 << 62
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
-        self._allowed: dict[tuple[BandKey, Filter], Numbers] = {}
+        self._allowed: OrderedDict[tuple[BandKey, Filter], Numbers] = OrderedDict()
+        self._allowed_size = 0
         self._identity: Identity | None = None
         self._seq = 0
         self._lock = threading.RLock()
@@ -152,6 +157,7 @@ class Bands:
             self._apply_since(connection)
         if seq != self._seq:
             self._allowed.clear()
+            self._allowed_size = 0
         self._seq = seq
 
     def _apply_since(self, connection: sqlite3.Connection) -> None:
@@ -205,7 +211,8 @@ class Bands:
     def _allowed_in(self, connection: sqlite3.Connection, place: BandKey, where: Filter) -> Numbers:
         timeless = Filter(now=where.now.min, kinds=where.kinds, tags=where.tags)
         key = (place, timeless)
-        if key not in self._allowed:
+        allowed = self._allowed.get(key)
+        if allowed is None:
             rows = connection.execute(
                 SQL["matching"],
                 {
@@ -215,8 +222,13 @@ class Bands:
                     "tags": None if where.tags is None else json.dumps(where.tags),
                 },
             )
-            self._allowed[key] = np.fromiter((no for (no,) in rows), np.int64)
-        return self._allowed[key]
+            allowed = self._allowed[key] = np.fromiter((no for (no,) in rows), np.int64)
+            self._allowed_size += len(allowed) + _ENTRY_SIZE
+            while self._allowed_size > _FILTER_CACHE_SIZE:
+                self._allowed_size -= len(self._allowed.popitem(last=False)[1]) + _ENTRY_SIZE
+        else:
+            self._allowed.move_to_end(key)
+        return allowed
 
     # Loading and saving bands
 

@@ -1,8 +1,8 @@
-"""Which memories have a word: the lists behind the text index, read as arrays.
+"""Posting lists of the text index as arrays: the memories that contain a word.
 
-FTS5 can order by BM25 itself, but looks up the length of every match for it: 5.5 ms of 3,000 matches
-among 100,000 memories, where reading the lists takes 0.6 ms. So we read them, and count for each memory
-the words that it has, the rare ones most: BM25 with k1 = 0, which neither length nor repetition moves.
+FTS5 can order by BM25 itself, but reads the length of every match for that: 5.5 ms for 3,000 matches among
+100,000 memories, where reading the lists takes 0.6 ms. A memory's score is the sum of the inverse document
+frequencies of its words: BM25 with k1 = 0, which depends neither on the length nor on repetition.
 """
 
 from __future__ import annotations
@@ -21,30 +21,36 @@ from memotherm.storage.sqlite.keys import text_ranges
 from memotherm.storage.sqlite.statements import SQL
 from memotherm.storage.sqlite.textindex import match_expression
 
-__all__ = ["MOST_KEPT", "Postings", "strengths"]
+__all__ = ["CACHE_SIZE", "Postings", "strengths"]
 
 Numbers = NDArray[np.int64]
 
-#: How many numbers of memories are kept for the next question: 4 MB.
-MOST_KEPT = 500_000
+#: The largest cache, in numbers of memories of 8 bytes each.
+CACHE_SIZE = 500_000
+#: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
+_ENTRY_SIZE = 64
 
 
 class Postings:
-    """The lists of words that were last asked for, and how many memories there are in all.
+    """A cache of the lists of the words that were used last, and of the number of memories.
 
-    True as long as the ledger has not grown: nothing enters, leaves or moves without an event.
+    It is valid until the next event: no memory is added, removed or moved without one.
     """
 
-    def __init__(self, most: int = MOST_KEPT) -> None:
-        self._most = most
+    def __init__(self, capacity: int = CACHE_SIZE) -> None:
+        self._capacity = capacity
         self._lock = threading.Lock()
         self._seq = -1
         self._lists: OrderedDict[tuple[object, ...], Numbers] = OrderedDict()
-        self._kept = 0
-        self._totals: dict[tuple[object, ...], int] = {}
+        self._size = 0
+        self._totals: OrderedDict[tuple[object, ...], int] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return the number of cached lists and totals."""
+        return len(self._lists) + len(self._totals)
 
     def total(self, seq: int, spaces: Sequence[int], tiers: Sequence[Tier], count: Callable[[], int]) -> int:
-        """Return how many memories some spaces and tiers have at an event; `count` looks, if nobody has."""
+        """Return the number of memories in some spaces and tiers at an event; `count` reads it from the store."""
         key = (tuple(spaces), tuple(tiers))
         with self._lock:
             self._renew(seq)
@@ -52,8 +58,10 @@ class Postings:
         if total is None:
             total = count()
             with self._lock:
-                if seq == self._seq and len(self._totals) < self._most:
+                if seq == self._seq:
                     self._totals[key] = total
+                    while len(self._totals) * _ENTRY_SIZE > self._capacity:
+                        self._totals.popitem(last=False)
         return total
 
     def of(
@@ -62,52 +70,53 @@ class Postings:
         """Return the numbers of the memories in some spaces and tiers that have a word.
 
         Args:
-            connection: Reads one state of the store.
-            seq: The newest event of that state.
-            spaces: Where to look.
-            tiers: Where to look.
-            word: As the index has it.
+            connection: A connection inside a read transaction.
+            seq: The newest event in that transaction.
+            spaces: The spaces to search.
+            tiers: The tiers to search.
+            word: The word as the index stores it.
         """
         key = (tuple(spaces), tuple(tiers), word)
         with self._lock:
             self._renew(seq)
-            found = self._lists.get(key)
-            if found is not None:
+            numbers = self._lists.get(key)
+            if numbers is not None:
                 self._lists.move_to_end(key)
-                return found
-        found = _read(connection, spaces, tiers, word)
+                return numbers
+        numbers = _read(connection, spaces, tiers, word)
         with self._lock:
             if seq == self._seq and key not in self._lists:
-                self._lists[key] = found
-                self._kept += len(found)
-                while self._kept > self._most:
-                    self._kept -= len(self._lists.popitem(last=False)[1])
-        return found
+                self._lists[key] = numbers
+                self._size += len(numbers) + _ENTRY_SIZE
+                while self._size > self._capacity:
+                    self._size -= len(self._lists.popitem(last=False)[1]) + _ENTRY_SIZE
+        return numbers
 
     def _renew(self, seq: int) -> None:
-        """Forget what was true at another event."""
+        """Clear the cache if there is a newer event."""
         if seq != self._seq:
             self._lists.clear()
             self._totals.clear()
-            self._seq, self._kept = seq, 0
+            self._seq, self._size = seq, 0
 
 
 def strengths(lists: Sequence[Numbers], total: int) -> tuple[Numbers, NDArray[np.float64]]:
-    """Return the memories of some lists, and for each the worth of the words it has.
+    """Return the memories in some lists, and for each the sum of the weights of its words.
 
     Args:
-        lists: The memories that have each word.
-        total: How many memories there are.
+        lists: The memories that contain each word.
+        total: The number of memories.
     """
-    told = [each for each in lists if len(each)]
-    if not told:
+    lists = [numbers for numbers in lists if len(numbers)]
+    if not lists:
         return np.empty(0, np.int64), np.empty(0)
-    worth = [math.log(1 + max(total - len(each) + 0.5, 0.0) / (len(each) + 0.5)) for each in told]
-    nos, worths = np.concatenate(told), np.repeat(worth, [len(each) for each in told])
+    lengths = [len(numbers) for numbers in lists]
+    word_weights = [math.log(1 + max(total - length + 0.5, 0.0) / (length + 0.5)) for length in lengths]
+    nos, weights = np.concatenate(lists), np.repeat(word_weights, lengths)
     order = nos.argsort(kind="stable")
-    nos, worths = nos[order], worths[order]
+    nos, weights = nos[order], weights[order]
     first = np.concatenate(([0], np.flatnonzero(nos[1:] != nos[:-1]) + 1))
-    return nos[first], np.add.reduceat(worths, first)
+    return nos[first], np.add.reduceat(weights, first)
 
 
 def _read(connection: sqlite3.Connection, spaces: Sequence[int], tiers: Sequence[Tier], word: str) -> Numbers:

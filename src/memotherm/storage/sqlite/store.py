@@ -25,12 +25,12 @@ from memotherm.storage.sqlite.connect import MEMORY, Connections, require_openab
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.keys import vector_base, vector_range
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
-from memotherm.storage.sqlite.postings import MOST_KEPT, Postings, strengths
+from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings, strengths
 from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
-from memotherm.storage.sqlstore import SqlStore, expired, identity_of, new_waiting, visible_rows
+from memotherm.storage.sqlstore import SqlClaim, SqlStore, expired, identity_of, new_waiting, visible_rows
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["SqliteStore"]
@@ -62,8 +62,8 @@ class SqliteStore(SqlStore):
         self._bands = Bands(store, folder, settings.exact_band_limit)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
-        # A store in memory reads what may yet be taken back, so nothing is kept there.
-        self._postings = Postings(0 if path == MEMORY else MOST_KEPT)
+        # A store in memory reads uncommitted data, which must not be cached.
+        self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
 
     def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
         """Return the store itself: in one file, the scope filter is the only wall."""
@@ -80,11 +80,11 @@ class SqliteStore(SqlStore):
         now: Callable[[], datetime],
         term: timedelta,
         before: datetime,  # noqa: ARG002
-    ) -> Generator[Self, None, None]:
-        """Yield the store itself, unless somebody else is at the same work."""
+    ) -> Generator[SqlClaim[Self], None, None]:
+        """Claim the whole store, unless another holder does the same job."""
         if self.lease(name, holder, now(), now() + term):
             try:
-                yield self
+                yield SqlClaim(self._view(), "lease_renew", {"name": name, "holder": holder}, now, term)
             finally:
                 self.release(name, holder)
 
@@ -215,6 +215,8 @@ class SqliteStore(SqlStore):
     def write(self, *, made_by: int | None = None) -> Iterator[SqliteTransaction]:
         """Begin a transaction."""
         with self._writing() as statements:
+            if self.claim is not None:
+                self.claim.require(statements)
             # Kept apart: if the transaction is taken back, its new numbers may go to other scopes.
             scopes: dict[int, Scope] = {}
             transaction = SqliteTransaction(

@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import closing
 from datetime import timedelta
 
-from memotherm.errors import InvalidInput, StoreClosed
+from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
+from memotherm.storage.contract import Claim
 from memotherm.testing.contract.base import Contract, numbers
 
 __all__ = ["CheckpointContract", "UpkeepContract"]
@@ -99,6 +102,47 @@ class UpkeepContract(Contract):
         assert self.store.lease("maintain", "b", self.clock(), later)
         self.clock.advance(minutes=6)
         assert self.store.lease("maintain", "c", self.clock(), self.clock() + timedelta(minutes=5))
+
+    def claims(self, holder: str) -> Generator[Claim, None, None]:
+        """Claim the parts of the store for a job of ten minutes."""
+        later = self.clock() + timedelta(days=1)
+        return self.store.claims("maintain", holder, self.clock, timedelta(minutes=10), later)
+
+    def test_a_claim_lasts_as_long_as_its_holder_works(self) -> None:
+        """Each write of the claimed part renews it, and so does `renew`; without either it expires."""
+        with closing(self.claims("a")) as mine:
+            claim = next(mine)
+            self.clock.advance(minutes=9)
+            with claim.store.write() as transaction:
+                transaction.space(Scope())
+            self.clock.advance(minutes=9)
+            assert list(self.claims("b")) == []
+            assert claim.renew()
+            self.clock.advance(minutes=9)
+            assert list(self.claims("b")) == []
+            self.clock.advance(minutes=2)
+            assert len(list(self.claims("b"))) == 1
+
+    def test_a_holder_that_lost_its_claim_cannot_write(self) -> None:
+        """Neither while the new holder works nor afterwards; its transaction changes nothing."""
+        with closing(self.claims("a")) as mine:
+            lost = next(mine)
+            self.clock.advance(minutes=11)
+            with closing(self.claims("b")) as theirs:
+                taken = next(theirs)
+                assert not lost.renew()
+                assert not self.writes(lost)
+                assert self.writes(taken)
+            assert not self.writes(lost)
+
+    def writes(self, claim: Claim) -> bool:
+        """Return whether the holder of a claim can write."""
+        try:
+            with claim.store.write() as transaction:
+                transaction.space(Scope())
+        except LeaseLost:
+            return False
+        return True
 
     def test_a_store_has_a_size(self) -> None:
         """It grows with what is stored, once the room is full that earlier memories have left."""
