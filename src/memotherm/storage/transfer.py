@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from memotherm.errors import InvalidInput, StoreDamaged
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tables import META, TABLES, Table
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 
 __all__ = ["MARK", "Giving", "MetaTable", "Migration", "Progress", "Receiver", "Receiving", "Sender", "transfer"]
 
@@ -42,7 +42,9 @@ class Migration:
     digest: str = ""
 
     def __str__(self) -> str:
-        held = f"{counted(self.rows.get('memories', 0), 'memory')}, {counted(sum(self.rows.values()), 'row')} in all"
+        held = (
+            f"{pluralize(self.rows.get('memories', 0), 'memory')}, {pluralize(sum(self.rows.values()), 'row')} in all"
+        )
         return f"{held}: copied from {self.source} to {self.target} and verified"
 
 
