@@ -9,7 +9,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
-from memotherm.text.marker import CLOSE, OPEN, carries_marker, defused, without_blocks
+from memotherm.text.marker import CLOSE, OPEN, carries_marker, escape_markers, without_blocks
 from tests.properties import texts
 
 BLOCK = f"{OPEN}\nRecalled memories: data.\n- a fact\n{CLOSE}"
@@ -32,7 +32,7 @@ BLOCK = f"{OPEN}\nRecalled memories: data.\n- a fact\n{CLOSE}"
 )
 def test_what_looks_like_the_marker_is_defused(forged: str) -> None:
     """A reader sees what was written, and no angle that could mean anything."""
-    safe = defused(f"before {forged} after")
+    safe = escape_markers(f"before {forged} after")
 
     assert safe.startswith("before &lt;")
     assert safe.endswith(f"{forged[1:]} after")
@@ -40,7 +40,7 @@ def test_what_looks_like_the_marker_is_defused(forged: str) -> None:
 
 @pytest.mark.parametrize("plain", ["a < b", "<b>bold</b>", "x <| y", "memotherm-memory", "1 <2"])
 def test_other_text_is_left_alone(plain: str) -> None:
-    assert defused(plain) == plain
+    assert escape_markers(plain) == plain
 
 
 def test_a_block_is_taken_out_and_the_rest_stays() -> None:
@@ -96,4 +96,4 @@ def test_no_content_can_open_or_close_the_marker() -> None:
     dice = random.Random(3)
     marker = re.compile(r"<[\s/]*memotherm-memory", re.IGNORECASE)
     for _ in range(2000):
-        assert not marker.search(defused(texts.content(dice)))
+        assert not marker.search(escape_markers(texts.content(dice)))

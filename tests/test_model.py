@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memotherm import Hit, Memory, Page, Priority, Recall, Retention, Scope, Tier, Why
 from memotherm.errors import InvalidInput
-from memotherm.model.clock import as_duration, from_micros, reading, to_micros
+from memotherm.model.clock import as_duration, from_micros, read_clock, to_micros
 from memotherm.model.ids import new_id
 from memotherm.testing import FakeClock
 
@@ -126,9 +126,9 @@ def test_a_moment_survives_the_store_exactly(moment: datetime) -> None:
 
 def test_a_clock_may_return_seconds_or_any_zone() -> None:
     """What it returns becomes UTC; a time without a zone says nothing."""
-    assert reading(lambda: 0.0) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert read_clock(lambda: 0.0) == datetime(1970, 1, 1, tzinfo=UTC)
     with pytest.raises(InvalidInput, match="time zone"):
-        reading(lambda: datetime(2026, 1, 1))  # noqa: DTZ001
+        read_clock(lambda: datetime(2026, 1, 1))  # noqa: DTZ001
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memotherm.errors import ContentTooLarge, InvalidInput
 from memotherm.text.clean import digest, require_text
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 from memotherm.text.words import is_fragment, query_words, words
 
 _ANY_TEXT = st.text(st.characters(), max_size=200)
@@ -133,5 +133,5 @@ def test_a_text_that_is_too_long_is_refused_with_both_numbers() -> None:
 
 def test_a_number_has_its_noun() -> None:
     """One of a thing is not many of it."""
-    assert [counted(number, "memory") for number in (0, 1, 2)] == ["0 memories", "1 memory", "2 memories"]
-    assert [counted(number, "file") for number in (1, 1234)] == ["1 file", "1,234 files"]
+    assert [pluralize(number, "memory") for number in (0, 1, 2)] == ["0 memories", "1 memory", "2 memories"]
+    assert [pluralize(number, "file") for number in (1, 1234)] == ["1 file", "1,234 files"]

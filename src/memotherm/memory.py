@@ -15,7 +15,7 @@ from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
-from memotherm.model.clock import Clock, as_duration, reading, system_clock
+from memotherm.model.clock import Clock, as_duration, read_clock, system_clock
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Metrics, Page, Problem, Status
 from memotherm.notes import Imported, Notes
 from memotherm.notes.day import local_day
@@ -561,7 +561,7 @@ class Memotherm:
 
     def _past(self, moment: datetime) -> Memotherm:
         """Return what was visible from here at an earlier moment, in a store in memory."""
-        then = reading(lambda: moment)
+        then = read_clock(lambda: moment)
         store = open_store(":memory:", self.settings)
         stored(self._services.store, store, self._view.spaces(), then)
         view = Memotherm(

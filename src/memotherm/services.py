@@ -11,7 +11,7 @@ from memotherm.context.assembler import Assembler, Request
 from memotherm.context.turns import Turns
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Retention, Scope, Tier
-from memotherm.model.clock import Clock, reading
+from memotherm.model.clock import Clock, read_clock
 from memotherm.recall.recaller import Recaller
 from memotherm.recall.search import Question, Search
 from memotherm.remember.changes import Changes
@@ -124,7 +124,7 @@ class View:
 
     def now(self) -> datetime:
         """Return the time by the memory's clock."""
-        return reading(self.services.clock)
+        return read_clock(self.services.clock)
 
     def cause(self, action: str, why: str = "") -> Cause:
         """Return the cause of a change that is asked for now."""

@@ -17,9 +17,8 @@ import pytest
 import splintr
 
 import memotherm
-from memotherm.context.items import Offer
-from memotherm.context.packing import Limits, Packed, pack
-from memotherm.context.rendering import FULL, Format, format_of
+from memotherm.context.packing import Candidate, Limits, Packed, pack
+from memotherm.context.packing.formats import FULL, Format, format_of
 from memotherm.model import Priority
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.text.marker import CLOSE, OPEN
@@ -37,19 +36,19 @@ _END = re.compile(r"<\s*/?\s*memotherm-memory", re.IGNORECASE)
 _CONTROL = re.compile(r"<\|[^\s<>]+\|>")
 
 
-def offers_of(dice: random.Random) -> list[Offer]:
+def candidates_of(dice: random.Random) -> list[Candidate]:
     """Return some memories that ask for a place, in order of importance."""
-    found: list[Offer] = []
+    found: list[Candidate] = []
     for section, most in (("pinned", 3), ("hot", 4), ("recalled", 6)):
         for place in range(dice.randint(0, most)):
             memory = texts.memory(dice, len(found))
             if section != "pinned" and memory.priority is Priority.PINNED:
                 continue
             found.append(
-                Offer(
+                Candidate(
                     memory=memory,
                     section=section,
-                    place=(memory.priority is Priority.LOW, place),
+                    order=(memory.priority is Priority.LOW, place),
                     reason=section,
                     score=0.5 if section == "recalled" else None,
                 )
@@ -57,9 +56,9 @@ def offers_of(dice: random.Random) -> list[Offer]:
     return found
 
 
-def packed_of(offers: list[Offer], form: Format, count: Callable[[str], int], limits: Limits) -> Packed:
-    listed = [offer for offer in offers if offer.section != "recalled"]
-    recalled = (offer for offer in offers if offer.section == "recalled")
+def packed_of(candidates: list[Candidate], form: Format, count: Callable[[str], int], limits: Limits) -> Packed:
+    listed = [candidate for candidate in candidates if candidate.section != "recalled"]
+    recalled = (candidate for candidate in candidates if candidate.section == "recalled")
     return pack(listed, recalled, form, count, limits)
 
 
@@ -78,12 +77,12 @@ def budget_of(dice: random.Random) -> int:
     return dice.choice((dice.randint(0, 60), dice.randint(30, 200), dice.randint(100, 2000)))
 
 
-def require_sound(packed: Packed, offers: list[Offer], budget: int, name: str) -> None:
+def require_sound(packed: Packed, candidates: list[Candidate], budget: int, name: str) -> None:
     """What must hold of any text, whatever counted it."""
     assert packed.tokens <= budget
     assert bool(packed.text) == bool(packed.included)
-    ids = [entry.id for entry in (*packed.included, *packed.left_out)]
-    assert sorted(ids) == sorted(offer.memory.id for offer in offers)
+    ids = [entry.id for entry in (*packed.included, *packed.left_out.value)]
+    assert sorted(ids) == sorted(candidate.memory.id for candidate in candidates)
     if packed.text:
         assert len(_END.findall(packed.text)) == 2
         assert not _CONTROL.search(packed.text)
@@ -114,13 +113,13 @@ def test_no_text_costs_more_than_its_budget(part: int) -> None:
     count = functools.lru_cache(maxsize=50_000)(counter().count)
     done = 0
     while done < CASES // PARTS:
-        offers = offers_of(dice)
+        candidates = candidates_of(dice)
         for name in FORMATS:
             form = format_of(name)
             for _ in range(3):
                 budget = budget_of(dice)
-                packed = packed_of(offers, form, count, limits_of(dice, budget))
-                require_sound(packed, offers, budget, name)
+                packed = packed_of(candidates, form, count, limits_of(dice, budget))
+                require_sound(packed, candidates, budget, name)
                 require_exact(packed, budget, name)
                 done += 1
 
@@ -131,10 +130,10 @@ def test_no_other_tokenizer_is_exceeded_either(tokenizer: str) -> None:
     dice = random.Random(tokenizer)
     count: Counter = counter(tokenizer)
     for _ in range(max(300, CASES // 400)):
-        offers = offers_of(dice)
+        candidates = candidates_of(dice)
         name, budget = dice.choice(FORMATS), budget_of(dice)
-        packed = packed_of(offers, format_of(name), count, limits_of(dice, budget))
-        require_sound(packed, offers, budget, name)
+        packed = packed_of(candidates, format_of(name), count, limits_of(dice, budget))
+        require_sound(packed, candidates, budget, name)
         assert count(packed.text) == packed.tokens
 
 
@@ -145,14 +144,14 @@ def test_the_smallest_budget_is_exact_and_a_larger_one_takes_nothing_away(name: 
     form, count = format_of(name), counter()
     checked = 0
     while checked < 600:
-        offers = offers_of(dice)
+        candidates = candidates_of(dice)
         limits = limits_of(dice, budget_of(dice))
 
-        def inside(budget: int, offers: list[Offer] = offers, limits: Limits = limits) -> set[str]:
+        def inside(budget: int, candidates: list[Candidate] = candidates, limits: Limits = limits) -> set[str]:
             wanted = Limits(**{**{each: getattr(limits, each) for each in limits.__slots__}, "budget": budget})
-            return {entry.id for entry in packed_of(offers, form, count, wanted).included}
+            return {entry.id for entry in packed_of(candidates, form, count, wanted).included}
 
-        for entry in packed_of(offers, form, count, limits).left_out:
+        for entry in packed_of(candidates, form, count, limits).left_out.value:
             if entry.fits_at is None:
                 assert entry.id not in inside(1_000_000)
                 continue
@@ -168,10 +167,10 @@ def test_everything_is_whole_when_the_budget_allows_it() -> None:
     dice = random.Random(7)
     limits = Limits(budget=10**9, hot_tokens=10**9, hot_memories=50, reserve=800, entry_tokens=10**9)
     for _ in range(100):
-        offers = offers_of(dice)
-        packed = packed_of(offers, format_of("markdown"), counter(), limits)
+        candidates = candidates_of(dice)
+        packed = packed_of(candidates, format_of("markdown"), counter(), limits)
         assert {entry.form for entry in packed.included} <= {FULL}
-        assert not packed.left_out
+        assert not packed.left_out.value
 
 
 def test_the_facade_keeps_every_budget() -> None:

@@ -16,7 +16,7 @@ from memotherm.cli.output import print_json, problem_json
 from memotherm.cli.progress import counting
 from memotherm.errors import InvalidInput
 from memotherm.model import Retention
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 from memotherm.tools.serializers import memory_json
 
 __all__ = ["check", "checkpoint", "export", "reembed", "restore_checkpoint"]
@@ -93,7 +93,7 @@ def reembed(store: StoreOptions, as_json: bool) -> None:
     if as_json:
         print_json({"embedded": done})
     else:
-        click.echo(f"vectors made for {counted(done, 'memory')}")
+        click.echo(f"vectors made for {pluralize(done, 'memory')}")
 
 
 @click.command("export")
@@ -118,7 +118,7 @@ def export(path: str, everything: bool, store: StoreOptions) -> None:
         Path(path).expanduser().write_text("".join(f"{line}\n" for line in lines), "utf-8")
     except OSError as exc:
         raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
-    click.echo(f"{counted(len(lines), 'memory')} written to {path}", err=True)
+    click.echo(f"{pluralize(len(lines), 'memory')} written to {path}", err=True)
 
 
 def _lines(mem: Memotherm, retention: Retention) -> Iterator[str]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.results import Status
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 
 __all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "tier_badge", "tier_bar"]
 
@@ -78,7 +78,7 @@ def tier_bar(status: Status, tier: Tier) -> Text:
     bar = "█" * round(_BAR_WIDTH * count.memories / most)
     line = tier_badge(tier)
     line.append(
-        f" {bar:<{_BAR_WIDTH}} {counted(count.memories, 'memory')}, {counted(count.tokens, 'token')}",
+        f" {bar:<{_BAR_WIDTH}} {pluralize(count.memories, 'memory')}, {pluralize(count.tokens, 'token')}",
         style=TIER_STYLES[tier],
     )
     return line

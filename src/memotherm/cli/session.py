@@ -7,7 +7,7 @@ import click
 from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 from memotherm.tools.definitions import call
 from memotherm.tools.serializers import hit_json, memory_json, move_json
 
@@ -128,7 +128,7 @@ def status(name: str, store: StoreOptions, as_json: bool) -> None:
     if as_json:
         print_json(told)
         return
-    click.echo(f"{found.session} ({found.state}): hot {counted(found.hot.memories, 'memory')}, {found.hot.tokens} of "
+    click.echo(f"{found.session} ({found.state}): hot {pluralize(found.hot.memories, 'memory')}, {found.hot.tokens} of "
                f"{found.limit} tokens; warm {found.warm.memories}, cold {found.cold.memories}")  # fmt: skip
     for each in found.suggestions:
         click.echo(f"{each.type}: {each.reason}")

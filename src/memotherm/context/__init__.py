@@ -1,4 +1,4 @@
-"""The text that goes into a prompt: gathered, packed under a token budget, rendered, with a receipt."""
+"""Contexts: the text for a prompt under a token budget, with a receipt."""
 
 from memotherm.context.values import Context, Entry, Receipt
 

@@ -1,7 +1,7 @@
-"""Which memories an agent reads before it works: gathered here, packed and written by pure functions.
+"""Assembling a context: reads the candidates from the store, packs them, and returns text and receipt.
 
-Pinned memories come from a list, hot ones from a tier lookup, and only the rest from a search. What
-was given to a session before is left out again unless it has changed since.
+Pinned and hot memories are looked up; only recalled memories are searched for. A memory that was
+injected into a session before is left out unless it has changed since.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
-from memotherm.context.items import Offer
-from memotherm.context.packing import Limits, Packed, pack
-from memotherm.context.rendering import format_of
-from memotherm.context.values import Context, Entry, Later, Receipt
+from memotherm.context.packing import Candidate, Limits, Packed, pack
+from memotherm.context.packing.formats import format_of
+from memotherm.context.values import Context, Entry, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.value import Lazy
 from memotherm.recall.ranking import Ranked
 from memotherm.recall.search import Question, Ranking, Search
 from memotherm.rules.marks import is_blocker
@@ -32,64 +32,65 @@ from memotherm.text.tokens import counter
 
 __all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
 
-#: Hot memories that are looked at, newest first, beside blockers and critical ones.
+#: The most hot memories that are considered, newest first, besides blockers and critical ones.
 _MOST_HOT = 200
 _CANDIDATES_LOGGED = 50
-#: What is searched for of a very long prompt: its beginning and its end.
+#: The most characters of a prompt that are searched for: its start and its end.
 _QUERY_CHARS = 2000
 _NOT_HASHED = {"store", "openai_api_key", "gemini_api_key"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """A context that is wanted."""
+    """The arguments of a context."""
 
     spaces: tuple[int, ...]
     now: datetime
     question: Question | None = None
     budget: int = 2000
     format: str = "markdown"
-    #: Whether it counts as use of what is in it, and is logged.
+    #: Whether to count it as a use of the included memories, and to log it.
     track: bool = True
-    #: The most that recalled memories may cost; None = what is left.
+    #: The most tokens of recalled memories; None for no limit of their own.
     recalled_tokens: int | None = None
-    #: What need not come again: memory number -> when it had last changed.
-    given: Mapping[int, int] = field(default_factory=dict)
+    #: What was injected before: memory number -> its `updated_at` then, in microseconds.
+    injected: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class _Found:
-    """What was found for one request, as far as somebody came to it."""
+class _Selection:
+    """The records read for one request so far, and which of them are not candidates."""
 
-    #: What need not come again, as in the request.
-    given: Mapping[int, int]
-    #: What was come to, by id.
+    #: What was injected before, as in the request.
+    injected: Mapping[int, int]
+    #: The records read so far, by memory id.
     records: dict[str, Record] = field(default_factory=dict)
-    #: What is not offered, with its reason.
-    passed_over: list[Entry] = field(default_factory=list)
+    #: What is not a candidate, with its reason.
+    skipped: list[Entry] = field(default_factory=list)
     ranking: Ranking = field(default_factory=Ranking)
     notes: list[str] = field(default_factory=list)
-    #: The digests of what is offered, and which memory says it.
-    said: dict[str, str] = field(default_factory=dict)
+    #: The digest of each candidate's content, and the candidate's id.
+    ids_by_digest: dict[str, str] = field(default_factory=dict)
 
-    def offered(self, offers: Iterable[tuple[Record, Offer]]) -> Iterator[Offer]:
-        """Yield the offers that are new, and pass over the others; the same words are offered once."""
-        for record, offer in offers:
+    def without_repeats(self, candidates: Iterable[tuple[Record, Candidate]]) -> Iterator[Candidate]:
+        """Yield the candidates that were not injected before and whose content is not a duplicate."""
+        for record, candidate in candidates:
             memory = record.memory
             if memory.id in self.records:
                 continue
             self.records[memory.id] = record
-            if self.given and self.given.get(record.no) == to_micros(memory.updated_at):
-                self.passed_over.append(_passed(offer, "given", "this session was given it before"))
-            elif memory.digest in self.said:
-                self.passed_over.append(_passed(offer, "duplicate", f"{self.said[memory.digest]} says the same"))
+            if self.injected and self.injected.get(record.no) == to_micros(memory.updated_at):
+                self.skipped.append(_skipped(candidate, "given", "this session was given it before"))
+            elif memory.digest in self.ids_by_digest:
+                original = self.ids_by_digest[memory.digest]
+                self.skipped.append(_skipped(candidate, "duplicate", f"{original} says the same"))
             else:
-                self.said[memory.digest] = memory.id
-                yield offer
+                self.ids_by_digest[memory.digest] = memory.id
+                yield candidate
 
 
 class Assembler:
-    """Puts contexts together: pinned memories, then the hot block, then what a query finds."""
+    """Assembles contexts: pinned memories, then hot ones, then the hits of a query."""
 
     def __init__(self, store: Store, search: Search, settings: Settings) -> None:
         self._store = store
@@ -97,23 +98,23 @@ class Assembler:
         self._settings = settings
 
     def context(self, request: Request) -> Context:
-        """Return a context and leave, unless told otherwise, a line in the log of recalls."""
+        """Return a context; with `track`, log it as a recall."""
         return self.assemble(request)[0]
 
     def assemble(self, request: Request) -> tuple[Context, list[Record]]:
-        """Return a context and the memories in it as they are stored."""
+        """Return a context and the records of the memories in it."""
         started = time.perf_counter_ns()
         budget = _whole_budget(request.budget)
-        form = format_of(request.format, self._settings.context_role)
+        text_format = format_of(request.format, self._settings.context_role)
         count = counter(self._settings.tokenizer)
-        found = _Found(request.given)
-        listed = list(found.offered(self._listed(request, found)))
-        recalled = found.offered(self._recalled(request, found))
-        packed = pack(listed, recalled, form, count, self._limits(request, budget))
-        receipt = self._receipt(request, found, packed)
-        included = [found.records[entry.id] for entry in packed.included]
+        selection = _Selection(request.injected)
+        listed = list(selection.without_repeats(self._listed(request, selection)))
+        recalled = selection.without_repeats(self._recalled(request, selection))
+        packed = pack(listed, recalled, text_format, count, self._limits(request, budget))
+        receipt = self._receipt(request, selection, packed)
+        included = [selection.records[entry.id] for entry in packed.included]
         if request.track:
-            self._log(request, found, included, (time.perf_counter_ns() - started) // 1000)
+            self._log(request, selection, included, (time.perf_counter_ns() - started) // 1000)
         context = Context(
             text=packed.text,
             tokens=packed.tokens,
@@ -135,31 +136,31 @@ class Assembler:
             on_pinned_overflow=settings.on_pinned_overflow,
         )
 
-    def _listed(self, request: Request, found: _Found) -> Iterator[tuple[Record, Offer]]:
+    def _listed(self, request: Request, selection: _Selection) -> Iterator[tuple[Record, Candidate]]:
         """Yield the pinned and the hot memories, most important first."""
         for record in self._store.pinned(request.spaces, request.now):
-            yield record, _listed(record, "pinned", (record.no,))
-        for record in self._hot(request, found):
-            yield record, _listed(record, "hot", (_urgency(record.memory), record.no))
+            yield record, _candidate(record, "pinned", (record.no,))
+        for record in self._hot(request, selection):
+            yield record, _candidate(record, "hot", (_urgency(record.memory), record.no))
 
-    def _hot(self, request: Request, found: _Found) -> list[Record]:
-        """Return the hot memories, most urgent first, newest first among equals: a lookup, not a search."""
+    def _hot(self, request: Request, selection: _Selection) -> list[Record]:
+        """Return the hot memories, most urgent first, then newest first."""
 
-        def look(priority: Priority | None = None, tags: tuple[str, ...] | None = None) -> list[Record]:
+        def find_hot(priority: Priority | None = None, tags: tuple[str, ...] | None = None) -> list[Record]:
             find = Find(now=request.now, tier=Tier.HOT, priority=priority, tags=tags, limit=_MOST_HOT + 1)
             return self._store.find(request.spaces, find)
 
-        records = {record.no: record for record in look()}
+        records = {record.no: record for record in find_hot()}
         if len(records) > _MOST_HOT:
-            urgent = (*look(priority=Priority.CRITICAL), *look(tags=("blocker",)))
+            urgent = (*find_hot(priority=Priority.CRITICAL), *find_hot(tags=("blocker",)))
             records |= {record.no: record for record in urgent}
-            found.notes.append(
+            selection.notes.append(
                 f"more than {_MOST_HOT} memories are hot: the newest and the most urgent were considered"
             )
         unpinned = (record for record in records.values() if record.memory.priority is not Priority.PINNED)
         return sorted(unpinned, key=lambda record: (_urgency(record.memory), -record.no))
 
-    def _recalled(self, request: Request, found: _Found) -> Iterator[tuple[Record, Offer]]:
+    def _recalled(self, request: Request, found: _Selection) -> Iterator[tuple[Record, Candidate]]:
         """Search now, and return what was found, best first, each made when somebody comes to it."""
         if request.question is None:
             return iter(())
@@ -167,7 +168,7 @@ class Assembler:
         best = found.ranking.ranked[: self._settings.context_hits]
         return _hits(best, self._search.records([each.no for each in best]))
 
-    def _receipt(self, request: Request, found: _Found, packed: Packed) -> Receipt:
+    def _receipt(self, request: Request, selection: _Selection, packed: Packed) -> Receipt:
         count = counter(self._settings.tokenizer)
         question = request.question
         return Receipt(
@@ -182,14 +183,14 @@ class Assembler:
             tiers=() if question is None else question.tiers,
             settings=settings_hash(self._settings),
             included=packed.included,
-            # In this order: to tell what was left out is to come to everything that was found.
-            rest=Later(lambda: (*packed.left_out, *found.passed_over)),
+            # In this order: `left_out` reads all candidates, which completes `skipped`.
+            _left_out=Lazy(lambda: (*packed.left_out.value, *selection.skipped)),
             pinned_cut=packed.pinned_cut,
-            notes=(*packed.notes, *found.notes),
-            degraded=found.ranking.degraded,
+            notes=(*packed.notes, *selection.notes),
+            degraded=selection.ranking.degraded,
         )
 
-    def _log(self, request: Request, found: _Found, included: Sequence[Record], micros: int) -> None:
+    def _log(self, request: Request, found: _Selection, included: Sequence[Record], micros: int) -> None:
         """Count the use of what was injected; a context with a query is a recall and logged as one."""
         question = request.question
         keep = question is not None and self._settings.log_recalls != "off"
@@ -221,19 +222,19 @@ class Assembler:
 
 @functools.lru_cache(maxsize=16)
 def settings_hash(settings: Settings) -> str:
-    """Return the SHA-256 of every setting that can change an answer."""
+    """Return the SHA-256 of every setting that can change a result."""
     values = {name: value for name, value in asdict(settings).items() if name not in _NOT_HASHED}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def turn_query(prompt: str | None) -> str | None:
-    """Return what to search for at a prompt: without recalled blocks, and not all of a very long one."""
+    """Return the query for a prompt: without recalled blocks, and shortened if it is very long."""
     if prompt is None:
         return None
-    own = without_blocks(prompt).replace("\x00", "").encode("utf-8", "ignore").decode().strip()
-    if len(own) > _QUERY_CHARS:
-        own = f"{own[: _QUERY_CHARS // 2]}\n{own[-_QUERY_CHARS // 2 :]}"
-    return own or None
+    query = without_blocks(prompt).replace("\x00", "").encode("utf-8", "ignore").decode().strip()
+    if len(query) > _QUERY_CHARS:
+        query = f"{query[: _QUERY_CHARS // 2]}\n{query[-_QUERY_CHARS // 2 :]}"
+    return query or None
 
 
 def _whole_budget(budget: object) -> int:
@@ -243,7 +244,7 @@ def _whole_budget(budget: object) -> int:
 
 
 def _urgency(memory: Memory) -> int:
-    """Return how urgent a hot memory is, from 0: critical, blocking, then as its priority says."""
+    """Return the rank of a hot memory, most urgent first: critical, blocker, then by priority."""
     if memory.priority is Priority.CRITICAL:
         return 0
     if is_blocker(memory) and memory.priority is not Priority.LOW:
@@ -251,7 +252,7 @@ def _urgency(memory: Memory) -> int:
     return memory.priority.rank
 
 
-def _listed(record: Record, section: str, place: tuple[int, ...]) -> Offer:
+def _candidate(record: Record, section: str, order: tuple[int, ...]) -> Candidate:
     memory = record.memory
     if section == "pinned":
         reason = f"always included, kept in {memory.tier}"
@@ -259,30 +260,30 @@ def _listed(record: Record, section: str, place: tuple[int, ...]) -> Offer:
         reason = "an active blocker"
     else:
         reason = "current work" if memory.priority is Priority.NORMAL else f"current work, {memory.priority}"
-    return Offer(memory=memory, section=section, place=place, reason=reason)
+    return Candidate(memory=memory, section=section, order=order, reason=reason)
 
 
-def _hits(best: Sequence[Ranked], records: Mapping[int, Record]) -> Iterator[tuple[Record, Offer]]:
-    for place, each in enumerate(best):
-        record = records.get(each.no)
+def _hits(best: Sequence[Ranked], records: Mapping[int, Record]) -> Iterator[tuple[Record, Candidate]]:
+    for position, ranked in enumerate(best):
+        record = records.get(ranked.no)
         if record is not None:
-            yield record, _hit(record, each, place)
+            yield record, _hit(record, ranked, position)
 
 
-def _hit(record: Record, ranked: Ranked, place: int) -> Offer:
+def _hit(record: Record, ranked: Ranked, position: int) -> Candidate:
     low = record.memory.priority is Priority.LOW
-    reason = f"hit {place + 1}, found in {record.memory.tier}"
-    return Offer(record.memory, "recalled", (low, place), reason, ranked.score, lambda: ranked.why)
+    reason = f"hit {position + 1}, found in {record.memory.tier}"
+    return Candidate(record.memory, "recalled", (low, position), reason, ranked.score, Lazy(lambda: ranked.why))
 
 
-def _passed(offer: Offer, rule: str, reason: str) -> Entry:
+def _skipped(candidate: Candidate, rule: str, reason: str) -> Entry:
     return Entry(
-        memory=offer.memory,
-        section=offer.section,
+        memory=candidate.memory,
+        section=candidate.section,
         form=None,
         tokens=0,
         rule=rule,
-        reason=f"{offer.reason}; {reason}",
-        score=offer.score,
-        explain=offer.explain,
+        reason=f"{candidate.reason}; {reason}",
+        score=candidate.score,
+        _why=candidate.why,
     )

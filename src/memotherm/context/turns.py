@@ -1,6 +1,6 @@
-"""What a session gets at each turn: a context without what stands in its prompt already.
+"""Contexts for the turns of a session: without the memories that are in its prompt already.
 
-What was given is kept in the store, so that the separate processes of an agent's hooks share it.
+What was injected is recorded in the store, so that the separate processes of an agent's hooks share it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ class Turns:
         self._assembler = assembler
 
     def context(self, space: int, request: Request) -> Context:
-        """Return what a session was not given yet, or what has changed since; it counts as given now."""
-        wanted = replace(request, given=self._store.injected(space))
-        context, included = self._assembler.assemble(wanted)
+        """Return a context without what was injected before and is unchanged; record what it includes."""
+        context, included = self._assembler.assemble(replace(request, injected=self._store.injected(space)))
         if included and request.track:
             self._store.mark_injected(space, {record.no: to_micros(record.memory.updated_at) for record in included})
         return context
 
     def forget(self, space: int) -> None:
-        """Let everything come again: the prompt of the session is new, or was summarised."""
+        """Forget what was injected: the prompt of the session is new, or was summarised."""
         self._store.clear_injected(space)

@@ -1,82 +1,41 @@
-"""A context: the text for a prompt, what is in it and what is not, and the receipt that says why.
-
-Values only: nothing here knows the store, and the same values print the same bytes.
-"""
+"""A context: the text for a prompt, what is in it and what is not, and the receipt that explains it."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from memotherm.model import Memory, Tier, Why
-from memotherm.text.cutting import title
+from memotherm.model.value import Lazy, Value
+from memotherm.text.truncation import title
 
-__all__ = ["Context", "Entry", "Later", "Receipt"]
+__all__ = ["Context", "Entry", "Receipt"]
 
-_PLACES = 4
-
-T = TypeVar("T")
-
-
-class Later(Generic[T]):
-    """A value that is worked out when somebody first looks at it; equal and printed as the value is."""
-
-    __slots__ = ("_lock", "_value", "_work")
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._lock = threading.Lock()
-        self._work: Callable[[], T] | None = work
-        self._value: T
-
-    @property
-    def value(self) -> T:
-        """The value itself."""
-        with self._lock:
-            if self._work is not None:
-                self._value = self._work()
-                self._work = None
-        return self._value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Later) and bool(self.value == other.value)
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _worked_out, (self.value,)
+_DECIMALS = 4
 
 
-def _worked_out(value: T) -> Later[T]:
-    return Later(lambda: value)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """One memory that was considered for a context: where it stands in it, or why it does not."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Entry(Value):
+    """A memory that was considered for a context: included in it, or left out."""
 
     memory: Memory
-    #: pinned, hot or recalled: the part of the text it belongs to.
+    #: pinned, hot or recalled: the section of the text.
     section: str
     #: full, shortened or title; None when it was left out.
     form: str | None
-    #: What it costs in this text; for one left out, what it would have cost.
+    #: Its tokens in the text; for one left out, the tokens it would have cost.
     tokens: int
-    #: The rule that let it in or kept it out.
+    #: The rule that included or excluded it.
     rule: str
     #: The rule in words.
     reason: str
-    #: The score for the query; None for what came without a search.
+    #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
-    #: Works out the parts of the score; most of them are never looked at.
-    explain: Callable[[], Why] | None = field(default=None, repr=False, compare=False)
-    #: For one left out: the smallest budget at which it would have entered; None when no budget helps.
+    #: For one left out: the smallest budget at which it would be included; None when no budget helps.
     fits_at: int | None = None
+    _why: Lazy[Why] | None = field(default=None, repr=False, hash=False)
 
     @property
     def id(self) -> str:
@@ -85,12 +44,12 @@ class Entry:
 
     @property
     def why(self) -> Why | None:
-        """The parts of the score; None for what came without a search."""
-        return None if self.explain is None else self.explain()
+        """The parts of the score; None for a memory that was not searched for."""
+        return None if self._why is None else self._why.value
 
     @property
     def content(self) -> str:
-        """The memory's whole content, whatever form it has in the text."""
+        """The memory's whole content, whatever its form in the text."""
         return self.memory.content
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,23 +64,23 @@ class Entry:
             "tokens": self.tokens,
             "rule": self.rule,
             "reason": self.reason,
-            "score": None if self.score is None else round(self.score, _PLACES),
-            "parts": None if self.explain is None else _rounded(asdict(self.explain())),
+            "score": None if self.score is None else round(self.score, _DECIMALS),
+            "parts": None if self.why is None else _rounded(asdict(self.why)),
             "fits_at": self.fits_at,
         }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Receipt:
-    """How a context came about: everything that was considered, and what decided."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Receipt(Value):
+    """How a context was assembled: everything that was considered, and what decided."""
 
     #: When the context was assembled, by the memory's clock.
     at: datetime
     query: str | None
     budget: int
-    #: Tokens of the whole text, and what each part of it takes.
+    #: Tokens of the whole text, and of each part of it.
     tokens: int
-    shares: dict[str, int]
+    shares: dict[str, int] = field(hash=False)
     #: What counted the tokens, and whether the count is exact or an upper bound.
     tokenizer: str
     exact: bool
@@ -131,22 +90,21 @@ class Receipt:
     #: SHA-256 of all settings but paths and keys.
     settings: str
     included: tuple[Entry, ...] = ()
-    #: Works out what was considered and is not in the text: nobody may ever look at it.
-    rest: Later[tuple[Entry, ...]]
     #: Whether pinned memories were shortened or left out for want of space.
     pinned_cut: bool = False
     #: What a reader should know: pinned memories that were shortened, a budget too small for anything.
     notes: tuple[str, ...] = ()
     #: What did not work, in plain words.
     degraded: tuple[str, ...] = ()
+    _left_out: Lazy[tuple[Entry, ...]] = field(repr=False, hash=False)
 
     @property
     def left_out(self) -> tuple[Entry, ...]:
         """What was considered and is not in the text, most important first."""
-        return self.rest.value
+        return self._left_out.value
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the receipt as plain values, for machines."""
+        """Return the receipt as plain values."""
         return {
             "at": self.at.isoformat(),
             "query": self.query,
@@ -166,7 +124,7 @@ class Receipt:
         }
 
     def as_json(self) -> str:
-        """Return the receipt as JSON; the same receipt gives the same bytes."""
+        """Return the receipt as JSON; equal receipts give equal bytes."""
         return json.dumps(self.as_dict(), ensure_ascii=False, indent=2)
 
     def __str__(self) -> str:
@@ -185,21 +143,21 @@ class Receipt:
         return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Context:
-    """What an agent gets to read before it works, within a budget, with the receipt for it."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Context(Value):
+    """The text for an agent's prompt, within a budget, with its receipt."""
 
-    text: str
+    text: str = field(repr=False)
     #: Tokens of the text, counted on the text itself.
     tokens: int
     budget: int
     #: What is in the text, in its order.
     included: tuple[Entry, ...]
-    receipt: Receipt
+    receipt: Receipt = field(repr=False)
 
     @property
     def left_out(self) -> tuple[Entry, ...]:
-        """What was considered and is not in it, most important first."""
+        """What was considered and is not in the text, most important first."""
         return self.receipt.left_out
 
     @property
@@ -214,15 +172,15 @@ class Context:
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """What did not work, in plain words; empty when all did."""
+        """What did not work, in plain words; empty when everything did."""
         return self.receipt.degraded
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The text as chat messages; in the format `messages` they are what the text is the JSON of."""
+        """The text as chat messages; in the format `messages`, the text is their JSON."""
         if self.receipt.format == "messages":
-            found: list[dict[str, str]] = json.loads(self.text) if self.text else []
-            return found
+            messages: list[dict[str, str]] = json.loads(self.text) if self.text else []
+            return messages
         return [{"role": "user", "content": self.text}] if self.text else []
 
     def __str__(self) -> str:
@@ -233,10 +191,11 @@ class Context:
 
 
 def _rounded(parts: dict[str, Any]) -> dict[str, Any]:
-    return {name: None if value is None else round(value, _PLACES) for name, value in parts.items()}
+    return {name: None if value is None else round(value, _DECIMALS) for name, value in parts.items()}
 
 
 def _table(mark: str, entries: tuple[Entry, ...]) -> list[str]:
+    """Return the lines of a table of entries; `mark` is `in ` or `out`."""
     if not entries:
         return []
     cost = "tokens" if mark == "in " else "fits at"
@@ -246,5 +205,5 @@ def _table(mark: str, entries: tuple[Entry, ...]) -> list[str]:
         score = "" if entry.score is None else f"{entry.score:.2f}"
         row = (f"{mark}  {'never' if amount is None else amount:>7}", f"{entry.form or '-':<9}", f"{entry.section:<8}")
         lines.append("  ".join((*row, f"{score:>5}", entry.id, title(entry.content, 48))))
-        lines.append(f"     {entry.rule}: {entry.reason}" + (f"; {entry.explain()}" if entry.explain else ""))
+        lines.append(f"     {entry.rule}: {entry.reason}" + (f"; {entry.why}" if entry.why else ""))
     return lines

@@ -28,7 +28,7 @@ from memotherm.errors import InvalidInput, MemothermError, NotFound
 from memotherm.mcp.results import bounded, written
 from memotherm.mcp.schemas import input_schema, output_schema, selected
 from memotherm.model import Memory
-from memotherm.text.cutting import title
+from memotherm.text.truncation import title
 
 __all__ = ["build"]
 

@@ -1,7 +1,4 @@
-"""The values everything else is written in: frozen, comparable, printable, free of I/O.
-
-Change one with `dataclasses.replace`.
-"""
+"""The public values: frozen dataclasses without I/O. Use `dataclasses.replace` for a changed copy."""
 
 from memotherm.model.ledger import Event, Move
 from memotherm.model.memory import SCOPE_FIELDS, Memory, Priority, Retention, Scope, Tier

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["Clock", "as_duration", "from_micros", "reading", "system_clock", "to_micros"]
+__all__ = ["Clock", "as_duration", "from_micros", "read_clock", "system_clock", "to_micros"]
 
 #: A clock is any function without arguments that returns an aware datetime (or Unix seconds).
 Clock = Callable[[], "datetime | float"]
@@ -29,7 +29,7 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
-def reading(clock: Clock) -> datetime:
+def read_clock(clock: Clock) -> datetime:
     """Read a clock, whatever form its answer has."""
     now = clock()
     if not isinstance(now, datetime):

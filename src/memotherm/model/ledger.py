@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from memotherm.model.memory import Memory, Retention, Tier
+from memotherm.model.value import Value
 
 __all__ = ["Event", "Move"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Move:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Move(Value):
     """A decision to move a memory to another tier, or to change its retention, and the rule that made it."""
 
     id: str
@@ -40,9 +41,9 @@ class Move:
         return f"{self.id} {change}: {self.why} [{self.rule}]"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Event:
-    """One line of the ledger: what changed, when, by whom and by which rule."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Event(Value):
+    """One entry of the ledger: what changed, when, by whom and by which rule."""
 
     seq: int
     at: datetime
@@ -50,14 +51,14 @@ class Event:
     memory_id: str
     #: remember, update, move, prioritize, archive, forget, restore, purge, expire, undo, ...
     action: str
-    #: Who asked for it.
+    #: Who requested it.
     actor: str
     #: The rule that decided it; "explicit" when a caller did.
     rule: str
     #: The reason in words.
     why: str
     #: Field -> (before, after), for every field that changed.
-    changes: Mapping[str, tuple[Any, Any]]
+    changes: Mapping[str, tuple[Any, Any]] = field(hash=False)
 
     def __str__(self) -> str:
         changed = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in self.changes.items())

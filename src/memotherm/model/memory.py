@@ -1,4 +1,4 @@
-"""A memory, its four axes, and the scope it belongs to."""
+"""A memory, its four axes, and its scope."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from memotherm.errors import InvalidInput
+from memotherm.model.value import Value
 
 __all__ = ["SCOPE_FIELDS", "Memory", "Priority", "Retention", "Scope", "Tier"]
 
@@ -16,28 +17,28 @@ _LONGEST_SCOPE_VALUE = 200
 
 
 class _Axis(StrEnum):
-    """One of a memory's axes: a closed set of words in a fixed order."""
+    """Base of a memory's axes: string enums whose members are ordered."""
 
-    # A word is equal to its text, so it has the text's hash too (and looking one up costs no call).
+    # A member equals its text, so it has the same hash; str.__hash__ is faster than Enum.__hash__.
     __hash__ = str.__hash__
 
     @classmethod
     def of(cls, value: object) -> Self:
-        """Read a value of this axis, or say which ones exist."""
+        """Return the member that `value` names."""
         try:
             return cls(str(value))
         except ValueError:
-            words = ", ".join(cls)
-            raise InvalidInput(f"unknown {cls.__name__.lower()} {value!r}: use one of {words}") from None
+            members = ", ".join(cls)
+            raise InvalidInput(f"unknown {cls.__name__.lower()} {value!r}: use one of {members}") from None
 
     @property
     def rank(self) -> int:
-        """The position on the axis, from 0."""
+        """The position among the members, from 0."""
         return _RANKS[self]
 
 
 class Tier(_Axis):
-    """How close a memory is kept."""
+    """How near a memory is: in every context (hot), in default searches (warm), or in the archive (cold)."""
 
     HOT = "hot"
     WARM = "warm"
@@ -45,7 +46,7 @@ class Tier(_Axis):
 
 
 class Priority(_Axis):
-    """How strongly a memory insists on being included."""
+    """How important it is to include a memory."""
 
     PINNED = "pinned"
     CRITICAL = "critical"
@@ -55,14 +56,14 @@ class Priority(_Axis):
 
     @classmethod
     def of(cls, value: object) -> Self:
-        """Read a priority by its name or its number from 0, or say which ones exist."""
+        """Return the member that `value` names, by its text or its rank."""
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(cls):
             return list(cls)[value]
         return super().of(value)
 
 
 class Retention(_Axis):
-    """Whether a memory is visible at all; the only axis that hides or erases."""
+    """Whether a memory is visible; the only axis that hides or erases."""
 
     ACTIVE = "active"
     ARCHIVED = "archived"
@@ -70,12 +71,12 @@ class Retention(_Axis):
     PURGED = "purged"
 
 
-_RANKS: dict[_Axis, int] = {word: rank for axis in (Tier, Priority, Retention) for rank, word in enumerate(axis)}
+_RANKS: dict[_Axis, int] = {member: rank for axis in (Tier, Priority, Retention) for rank, member in enumerate(axis)}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scope:
-    """Whose memory it is. A field left out restricts nothing."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Scope(Value):
+    """Who can see a memory. A field that is None restricts nothing."""
 
     tenant: str | None = None
     project: str | None = None
@@ -87,32 +88,32 @@ class Scope:
     def __post_init__(self) -> None:
         for name, value in self.items():
             if not isinstance(value, str) or not value.strip():
-                raise InvalidInput(f"scope {name} must be a non-empty text or left out, not {value!r}")
+                raise InvalidInput(f"scope {name} must be a non-empty text or None, not {value!r}")
             if len(value) > _LONGEST_SCOPE_VALUE or not value.isprintable():
                 raise InvalidInput(f"scope {name} must be printable and at most {_LONGEST_SCOPE_VALUE} characters long")
 
     def items(self) -> list[tuple[str, str]]:
         """Return the fields that are set."""
-        pairs = ((each.name, getattr(self, each.name)) for each in fields(self))
-        return [(name, value) for name, value in pairs if value is not None]
+        values = ((name, getattr(self, name)) for name in SCOPE_FIELDS)
+        return [(name, value) for name, value in values if value is not None]
 
     def narrowed(self, **values: str | None) -> Scope:
-        """Return a scope with more fields set; a field that is set cannot change, and None leaves it as it is."""
-        mine = dict(self.items())
+        """Return a scope with more fields set; a field that is set cannot change, and None is ignored."""
+        own = dict(self.items())
         for name, value in values.items():
             if name not in SCOPE_FIELDS:
                 raise InvalidInput(f"unknown scope field {name!r}: use {', '.join(SCOPE_FIELDS)}")
-            if value is not None and value != mine.get(name, value):
-                raise InvalidInput(f"scope {name} is already {mine[name]!r}: a scope can only be narrowed")
-        return Scope(**{**mine, **{name: value for name, value in values.items() if value is not None}})
+            if value is not None and value != own.get(name, value):
+                raise InvalidInput(f"scope {name} is already {own[name]!r}: a scope can only be narrowed")
+        return Scope(**{**own, **{name: value for name, value in values.items() if value is not None}})
 
     def sees(self, other: Scope) -> bool:
-        """Tell whether a memory of scope `other` is visible from this scope."""
-        mine = dict(self.items())
-        return all(mine.get(name) == value for name, value in other.items())
+        """Return whether a memory of scope `other` is visible from this scope."""
+        own = dict(self.items())
+        return all(own.get(name) == value for name, value in other.items())
 
     def may_change(self, other: Scope) -> bool:
-        """Tell whether a memory of scope `other` may be changed from here: a tenant changes only its own."""
+        """Return whether a memory of scope `other` may be changed from this scope: a tenant changes only its own."""
         return self.sees(other) and self.tenant in (None, other.tenant)
 
     def __str__(self) -> str:
@@ -120,71 +121,74 @@ class Scope:
 
 
 #: The names of the scope fields, from the widest to the narrowest.
-SCOPE_FIELDS = tuple(each.name for each in fields(Scope))
+SCOPE_FIELDS = tuple(field.name for field in fields(Scope))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Memory:
-    """One remembered thing."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Memory(Value):
+    """A stored text with its tier, priority, retention and scope."""
 
-    #: `mem_` and a time-sortable id; the same for the whole life of the memory.
+    #: `mem_` and a time-sortable id, which never changes.
     id: str
     #: The text itself.
     content: str
-    #: What sort of thing it is: message, fact, decision, entity, context, preference, task, note, ...
+    #: Its type: message, fact, decision, entity, context, preference, task, note, ...
     kind: str = "fact"
-    #: Free labels, in the order they were given.
+    #: Labels, in the order of the caller.
     tags: tuple[str, ...] = ()
-    #: How close it is kept.
+    #: In every context, in default searches, or in the archive.
     tier: Tier = Tier.WARM
-    #: How strongly it insists on being included.
+    #: How important it is to include it.
     priority: Priority = Priority.NORMAL
-    #: Whether it is visible at all.
+    #: Whether it is visible.
     retention: Retention = Retention.ACTIVE
-    #: Whose it is.
+    #: Who can see it.
     scope: Scope = field(default_factory=Scope)
-    #: Anything else the writer wants to keep with it (JSON).
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    #: Any other data of the caller (JSON).
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: Where it came from.
-    source: str = "agent"
+    source: str = field(default="agent", repr=False)
     #: Tokens of the content.
-    tokens: int = 0
+    tokens: int = field(default=0, repr=False)
     #: SHA-256 of the normalised content.
-    digest: str = ""
-    #: When it was first remembered.
-    created_at: datetime
+    digest: str = field(default="", repr=False)
+    #: When it was first stored.
+    created_at: datetime = field(repr=False)
     #: When its content, kind, tags or metadata last changed.
-    updated_at: datetime
+    updated_at: datetime = field(repr=False)
     #: When it was last returned or injected; None when it never was.
-    accessed_at: datetime | None = None
-    #: From this moment on it is invisible; None when it does not expire.
-    expires_at: datetime | None = None
+    accessed_at: datetime | None = field(default=None, repr=False)
+    #: When it expires; None when it does not.
+    expires_at: datetime | None = field(default=None, repr=False)
     #: How often it was returned or injected.
-    access_count: int = 0
-    #: How often that happened in the current window of use (setting `use_window_days`).
-    recent_uses: int = 0
-    #: The running relevance of this memory to what was asked (not the score of one query).
-    relevance: float = 0.5
+    access_count: int = field(default=0, repr=False)
+    #: How often in the current window of use (setting `use_window_days`).
+    recent_uses: int = field(default=0, repr=False)
+    #: Its running average relevance to queries (not the score of one query).
+    relevance: float = field(default=0.5, repr=False)
     #: The id of the memory this one replaced.
-    supersedes: str | None = None
-    #: Since when it is in its tier.
-    tier_since: datetime
-    #: The rule that put it there.
-    tier_rule: str = "default"
-    #: Since when it has its retention.
-    retention_since: datetime
+    supersedes: str | None = field(default=None, repr=False)
+    #: When it entered its tier.
+    tier_since: datetime = field(repr=False)
+    #: The rule that moved it there.
+    tier_rule: str = field(default="default", repr=False)
+    #: When it got its retention.
+    retention_since: datetime = field(repr=False)
     #: The ledger's sequence number of its last change.
-    version: int = 0
+    version: int = field(default=0, repr=False)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.version))
 
     def visible_at(self, now: datetime) -> bool:
-        """Tell whether retention and expiry let it be found at that moment; what is pinned does not expire."""
+        """Return whether it is active and not expired at that moment; a pinned memory does not expire."""
         return self.retention is Retention.ACTIVE and not self.expired_at(now)
 
     def expired_at(self, now: datetime) -> bool:
-        """Tell whether its time is over."""
+        """Return whether it has expired at that moment."""
         return self.expires_at is not None and self.expires_at <= now and self.priority is not Priority.PINNED
 
     @property
     def used_at(self) -> datetime:
-        """When it was last used, or made when it never was."""
+        """When it was last used, or stored if it never was."""
         return self.accessed_at or self.created_at

@@ -1,26 +1,27 @@
-"""The answer to a query: hits, their scores, and how each score came about."""
+"""The result of a query: hits with their scores and the parts of each score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memotherm.model.memory import Memory, Priority, Tier
+from memotherm.model.value import Value
 
 __all__ = ["Hit", "Recall", "Why"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Why:
-    """How a score came about. `relevance` is what thresholds look at."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Why(Value):
+    """The parts of a score. Thresholds apply to `relevance`."""
 
-    #: Calibrated similarity of meaning, 0 to 1; None when this leg did not find it.
+    #: Calibrated similarity of the vectors, 0 to 1; None when the vector search did not find it.
     vector: float | None = None
-    #: Strength of the keyword match, 0 to 1; None when this leg did not find it.
+    #: Strength of the keyword match, 0 to 1; None when the text search did not find it.
     text: float | None = None
-    #: Whether the question names who said it.
+    #: Whether the query names the author.
     author: bool = False
-    #: How near it is to a time the question names, 0 to 1.
+    #: How near it is to a time that the query names, 0 to 1.
     time: float = 0.0
     #: The fused score before decay, use and boosts, 0 to 1.
     relevance: float = 0.0
@@ -28,18 +29,18 @@ class Why:
     use: float = 0.0
     #: What the priority added.
     boost: float = 0.0
-    #: What the tier took away, where a door asks for that.
+    #: What the tier subtracted, for queries that penalise tiers.
     tier: float = 0.0
-    #: What changing places with an older or newer version of the same thing added or took.
+    #: What swapping ranks with an older or newer version of the same text added or subtracted.
     newer: float = 0.0
 
     def __str__(self) -> str:
-        legs = [
+        evidence = [
             f"{name} {value:.2f}" for name, value in (("vector", self.vector), ("text", self.text)) if value is not None
         ]
-        legs += ["author"] if self.author else []
-        legs += [f"time {self.time:.2f}"] if self.time else []
-        parts = [f"relevance {self.relevance:.2f} ({' + '.join(legs) or 'not searched'})"]
+        evidence += ["author"] if self.author else []
+        evidence += [f"time {self.time:.2f}"] if self.time else []
+        parts = [f"relevance {self.relevance:.2f} ({' + '.join(evidence) or 'not searched'})"]
         parts += [
             f"{name} {value:+.2f}"
             for name, value in (("use", self.use), ("priority", self.boost), ("tier", self.tier), ("newer", self.newer))
@@ -48,23 +49,23 @@ class Why:
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Hit:
-    """A memory that answers a query, with its score and the reasons for it."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Hit(Value):
+    """A memory found by a query, with its score and the parts of the score."""
 
     memory: Memory
     #: What the hits are ordered by: relevance in [0, 1], adjusted by use, plus the priority's boost.
     score: float
-    why: Why
+    why: Why = field(repr=False)
 
     def explain(self) -> str:
-        """Return one line that says how the score came about."""
+        """Return the score and its parts in one line."""
         return f"{self.score:.2f} = {self.why}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Recall:
-    """The answer to a query: hits, best first; pinned memories come first and beside the limit."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Recall(Value):
+    """The result of a query: hits, best first. Pinned memories come first and do not count towards the limit."""
 
     query: str
     hits: tuple[Hit, ...] = ()
@@ -72,7 +73,7 @@ class Recall:
     promoted: tuple[str, ...] = ()
     #: The tiers that were searched.
     tiers: tuple[Tier, ...] = ()
-    #: What did not work, in plain words; empty when every leg answered.
+    #: What did not work, in plain words; empty when everything did.
     degraded: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Hit]:
@@ -86,5 +87,5 @@ class Recall:
 
     @property
     def pinned(self) -> tuple[Hit, ...]:
-        """The hits that are there because they are pinned."""
+        """The hits that are pinned memories."""
         return tuple(hit for hit in self.hits if hit.memory.priority is Priority.PINNED)

@@ -1,14 +1,12 @@
-"""What the verbs return beside memories: pages, counts, and what a run of the rules has done.
-
-Frozen, comparable, printable, free of I/O, like the values of `model` that they are made of.
-"""
+"""Results of the facade other than memories: pages, counts, and the effects of a run of the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memotherm.model import Event, Memory, Move, Retention, Scope, Tier
+from memotherm.model.value import Value
 
 __all__ = [
     "Captured",
@@ -26,37 +24,37 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TierCount:
-    """How much one tier holds."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class TierCount(Value):
+    """Memories and tokens in one tier."""
 
     memories: int = 0
     tokens: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Compaction:
-    """What one run of the tier rules moved, or would move."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Compaction(Value):
+    """The moves of one run of the tier rules."""
 
     moves: tuple[Move, ...] = ()
-    #: Whether nothing was really moved.
+    #: Whether the moves were only computed.
     dry_run: bool = False
     #: The rules that failed and moved nothing, in plain words.
     degraded: tuple[str, ...] = ()
 
     @property
     def hot(self) -> int:
-        """How many memories went to hot."""
+        """How many memories moved to hot."""
         return self._count(Tier.HOT)
 
     @property
     def warm(self) -> int:
-        """How many memories went to warm."""
+        """How many memories moved to warm."""
         return self._count(Tier.WARM)
 
     @property
     def cold(self) -> int:
-        """How many memories went to cold."""
+        """How many memories moved to cold."""
         return self._count(Tier.COLD)
 
     def _count(self, tier: Tier) -> int:
@@ -66,49 +64,49 @@ class Compaction:
         return f"Tier compaction: hot={self.hot} warm={self.warm} cold={self.cold}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Maintenance:
-    """What one run of maintenance did."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Maintenance(Value):
+    """The effects of one run of maintenance."""
 
-    #: Memories that use or disuse moved.
+    #: Moves because of use or disuse.
     moves: tuple[Move, ...] = ()
-    #: Memories whose time was over, by what became of them.
+    #: Numbers of memories that expired, and whose retention changed.
     expired: int = 0
     archived: int = 0
     deleted: int = 0
     purged: int = 0
-    #: Memories that got the vectors they were waiting for.
+    #: Memories that got their missing vectors.
     embedded: int = 0
     #: What could not be done, in plain words.
     degraded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Spill:
-    """What left a session's hot memory, and where each memory went."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Spill(Value):
+    """The memories that a spill moved out of a session's hot tier."""
 
     moved: tuple[Move, ...] = ()
 
     @property
     def spilled_count(self) -> int:
-        """How many memories left."""
+        """How many memories moved."""
         return len(self.moved)
 
     @property
     def spilled_ids(self) -> tuple[str, ...]:
-        """Which memories left."""
+        """The ids of the memories that moved."""
         return tuple(move.id for move in self.moved)
 
     @property
     def target_tier(self) -> str | None:
-        """Where they went: warm, cold, or mixed; None when nothing moved."""
+        """The tier they moved to: warm, cold, or mixed; None when nothing moved."""
         targets = {str(move.to) for move in self.moved}
         return "mixed" if len(targets) > 1 else next(iter(targets), None)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Suggestion:
-    """Something a session might do next."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Suggestion(Value):
+    """A recommended action for a session."""
 
     #: spill, recall or prune.
     type: str
@@ -116,8 +114,8 @@ class Suggestion:
     ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SessionStatus:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class SessionStatus(Value):
     """The working memory of one session."""
 
     session: str
@@ -126,21 +124,21 @@ class SessionStatus:
     hot: TierCount
     warm: TierCount
     cold: TierCount
-    #: How many hot tokens the session may have.
+    #: The most hot tokens of the session.
     limit: int
     suggestions: tuple[Suggestion, ...] = ()
 
     @property
     def utilization_percent(self) -> float:
-        """How much of the hot limit is used."""
+        """The share of the hot limit in use, in percent."""
         return 100.0 * self.hot.tokens / self.limit if self.limit else 100.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Metrics:
-    """How the tiers work out, since the store was made."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Metrics(Value):
+    """How the tiers perform, since the store was created."""
 
-    #: Share of the hot limit in use: a session's own, or `hot_max_tokens` elsewhere.
+    #: Share of the hot limit in use: the session's limit, or `hot_max_tokens` outside of a session.
     hot_utilization: float
     spill_count: int
     recall_count: int
@@ -148,15 +146,15 @@ class Metrics:
     #: Median and 95th percentile of the last recalls.
     recall_latency_ms: float
     recall_latency_p95_ms: float
-    #: Mean of all recalls that looked into cold.
+    #: Mean of all recalls that searched cold.
     cold_recall_latency_ms: float
     #: Share of recalls that found something relevant.
     hit_rate: float
-    #: Moves by the rule that made them.
-    moves: Mapping[str, int]
+    #: Number of moves by rule.
+    moves: Mapping[str, int] = field(hash=False)
 
     def as_dict(self) -> dict[str, float]:
-        """Return the six metrics under the names of their source."""
+        """Return the six metrics under their exported names."""
         return {
             "memory_hot_utilization": self.hot_utilization,
             "memory_spill_count": self.spill_count,
@@ -167,9 +165,9 @@ class Metrics:
         }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Captured:
-    """What became of something that was offered rather than told to remember."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Captured(Value):
+    """The result of `capture`: whether a text was stored, and why or why not."""
 
     #: stored, duplicate or skipped.
     status: str
@@ -177,12 +175,12 @@ class Captured:
     why: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventPage:
-    """A part of the ledger; pass `cursor` to `events` for the next one."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class EventPage(Value):
+    """A page of the ledger; pass `cursor` to `events` for the next one."""
 
     events: tuple[Event, ...] = ()
-    #: Where the next page begins; None on the last one.
+    #: Where the next page starts; None on the last one.
     cursor: str | None = None
 
     def __iter__(self) -> Iterator[Event]:
@@ -192,12 +190,12 @@ class EventPage:
         return len(self.events)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
-    """A part of a listing; pass `cursor` to `find` for the next one."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Page(Value):
+    """A page of a listing; pass `cursor` to `find` for the next one."""
 
     memories: tuple[Memory, ...] = ()
-    #: Where the next page begins; None on the last one.
+    #: Where the next page starts; None on the last one.
     cursor: str | None = None
 
     def __iter__(self) -> Iterator[Memory]:
@@ -210,30 +208,30 @@ class Page:
         return self.memories[index]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
-    """Something `check()` found to be wrong."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Problem(Value):
+    """A problem found by `check()`."""
 
-    #: A stable word for the kind of problem.
+    #: The kind of problem, a stable identifier.
     code: str
-    #: What exactly is wrong, and where.
+    #: What is wrong, and where.
     detail: str
 
     def __str__(self) -> str:
         return f"{self.code}: {self.detail}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Status:
-    """What is stored and how it can be searched, seen from one scope."""
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Status(Value):
+    """What a store contains and how it is searched, as seen from one scope."""
 
     store: str
     scope: Scope
     #: Active memories by tier.
-    tiers: Mapping[Tier, TierCount]
+    tiers: Mapping[Tier, TierCount] = field(hash=False)
     #: Memories by retention, all tiers together.
-    retention: Mapping[Retention, int]
-    #: The embedder in use, and how many memories still wait for its vectors.
+    retention: Mapping[Retention, int] = field(hash=False)
+    #: The embedder in use, and the number of memories without its vectors.
     embedder: str
     pending_vectors: int
     #: Size of the database file.

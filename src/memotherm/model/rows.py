@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, TypeVar
 
-__all__ = ["made"]
+__all__ = ["named_tuples"]
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
-def made(kind: type[T], rows: Iterable[tuple[Any, ...]]) -> list[T]:
+def named_tuples(kind: type[T], rows: Iterable[tuple[Any, ...]]) -> list[T]:
     """Return a named tuple for each row of values, defaults included: without a call of Python's own for each."""
     return list(map(partial(tuple.__new__, kind), rows))

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from memotherm.model.value import Value
 from memotherm.settings import Settings
 
 __all__ = ["Flush", "flush_for", "is_due", "is_silent", "may_become_silent", "threshold"]
@@ -30,8 +31,8 @@ _PROMPT = (
 _HINT = " If there is nothing to save, reply with {token}."
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Flush:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Flush(Value):
     """A turn to run before the host compacts its context."""
 
     #: What to say to the agent; it names the file, so it belongs at the end of the context.

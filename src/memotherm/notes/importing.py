@@ -23,6 +23,7 @@ from typing import Any
 from memotherm.errors import InvalidInput, NoteUnavailable
 from memotherm.model import Priority, Tier
 from memotherm.model.clock import system_clock
+from memotherm.model.value import Value
 from memotherm.notes.files import read
 from memotherm.notes.placement import is_curated, note_date, note_tier
 from memotherm.notes.values import Skipped
@@ -30,7 +31,7 @@ from memotherm.settings import Settings
 from memotherm.text.markdown import Cut, chunks, decoded, items, lines_of
 from memotherm.text.markdown.shape import shape
 from memotherm.text.marker import without_blocks
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 from memotherm.text.tokens import count_tokens
 
 __all__ = ["KINDS", "Imported", "import_memories"]
@@ -46,8 +47,8 @@ _BATCH = 200
 _EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Imported:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Imported(Value):
     """What an import brought."""
 
     kind: str
@@ -67,7 +68,7 @@ class Imported:
             told.append(f"{self.purged} purged here before")
         if self.skipped:
             told.append(f"{len(self.skipped)} skipped")
-        return f"{counted(self.stored, 'memory')} from {counted(self.files, 'file')} ({', '.join(told)})"
+        return f"{pluralize(self.stored, 'memory')} from {pluralize(self.files, 'file')} ({', '.join(told)})"
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memotherm.model import Move, Tier, Why
+from memotherm.model.value import Value
 
 __all__ = ["Appended", "Conflict", "NoteHit", "NoteResults", "NoteText", "Skipped", "Sync", "citation"]
 
@@ -15,8 +16,8 @@ def citation(path: str, start: int, end: int) -> str:
     return f"{path}#L{start}" if start == end else f"{path}#L{start}-L{end}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Skipped:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Skipped(Value):
     """A file that is not indexed, and why."""
 
     path: str
@@ -26,8 +27,8 @@ class Skipped:
         return f"{self.path}: {self.why}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Conflict:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Conflict(Value):
     """A list item and the memory that it is, when they do not say the same."""
 
     memory_id: str
@@ -43,8 +44,8 @@ class Conflict:
         return f"{citation(self.path, self.line, self.line)} and {self.memory_id} differ: {self.why}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sync:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Sync(Value):
     """What bringing the index in line with the files came to."""
 
     added: tuple[str, ...] = ()
@@ -81,8 +82,8 @@ class Sync:
         return ", ".join([*told, f"{self.unchanged} unchanged"])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NoteHit:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class NoteHit(Value):
     """A range of lines that answers a query."""
 
     path: str
@@ -106,8 +107,8 @@ class NoteHit:
         return citation(self.path, self.start_line, self.end_line)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NoteResults:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class NoteResults(Value):
     """The answer to a search in notes, best first."""
 
     query: str
@@ -135,8 +136,8 @@ class NoteResults:
         return "\n\n---\n\n".join(shown)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NoteText:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class NoteText(Value):
     """Lines of a note, exactly as they are in the file."""
 
     path: str
@@ -158,8 +159,8 @@ class NoteText:
         return citation(self.path, self.start_line, self.end_line) if self.end_line else self.path
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Appended:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Appended(Value):
     """What was added to a note, and where."""
 
     path: str

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Scale
 from memotherm.model import Priority, Tier, Why
-from memotherm.model.rows import made
+from memotherm.model.rows import named_tuples
 from memotherm.settings import Settings
 
 __all__ = [
@@ -266,7 +266,7 @@ def rank(evidence: Evidence, weights: Weights, scale: Scale, now: int, min_score
     kept = np.flatnonzero((relevance >= min_score) | (evidence.coverage >= min_score))
     rows = kept[np.lexsort((-evidence.nos[kept], -scores[kept]))]
     columns = (each[rows].tolist() for each in (evidence.nos, scores, relevance, use, boosts, penalties))
-    return made(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0)))
+    return named_tuples(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0)))
 
 
 def newer_first(ranked: list[Ranked], texts: Mapping[int, str], ideas: Ideas = IDEAS) -> list[Ranked]:

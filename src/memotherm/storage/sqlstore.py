@@ -15,7 +15,7 @@ from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import TierCount
-from memotherm.model.rows import made
+from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
 from memotherm.storage import notes
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
@@ -207,7 +207,9 @@ class SqlStore(ABC):
             return {}
         numbers, places, ranks, priorities, *others = zip(*rows, strict=True)
         axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
-        return dict(zip(numbers, made(CandidateRow, zip(numbers, places, *axes, *others, strict=True)), strict=True))
+        return dict(
+            zip(numbers, named_tuples(CandidateRow, zip(numbers, places, *axes, *others, strict=True)), strict=True)
+        )
 
     def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
         """Return the indexed words, author and predecessor of active memories, by number."""

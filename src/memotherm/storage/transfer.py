@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from memotherm.errors import InvalidInput, StoreDamaged
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tables import META, TABLES, Table
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 
 __all__ = [
     "PROGRESS_KEY",
@@ -52,7 +52,9 @@ class Migration:
     digest: str = ""
 
     def __str__(self) -> str:
-        total = f"{counted(self.rows.get('memories', 0), 'memory')}, {counted(sum(self.rows.values()), 'row')} in all"
+        total = (
+            f"{pluralize(self.rows.get('memories', 0), 'memory')}, {pluralize(sum(self.rows.values()), 'row')} in all"
+        )
         return f"{total}: copied from {self.source} to {self.target} and verified"
 
 

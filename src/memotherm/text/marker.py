@@ -1,7 +1,7 @@
 """The marker around recalled text: what it looks like, and how nothing else can look like it.
 
 Whatever stands between the two ends of the marker was recalled by Memotherm. A content cannot
-write either end (`defused`), and a text that brings a whole block back is stored without it
+write either end (`escape_markers`), and a text that brings a whole block back is stored without it
 (`without_blocks`), so that a memory is never remembered again for having been recalled.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CLOSE", "NAME", "OPEN", "carries_marker", "defused", "without_blocks"]
+__all__ = ["CLOSE", "NAME", "OPEN", "carries_marker", "escape_markers", "without_blocks"]
 
 NAME = "memotherm-memory"
 OPEN = f"<{NAME}>"
@@ -27,7 +27,7 @@ _END = re.compile(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
 _SHELL = re.compile(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')
 
 
-def defused(text: str) -> str:
+def escape_markers(text: str) -> str:
     """Return the text without anything that could open or close the marker, or speak as a model's control."""
     if "<" not in text and "\uff1c" not in text and "\ufe64" not in text:
         return text

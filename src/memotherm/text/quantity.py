@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+__all__ = ["pluralize"]
 
 _MANY = {"memory": "memories"}
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """Return "1 memory", "2 memories", "0 files"."""
     return f"{count:,} {noun if count == 1 else _MANY.get(noun, f'{noun}s')}"

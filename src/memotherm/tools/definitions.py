@@ -15,7 +15,7 @@ from typing import Any
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
-from memotherm.text.cutting import first_characters
+from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
     hit_json,

@@ -23,7 +23,7 @@ from memotherm.errors import EmbedderError, EmbedderRefused
 from memotherm.storage.contract import Store
 from memotherm.storage.values import Identity
 from memotherm.text.clean import digest
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 from memotherm.vectors.embedder_session import EmbedderSession, Progress
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 
 def missing_vectors(count: int) -> str:
     """Say that memories wait for their vectors, and what helps."""
-    return f"{counted(count, 'memory')} without vectors: run reembed"
+    return f"{pluralize(count, 'memory')} without vectors: run reembed"
 
 
 class QueryVector(NamedTuple):

@@ -1,12 +1,12 @@
-"""Memories as text for a prompt, in four formats.
+"""The output formats of a context: markdown, xml, index, and messages.
 
 Every format is a sequence of whole lines: an opening, for each section its head, entries and
-tail, and a closing. Each begins with a visible character and ends with a line break. That makes the
-tokens of the whole the sum of its lines' for every vocabulary that never joins across such a break
-(all that are used today split there), so that packing can add up.
+tail, and a closing. Each line begins with a visible character and ends with a line break. The tokens of
+the text are then the sum of the tokens of its lines, for every vocabulary that has no token across such
+a break (as all of today's), so that packing can add costs.
 
-Sections come in the order pinned, hot, recalled: what depends on the query comes last, so that a
-model's prompt cache keeps what is in front of it.
+The sections are in the order pinned, hot, recalled: what depends on the query is last, so that the text
+before it stays in a model's prompt cache.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ from xml.sax.saxutils import escape
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority
 from memotherm.rules.marks import is_blocker
-from memotherm.text.cutting import title
-from memotherm.text.marker import CLOSE, OPEN, defused
+from memotherm.text.marker import CLOSE, OPEN, escape_markers
+from memotherm.text.truncation import title
 
 __all__ = ["FORMATS", "FULL", "SECTIONS", "SHORTENED", "TITLE", "Format", "format_of"]
 
 #: The sections of a context, in their order.
 SECTIONS = ("pinned", "hot", "recalled")
 
-#: The forms of an entry: everything, some whole sentences from the start, the first words.
+#: The forms of an entry: the whole content, its first sentences, its first words.
 FULL, SHORTENED, TITLE = "full", "shortened", "title"
 
 _BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BLANKS = re.compile(r"\n\s*\n")
-#: What no prompt and no XML document may contain: control characters and code points that are none.
+#: What no prompt and no XML document may contain: control characters, surrogates and noncharacters.
 _FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _QUOTE = {'"': "&quot;"}
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way to write a context; every function returns whole lines, or nothing."""
+    """An output format; `head`, `tail` and `entry` return whole lines or an empty text."""
 
     name: str
     opening: str
     closing: str
     head: Callable[[str], str]
     tail: Callable[[str], str]
-    #: (memory, what is shown of its content, form, score) -> its lines.
+    #: (memory, the part of its content, form, score) -> its lines.
     entry: Callable[[Memory, str, str, float | None], str]
-    #: From all lines to the text that is handed out.
+    #: All lines -> the text that is returned.
     whole: Callable[[str], str] = str
-    #: From some lines to the form in which they stand in that text, for counting.
+    #: Some lines -> the same lines as they are in that text, for counting.
     counted: Callable[[str], str] = str
-    #: Whether content is shown at all.
+    #: Whether entries are titles, never content.
     titles_only: bool = False
 
     def lines(self, sections: Mapping[str, Sequence[str]]) -> str:
-        """Return all lines, as a model reads them; nothing at all when there is no entry."""
+        """Return all lines; an empty text when there is no entry."""
         inner = [
             line
             for section in SECTIONS
@@ -68,7 +68,7 @@ class Format:
 
 
 def format_of(name: str, role: str = "user") -> Format:
-    """Return the format of that name, or say which ones exist."""
+    """Return the format of that name; `role` is the role of `messages`."""
     if name == "messages":
         return _messages(role)
     if name not in FORMATS:
@@ -77,7 +77,7 @@ def format_of(name: str, role: str = "user") -> Format:
 
 
 def _clean(text: str) -> str:
-    """Return the text with one kind of line break and without what cannot be shown."""
+    """Return the text with `\\n` as its only line break and without forbidden characters."""
     if text.isprintable():
         return text.strip()
     text = _FORBIDDEN.sub("", _BREAKS.sub("\n", text))
@@ -85,34 +85,34 @@ def _clean(text: str) -> str:
 
 
 def _labels(memory: Memory) -> str:
-    """Return what an agent should know of a memory beside its content: how much it insists."""
-    blocks = "blocker" in memory.tags and is_blocker(memory)
+    """Return the labels of a memory that an agent should see: its priority, and whether it is a blocker."""
+    blocker = "blocker" in memory.tags and is_blocker(memory)
     if memory.priority is Priority.NORMAL or memory.priority is Priority.PINNED:
-        return "blocker" if blocks else ""
-    return f"{memory.priority}, blocker" if blocks else str(memory.priority)
+        return "blocker" if blocker else ""
+    return f"{memory.priority}, blocker" if blocker else str(memory.priority)
 
 
-def _markdown_entry(memory: Memory, shown: str, form: str, _score: float | None) -> str:
+def _markdown_entry(memory: Memory, content: str, form: str, _score: float | None) -> str:
     labels = _labels(memory)
     mark = "" if form == FULL else f" [shortened: {memory.id}]"
-    body = defused(_clean(shown))
+    body = escape_markers(_clean(content))
     if "\n" in body:
-        # Lines that follow belong to the entry: nothing in them can look like another one.
+        # Indent the following lines, so that none of them looks like another entry.
         body = "\n".join(f"  {line}" if line.strip() else "" for line in body.split("\n"))[2:]
     return f"- {f'({labels}) ' if labels else ''}{body}{mark}\n"
 
 
-def _xml_entry(memory: Memory, shown: str, form: str, _score: float | None) -> str:
+def _xml_entry(memory: Memory, content: str, form: str, _score: float | None) -> str:
     labels = _labels(memory)
-    about = f' mark="{escape(labels, _QUOTE)}"' if labels else ""
+    attributes = f' mark="{escape(labels, _QUOTE)}"' if labels else ""
     if form != FULL:
-        about += f' shortened="{escape(memory.id, _QUOTE)}"'
-    return f"<memory{about}>{escape(_clean(shown))}</memory>\n"
+        attributes += f' shortened="{escape(memory.id, _QUOTE)}"'
+    return f"<memory{attributes}>{escape(_clean(content))}</memory>\n"
 
 
-def _index_entry(memory: Memory, shown: str, _form: str, score: float | None) -> str:
-    points = "-" if score is None else f"{score:.2f}"
-    return f"{memory.id} {memory.tier} {points} {defused(_clean(title(shown)))}\n"
+def _index_entry(memory: Memory, content: str, _form: str, score: float | None) -> str:
+    score_text = "-" if score is None else f"{score:.2f}"
+    return f"{memory.id} {memory.tier} {score_text} {escape_markers(_clean(title(content)))}\n"
 
 
 def _nothing(_section: str) -> str:
@@ -152,7 +152,7 @@ FORMATS: dict[str, Format] = {
 
 
 def _messages(role: str) -> Format:
-    """Return the Markdown text as the one message of a conversation, in JSON."""
+    """Return the Markdown format as JSON of one chat message."""
 
     def whole(text: str) -> str:
         return json.dumps([{"role": role, "content": text}], ensure_ascii=False)

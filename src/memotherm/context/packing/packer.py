@@ -1,0 +1,288 @@
+"""The groups of one context, the final text and its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memotherm.context.packing.budget import Limits, min_rest_for_hot, min_rest_for_recalled, split
+from memotherm.context.packing.formats import FULL, SECTIONS, SHORTENED, TITLE, Format
+from memotherm.context.packing.groups import Exclusion, Group, limited
+from memotherm.context.packing.items import Candidate, Count, Form, Item, Renderer
+from memotherm.context.values import Entry
+from memotherm.errors import BudgetTooSmall
+from memotherm.model import Priority
+from memotherm.model.value import Lazy
+
+__all__ = ["Packed", "pack"]
+
+_HOW_SHORTENED = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Packed:
+    """The text that fits the budget, and every candidate: included or left out."""
+
+    text: str
+    tokens: int
+    included: tuple[Entry, ...]
+    #: What is not in the text, most important first; computed when it is first read.
+    left_out: Lazy[tuple[Entry, ...]]
+    #: Tokens of each part of the text.
+    shares: dict[str, int]
+    #: Whether pinned memories were shortened or left out for want of space.
+    pinned_cut: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def pack(
+    listed: Sequence[Candidate], recalled: Iterable[Candidate], text_format: Format, count: Count, limits: Limits
+) -> Packed:
+    """Render candidates as a text that costs at most the budget.
+
+    Args:
+        listed: Pinned and hot memories, most important first.
+        recalled: Recalled memories, most important first; an iterator is read only as far as needed.
+        text_format: The format of the text.
+        count: Counts tokens.
+        limits: The budget and the limits of the parts.
+    """
+    renderer = Renderer(text_format, count)
+    packer = _Packer(renderer, limits, listed, recalled)
+    included, notes = packer.fill()
+    # Sums of lines are exact for today's vocabularies; for any other one, the whole text decides.
+    too_large_at: dict[str, int] = {}
+    while True:
+        ordered = sorted(included, key=_position)
+        text, tokens, most_tokens = _text(ordered, renderer)
+        if most_tokens <= limits.budget:
+            break
+        too_large_at[included.pop()[0].id] = most_tokens
+
+    def left_out() -> tuple[Entry, ...]:
+        ids = frozenset(item.id for item, _ in included)
+        return tuple(
+            _left_out(exclusion._replace(fits_at=too_large_at.get(exclusion.item.id, exclusion.fits_at)))
+            for exclusion in packer.exclusions(ids)
+            if exclusion.item.id not in ids
+        )
+
+    return Packed(
+        text=text,
+        tokens=tokens,
+        included=tuple(_included(item, form) for item, form in ordered),
+        left_out=Lazy(left_out),
+        shares=_shares(included, renderer),
+        pinned_cut=packer.pinned_total > limits.budget - renderer.frame_cost and bool(packer.pinned),
+        notes=tuple(notes) if included else (*notes, *_empty_note(renderer, limits)),
+    )
+
+
+class _Packer:
+    """The candidates of one context in their groups."""
+
+    def __init__(
+        self, renderer: Renderer, limits: Limits, listed: Sequence[Candidate], recalled: Iterable[Candidate]
+    ) -> None:
+        self.renderer = renderer
+        self.limits = limits
+        self.pinned = [Item(candidate, renderer) for candidate in listed if candidate.section == "pinned"]
+        #: Items of low priority, collected while the others are read.
+        self._low_hot: list[Item] = []
+        self._low_recalled: list[Item] = []
+        hot = self._without_low((candidate for candidate in listed if candidate.section == "hot"), self._low_hot)
+        self.hot = self._hot_group(list(hot))
+        self.recalled = self._recalled_group(self._without_low(recalled, self._low_recalled))
+
+    def _without_low(self, candidates: Iterable[Candidate], low: list[Item]) -> Iterator[Item]:
+        """Yield an item for each candidate; append those of low priority to `low` instead."""
+        for candidate in candidates:
+            item = Item(candidate, self.renderer)
+            if candidate.memory.priority is Priority.LOW:
+                low.append(item)
+            else:
+                yield item
+
+    @cached_property
+    def low(self) -> Group:
+        """What is included when everything else is; reads all items of the other groups."""
+        hot = self._hot_group(self._low_hot, list(self.hot))
+        recalled = self._recalled_group(self._low_recalled, list(self.recalled))
+        return Group([*hot, *recalled], [*hot.excluded, *recalled.excluded])
+
+    def _hot_group(self, items: Sequence[Item], before: Sequence[Item] = ()) -> Group:
+        """Return a group of hot items; those in `before` count towards the limits of the section."""
+        most = max(0, self.limits.hot_memories - len(before))
+        excluded: list[Exclusion] = []
+        allowed = limited(
+            items[:most],
+            excluded,
+            section_cost=0 if before or not items else self.renderer.section_cost("hot"),
+            entry_tokens=self.limits.entry_tokens,
+            available=self.limits.hot_tokens - self.renderer.frame_cost - sum(item.cost for item in before),
+            full=("hot_max_tokens", f"the hot block is full at {self.limits.hot_tokens} tokens"),
+            beyond=items[most:],
+            too_many=("hot_max_facts", f"the hot block is full at {self.limits.hot_memories} memories"),
+        )
+        return Group(allowed, excluded)
+
+    def _recalled_group(self, items: Iterable[Item], before: Sequence[Item] = ()) -> Group:
+        """Return a group of recalled items; those in `before` count towards the limit of the section."""
+        most = self.limits.recalled_tokens
+        excluded: list[Exclusion] = []
+        allowed = limited(
+            items,
+            excluded,
+            section_cost=0 if before else self.renderer.section_cost("recalled"),
+            entry_tokens=self.limits.entry_tokens,
+            available=None if most is None else most - sum(item.cost for item in before),
+            full=("recall_max_tokens", f"recalled memories are full at {most} tokens"),
+        )
+        return Group(allowed, excluded)
+
+    @cached_property
+    def pinned_frame(self) -> int:
+        """Tokens of the frame of the pinned section."""
+        return self.renderer.section_cost("pinned") if self.pinned else 0
+
+    @cached_property
+    def pinned_total(self) -> int:
+        """Tokens of the pinned section with all memories in full."""
+        return self.pinned_frame + sum(item.full.cost for item in self.pinned)
+
+    @property
+    def base(self) -> int:
+        """Tokens of the frame and of the pinned section."""
+        return self.renderer.frame_cost + self.pinned_total
+
+    def fill(self) -> tuple[list[tuple[Item, Form]], list[str]]:
+        """Return the included items and their forms, most important first, and notes for the receipt."""
+        available = self.limits.budget - self.renderer.frame_cost
+        if self.pinned_total > available:
+            return self._fill_pinned(available)
+        pinned = [(item, item.full) for item in self.pinned]
+        rest = available - self.pinned_total
+        hot_total, recalled_total = self.hot.total_up_to(rest), self.recalled.total_up_to(rest)
+        for_hot, for_recalled = split(rest, hot_total, recalled_total, self.limits.reserve)
+        hot, recalled = self.hot.fill(for_hot), self.recalled.fill(for_recalled)
+        for_low = rest - hot_total - recalled_total
+        low = self.low.fill(for_low) if for_low >= 0 else []
+        return [*pinned, *hot, *recalled, *low], []
+
+    def _fill_pinned(self, available: int) -> tuple[list[tuple[Item, Form]], list[str]]:
+        """Return the pinned items in forms that fit, the oldest shortened or left out first."""
+        if self.limits.budget == 0 or not self.pinned:
+            return [], []
+        if self.limits.on_pinned_overflow == "error":
+            raise BudgetTooSmall(
+                f"the pinned memories need {self.base} tokens and the budget is {self.limits.budget}: "
+                "unpin some, raise the budget, or set on_pinned_overflow = 'cut'"
+            )
+        available -= self.pinned_frame
+        items = list(self.pinned)
+        while items and sum(item.min_cost for item in items) > available:
+            items.pop(0)
+        if not items:
+            return [], []
+        included: list[tuple[Item, Form]] = []
+        newer = sum(item.full.cost for item in items)
+        for item in items:
+            newer -= item.full.cost
+            # What the newer ones leave in full, but at least the smallest form.
+            form = item.longest(max(item.min_cost, available - newer)) or item.title
+            available -= form.cost
+            included.append((item, form))
+        cut = "shortened" if len(items) == len(self.pinned) else "left out"
+        return included, [f"the pinned memories need {self.base} tokens: the oldest were {cut}"]
+
+    def exclusions(self, included: frozenset[str]) -> Iterator[Exclusion]:
+        """Yield what is not included, with the smallest budget that includes it and the rule that excluded it."""
+        yield from self._pinned_exclusions(included)
+        spent = ("budget", f"{self.limits.budget} tokens are spent on what is more important")
+        hot, recalled, reserve = self.hot.total, self.recalled.total, self.limits.reserve
+        for item, needed in self.hot.needed(included):
+            yield Exclusion(item, self.base + min_rest_for_hot(needed, recalled, reserve), *spent)
+        for item, needed in self.recalled.needed(included):
+            yield Exclusion(item, self.base + min_rest_for_recalled(needed, hot, reserve), *spent)
+        for item, needed in self.low.needed(included):
+            fits_at = self.base + hot + recalled + needed
+            yield Exclusion(item, fits_at, "low", "low priority enters when space is left")
+        for group in (self.hot, self.recalled, self.low):
+            yield from group.excluded
+
+    def _pinned_exclusions(self, included: frozenset[str]) -> Iterator[Exclusion]:
+        """A pinned memory is included when it fits beside all newer ones in their smallest forms."""
+        if all(item.id in included for item in self.pinned):
+            return
+        needed = self.renderer.frame_cost + self.pinned_frame
+        for item in reversed(self.pinned):
+            needed += item.min_cost
+            if item.id not in included:
+                yield Exclusion(item, needed, "on_pinned_overflow", "the pinned memories alone exceed the budget")
+
+
+def _position(included: tuple[Item, Form]) -> tuple[int, tuple[int, ...]]:
+    """Return where a memory stands in the text."""
+    candidate = included[0].candidate
+    return SECTIONS.index(candidate.section), candidate.order
+
+
+def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer) -> tuple[str, int, int]:
+    """Return the text, its tokens, and its tokens with or without its wrapping, whichever are more."""
+    sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
+    for item, form in ordered:
+        sections[item.candidate.section].append(form.lines)
+    lines = renderer.format.lines(sections)
+    text = renderer.format.whole(lines) if lines else ""
+    tokens = renderer.count(text)
+    return text, tokens, tokens if text is lines else max(tokens, renderer.count(lines))
+
+
+def _shares(included: Sequence[tuple[Item, Form]], renderer: Renderer) -> dict[str, int]:
+    if not included:
+        return {"frame": 0}
+    shares = {"frame": renderer.frame_cost}
+    for section in SECTIONS:
+        costs = [form.cost for item, form in included if item.candidate.section == section]
+        if costs:
+            shares[section] = renderer.section_cost(section) + sum(costs)
+    return shares
+
+
+def _empty_note(renderer: Renderer, limits: Limits) -> list[str]:
+    """Return why a text is empty, where the budget is the reason."""
+    if limits.budget == 0:
+        return ["a budget of 0 turns the context off"]
+    if limits.budget <= renderer.frame_cost:
+        return [f"the frame alone costs {renderer.frame_cost} tokens, so that nothing fits into {limits.budget}"]
+    return []
+
+
+def _included(item: Item, form: Form) -> Entry:
+    candidate = item.candidate
+    return Entry(
+        memory=candidate.memory,
+        section=candidate.section,
+        form=form.name,
+        tokens=form.cost,
+        rule=candidate.section,
+        reason=candidate.reason + _HOW_SHORTENED[form.name],
+        score=candidate.score,
+        _why=candidate.why,
+    )
+
+
+def _left_out(exclusion: Exclusion) -> Entry:
+    item, candidate = exclusion.item, exclusion.item.candidate
+    return Entry(
+        memory=candidate.memory,
+        section=candidate.section,
+        form=None,
+        tokens=(item.chosen or item.title).cost,
+        rule=exclusion.rule,
+        reason=f"{candidate.reason}; {exclusion.reason}",
+        score=candidate.score,
+        _why=candidate.why,
+        fits_at=exclusion.fits_at,
+    )

@@ -1,0 +1,98 @@
+"""Public values can be compared, hashed, copied, pickled, and printed in one line."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import memotherm.context
+import memotherm.model
+import memotherm.model.results
+import memotherm.notes
+from memotherm import Memory, Memotherm
+from memotherm.model.results import Suggestion
+
+MODULES = (memotherm.model, memotherm.model.results, memotherm.context, memotherm.notes)
+CLASSES = [
+    cls for module in MODULES for name in module.__all__ if dataclasses.is_dataclass(cls := getattr(module, name))
+]
+_LONG = "An otter sleeps on its back.\nIt holds hands, so that it does not drift away from the raft. " * 20
+
+
+def values(mem: Memotherm, folder: Path) -> list[object]:
+    """Return at least one value of every public class, as the facade returns it."""
+    stored = mem.remember(_LONG, metadata={"nested": {"list": [1]}}, tags=["otter"])
+    for number in range(60):
+        mem.remember(f"otter number {number} holds hands", tier="hot")
+    session = mem.session("s1")
+    messages = [session.add(f"message {number} about otters") for number in range(8)]
+    recall = mem.recall("otters", limit=20)
+    context = mem.context("otters", budget=200)
+    moved = mem.move(stored.id, "cold", why=_LONG)
+    (folder / "MEMORY.md").write_text("# Otters\n\n- otters swim\n", "utf-8")
+    notes = mem.notes(folder)
+    synced = notes.sync()
+    linked = mem.remember("otters dive")
+    item = notes.export(linked.id)
+    mem.update(linked.id, content="otters dream")
+    results = notes.search("otters", min_score=0)
+    skipped = memotherm.notes.Skipped(path="a.md", why="a symbolic link")
+    return [
+        *(stored, stored.scope, moved, recall, recall[0], recall[0].why, context, context.receipt),
+        *(context.included[0], context.left_out[0], mem.find(), mem.events(), mem.events().events[0]),
+        *(mem.status(), mem.status().tiers[stored.tier], mem.metrics(), mem.capture("otters float on the river")),
+        *(session.status(), session.spill(ids=[messages[0].id]), mem.compact(dry_run=True), mem.maintain()),
+        *(Suggestion(type="spill", reason=_LONG), memotherm.model.results.Problem(code="digest", detail=_LONG)),
+        memotherm.model.Move(id=stored.id, from_tier=stored.tier, to=moved.tier, rule="explicit", why=_LONG),
+        *(synced, item, results, results[0], notes.get("MEMORY.md"), notes.conflicts()[0], skipped),
+        *(session.flush_due(190_000), mem.import_("openclaw", folder)),
+    ]
+
+
+def test_every_public_value_is_plain(mem: Memotherm, tmp_path: Path) -> None:
+    """A copy and an unpickled value are equal and have the same hash; `repr` is one short line."""
+    (tmp_path / "notes").mkdir()
+    found = values(mem, tmp_path / "notes")
+
+    assert {cls.__name__ for cls in CLASSES} - {type(value).__name__ for value in found} == set()
+    for value in found:
+        for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
+            assert twin == value
+            assert hash(twin) == hash(value)
+            assert repr(twin) == repr(value)
+        assert "\n" not in repr(value)
+        assert len(repr(value)) <= 500, repr(value)
+
+
+def test_a_value_that_was_pickled_before_it_was_read_is_complete(mem: Memotherm) -> None:
+    """What was left out of a context and the parts of scores are part of the pickle."""
+    for number in range(20):
+        mem.remember(f"otter number {number} holds hands")
+
+    unread, read = (mem.context("otters", budget=120, track=False) for _ in range(2))
+    unpickled = pickle.loads(pickle.dumps(unread))
+
+    assert read.left_out
+    assert [entry.why for entry in unpickled.left_out] == [entry.why for entry in read.left_out]
+    assert unpickled == read
+    assert unpickled.receipt.as_json() == read.receipt.as_json()
+
+
+def test_values_that_differ_are_not_equal(a_memory: Callable[..., Memory]) -> None:
+    """Equality compares every field, metadata included; the hash is that of the id and the version."""
+    memory = a_memory("otters swim", metadata={"a": 1})
+
+    assert memory != dataclasses.replace(memory, metadata={"a": 2})
+    assert len({memory, a_memory("otters swim", metadata={"a": 1})}) == 1
+    assert len({memory, dataclasses.replace(memory, version=2)}) == 2
+
+
+def test_a_memory_prints_its_id_axes_and_first_words(a_memory: Callable[..., Memory]) -> None:
+    """The rest is left out, and a long content is shortened."""
+    assert repr(a_memory(_LONG)) == (
+        "Memory(id='mem_1', content='An otter sleeps on its back.\\nIt holds hands, so…', kind='fact', tier='warm', "
+        "priority='normal', retention='active', scope=Scope())"
+    )
