@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from memotherm import errors
 from memotherm.memory import Memotherm
 from memotherm.notes import Notes
 from memotherm.session import Session
-from memotherm.settings import Settings
+from memotherm.settings import GROUPS
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
@@ -36,22 +37,33 @@ _MEASURES = ("any@1", "any@5", "all@5", "any@10", "nDCG@10", "MRR")
 _SETTINGS_HEAD = """\
 # Settings
 
-Every setting with its default.
-Values come from arguments (`memotherm.open(..., settings={...})`),
-then the environment (`MEMOTHERM_` and the name in capitals),
-then `memotherm.toml` or `[tool.memotherm]` in `pyproject.toml` in the working directory or above it,
-then your own `config.toml`, then these defaults.
+Every setting with its default, by concern.
+Values come from, in order of precedence:
+
+1. arguments: `memotherm.open(..., settings={"hot_token_limit": 60})`
+2. the environment: `MEMOTHERM_HOT_TOKEN_LIMIT=60`
+3. the project's file: `memotherm.toml`, or `[tool.memotherm]` in `pyproject.toml`,
+   in the working directory or above it
+4. your own `config.toml`
+5. these defaults
+
 0 means 0, never "the default".
 An unknown name is an error.
+`memotherm config show --origin` prints every value and where it comes from.
 
-| setting | default | what it does |
-|---|---|---|
+A project's file may come with a cloned repository, so it may set only what the column "project" allows:
+how memories are written, ranked, packed and moved between tiers, which the ledger records and `undo` reverts.
+It may not set where memories are stored or sent, who can reach them, what is hidden, erased or logged,
+what an agent is instructed to do, or the resources of your machine.
+A file that does is refused as a whole, with an error that names the settings.
+Set `MEMOTHERM_TRUST_PROJECT=1`, or `trust_project = true` in your own `config.toml`, to allow everything.
+
 """
 _ERRORS_HEAD = """\
 # Errors
 
 Every error that Memotherm raises on purpose descends from `MemothermError` and carries a stable `code`.
-Messages say what to do; doors translate codes, never messages.
+Messages say what to do. Interfaces translate codes, never messages.
 
 """
 _PYTHON_HEAD = """\
@@ -68,28 +80,24 @@ are frozen; change one with `dataclasses.replace`.
 
 
 def settings_page() -> str:
-    """Return the table of settings, described by the comments in the code."""
-    lines = inspect.getsource(Settings).splitlines()
-    rows, comment = [], ""
-    for line in lines:
-        if found := re.match(r"\s+#: (.*)", line):
-            comment = f"{comment} {found[1]}".strip()
-        elif found := re.match(r"    (\w+): [^=]+ = ", line):
-            default = Settings.__dataclass_fields__[found[1]].default
-            rows.append(f"| `{found[1]}` | {_default(default)} | {comment} |")
-        elif not line.strip():
-            comment = ""
-        if line.strip() and not line.strip().startswith("#:") and not re.match(r"    boost_|    \w+: ", line):
-            comment = ""
-        if re.match(r"    \w+: [^=]+ = ", line) and not _continues(lines, line):
-            comment = ""
-    return _SETTINGS_HEAD + "\n".join(rows) + "\n"
+    """Return a table of settings for each group, from their declarations."""
+    sections = []
+    for title, group in GROUPS.items():
+        rows = [
+            f"| `{declared.name}` | {_default(declared.default)} | {_allowed(declared.metadata['project'])} "
+            f"| {declared.metadata['description']} |"
+            for declared in fields(group)
+        ]
+        table = "| setting | default | project | description |\n|---|---|---|---|\n" + "\n".join(rows)
+        sections.append(f"## {title}\n\n{inspect.getdoc(group)}\n\n{table}\n")
+    return _SETTINGS_HEAD + "\n".join(sections)
 
 
-def _continues(lines: list[str], line: str) -> bool:
-    """Tell whether the next line is another setting that shares the comment."""
-    place = lines.index(line)
-    return place + 1 < len(lines) and re.match(r"    \w+: [^=]+ = ", lines[place + 1]) is not None
+def _allowed(project: bool | tuple[str, ...]) -> str:
+    """Return what a project's settings file may set without trust."""
+    if isinstance(project, bool):
+        return "yes" if project else "no"
+    return ", ".join(f"`{value}`" for value in project if value) + " only"
 
 
 def _default(value: object) -> str:

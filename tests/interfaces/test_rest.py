@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +25,7 @@ from memotherm.rest.observability import JsonLines
 from memotherm.rest.problems import STATUSES
 from memotherm.rest.serve import require_safe
 from tests.helpers import opened, python, together
-from tests.interfaces.served import Served, environment, served
+from tests.interfaces.served import Served, environment, free_port, served
 
 SPANS = """
 import json
@@ -309,6 +311,22 @@ def test_strange_hosts_and_origins_are_refused(mem: Memotherm, client: TestClien
     assert client.get("/status", headers={"host": "[::1]:8077"}).status_code == 200
     assert client.get("/status", headers={"origin": "http://127.0.0.1:8077"}).status_code == 200
     assert client.get("/status", headers={"host": "localhost:8077"}).status_code == 200
+
+
+def test_a_cloned_project_cannot_open_the_server_to_web_pages(tmp_path: Path) -> None:
+    """`serve` refuses a project's file that allows a foreign origin; only a user who trusts it gets what it says."""
+    (tmp_path / "memotherm.toml").write_text('server_origins = ["https://evil.example"]\n', "utf-8")
+    store = tmp_path / "memory.db"
+    command = [sys.executable, "-m", "memotherm", "serve", "--store", str(store), "--port", str(free_port())]
+    refused = subprocess.run(
+        command, env=environment(tmp_path / "home"), cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+
+    assert refused.returncode == 5
+    assert "server_origins" in refused.stderr
+    assert "MEMOTHERM_TRUST_PROJECT" in refused.stderr
+    with served(store, MEMOTHERM_TRUST_PROJECT="1") as running:
+        assert running.ask("GET", "/memories", headers={"origin": "https://evil.example"})[0] == 200
 
 
 def test_other_pages_may_be_let_in(tmp_path: Path) -> None:

@@ -58,21 +58,21 @@ COMMANDS = {
     "compact": Command("compact", "Run the tier rules once, and print what moved."),
     "maintain": Command("maintain", "Let expiry, cooling and retention windows do their work."),
     "status": Command("reading", "Tell how much each tier holds, and how it can be searched.", "status"),
-    "check": Command("upkeep", "Verify the whole store; exit 1 and a list when something is wrong.", "check"),
+    "check": Command("admin", "Verify the whole store; exit 1 and a list when something is wrong.", "check"),
     "checkpoint": Command(
-        "upkeep", "Write a consistent copy of the whole store to a new file while others go on working.", "checkpoint"
+        "admin", "Write a consistent copy of the whole store to a new file while others go on working.", "checkpoint"
     ),
     "restore-checkpoint": Command(
-        "upkeep", "Make a new store out of a checkpoint, which stays as it is.", "restore_checkpoint"
+        "admin", "Make a new store out of a checkpoint, which stays as it is.", "restore_checkpoint"
     ),
     "migrate": Command("migrate", "Copy a whole store into a new one, on another database or the same."),
     "partition": Command("migrate", "Cut the tables of a PostgreSQL store into parts by tenant.", "partition"),
     "import": Command("importing", "Remember what another program keeps."),
     "export": Command(
-        "upkeep", "Write the memories as JSON lines, oldest first; `import jsonl` reads them again.", "export"
+        "admin", "Write the memories as JSON lines, oldest first; `import jsonl` reads them again.", "export"
     ),
     "reembed": Command(
-        "upkeep", "Make the vectors that are missing; after a change of embedder, all of them.", "reembed"
+        "admin", "Make the vectors that are missing; after a change of embedder, all of them.", "reembed"
     ),
     "install": Command(
         "install", "Give a coding agent its memory: hooks and MCP server, with a backup of what was there."

@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import click
 
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json
-from memotherm.settings import SECRET_NAMES, load, origins
+from memotherm.settings import FIELDS, SECRET_NAMES, load, origins
 
-__all__ = ["command", "shown_settings"]
+__all__ = ["command", "described_settings"]
 
 
 @click.group("config")
 def command() -> None:
-    """Show the settings, and where each value comes from."""
+    """Show the settings and where each value comes from."""
 
 
 @command.command("show")
-@click.option("--origin", is_flag=True, help="Also where each value comes from.")
-@click.option("--changed", is_flag=True, help="Only what differs from the defaults.")
+@click.option("--origin", is_flag=True, help="Print where each value comes from.")
+@click.option("--changed", is_flag=True, help="Print only settings that are not at their default.")
 @json_option
 def show(origin: bool, changed: bool, as_json: bool) -> None:
-    """Print the settings; keys are never shown.
+    """Print the settings; API keys are left out.
 
     \b
     memotherm config show --origin
     """
-    found = shown_settings(changed=changed)
+    settings = described_settings(changed=changed)
     if as_json:
-        print_json(found if origin else {name: each["value"] for name, each in found.items()})
+        print_json(settings if origin else {name: entry["value"] for name, entry in settings.items()})
         return
-    width = max((len(name) for name in found), default=0)
-    for name, each in found.items():
-        click.echo(f"{name:<{width}}  {each['value']!r}" + (f"  ({each['origin']})" if origin else ""))
+    width = max((len(name) for name in settings), default=0)
+    for name, entry in settings.items():
+        click.echo(f"{name:<{width}}  {entry['value']!r}" + (f"  ({entry['origin']})" if origin else ""))
 
 
-def shown_settings(*, changed: bool = False) -> dict[str, dict[str, Any]]:
-    """Return every setting with its value and origin, secrets hidden."""
-    values, where = asdict(load()), origins()
+def described_settings(*, changed: bool = False) -> dict[str, dict[str, Any]]:
+    """Return every setting with its value and origin, without secrets."""
+    settings, sources = load(), origins()
     return {
-        name: {"value": _hidden(name, value), "origin": where[name]}
-        for name, value in values.items()
-        if not changed or where[name] != "default"
+        name: {"value": _printable(name, getattr(settings, name)), "origin": sources[name]}
+        for name in FIELDS
+        if not changed or sources[name] != "default"
     }
 
 
-def _hidden(name: str, value: Any) -> Any:  # noqa: ANN401
+def _printable(name: str, value: Any) -> Any:  # noqa: ANN401
     if name in SECRET_NAMES:
         return "(set)" if value else ""
     return list(value) if isinstance(value, tuple) else value

@@ -17,7 +17,7 @@ import click
 import memotherm
 from memotherm import Memotherm, __version__
 from memotherm.cli import exit_codes
-from memotherm.cli.config import shown_settings
+from memotherm.cli.config import described_settings
 from memotherm.cli.options import StoreOptions, json_option, store_option
 from memotherm.cli.output import print_json
 from memotherm.errors import MemothermError, SettingsError
@@ -99,7 +99,7 @@ def _findings(store: StoreOptions) -> Iterator[Finding]:
 
 
 def _settings() -> Finding:
-    changed = shown_settings(changed=True)
+    changed = described_settings(changed=True)
     told = ", ".join(f"{name} = {each['value']!r} ({each['origin']})" for name, each in changed.items())
     return Finding("settings", "ok", told or "all defaults")
 

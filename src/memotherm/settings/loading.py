@@ -1,0 +1,143 @@
+"""Read settings from arguments, the environment and files; no other module reads the environment.
+
+Order of precedence: arguments, environment (`MEMOTHERM_*`), the project's file
+(`memotherm.toml`, or `[tool.memotherm]` in `pyproject.toml`, in the working directory
+or above it), the user's file, defaults. An unknown name is an error, so that a misspelt
+setting is never ignored. A project's file may come with a cloned repository: it may set
+only what is declared with `project`, unless the user trusts it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memotherm.errors import SettingsError
+from memotherm.settings.declaration import as_bool, project_may_set
+from memotherm.settings.folders import PREFIX, user_file
+from memotherm.settings.settings import FIELDS, Settings
+
+__all__ = ["load", "origins"]
+
+#: Environment variables with the prefix that are not settings.
+_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA", "VECTORS"}
+#: Variables of other programs that also give an API key.
+_KEY_VARIABLES = {
+    "openai_api_key": ("OPENAI_API_KEY",),
+    "gemini_api_key": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
+
+
+def load(
+    overrides: Settings | Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """Return the settings; a `Settings` instance is returned as it is."""
+    if isinstance(overrides, Settings):
+        return overrides
+    values: dict[str, Any] = {}
+    for _, layer in reversed(list(_layers(overrides or {}, environ, folder))):
+        values.update(layer)
+    return Settings(**values)
+
+
+def origins(
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> dict[str, str]:
+    """Return for every setting where its value comes from."""
+    sources = dict.fromkeys(FIELDS, "default")
+    for origin, layer in reversed(list(_layers(overrides or {}, environ, folder))):
+        sources.update(dict.fromkeys(layer, origin))
+    return sources
+
+
+def _layers(
+    overrides: Mapping[str, Any], environ: Mapping[str, str] | None, folder: Path | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (origin, values) from the highest precedence to the lowest."""
+    environ = os.environ if environ is None else environ
+    yield "argument", _known(overrides, "the arguments")
+    yield "environment", _from_environment(environ)
+    project = _project_file(folder or Path.cwd())
+    if project is not None:
+        values = _from_toml(project)
+        if not _trusts_projects(overrides, environ):
+            _require_allowed(values, project)
+        yield str(project), values
+    user = user_file(environ)
+    if user.is_file():
+        yield str(user), _from_toml(user)
+
+
+def _trusts_projects(overrides: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    """Return the value of `trust_project`, which a project's own file cannot set."""
+    user = user_file(environ)
+    values = (
+        overrides.get("trust_project"),
+        environ.get(f"{PREFIX}TRUST_PROJECT"),
+        _from_toml(user).get("trust_project") if user.is_file() else None,
+    )
+    return next((as_bool("trust_project", value) for value in values if value is not None), False)
+
+
+def _require_allowed(values: Mapping[str, Any], path: Path) -> None:
+    """Raise an error if a project's file sets what only the user may set."""
+    refused = [name for name, value in values.items() if not project_may_set(FIELDS[name], value)]
+    if refused:
+        raise SettingsError(
+            f"{path} sets {', '.join(refused)}, which a project may not set by itself: set MEMOTHERM_TRUST_PROJECT=1 "
+            "(or trust_project = true in your own config.toml) if you trust this project with your memories"
+        )
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    values = {
+        key.removeprefix(PREFIX).lower(): value
+        for key, value in environ.items()
+        if key.startswith(PREFIX) and key.removeprefix(PREFIX) not in _RESERVED
+    }
+    for name, variables in _KEY_VARIABLES.items():
+        key = next((environ[variable] for variable in variables if environ.get(variable)), None)
+        if key:
+            values.setdefault(name, key)
+    return _known(values, "the environment")
+
+
+def _from_toml(path: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise SettingsError(f"cannot read the settings in {path}: {exc}") from exc
+    if path.name == "pyproject.toml":
+        data = data.get("tool", {}).get("memotherm", {})
+    return _known(data, str(path))
+
+
+def _project_file(folder: Path) -> Path | None:
+    """Return the nearest settings file of a project, in a folder or above it."""
+    for parent in (folder, *folder.parents):
+        own = parent / "memotherm.toml"
+        if own.is_file():
+            return own
+        shared = parent / "pyproject.toml"
+        if shared.is_file() and "[tool.memotherm]" in shared.read_text("utf-8", errors="replace"):
+            return shared
+    return None
+
+
+def _known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    for name in values:
+        if name not in FIELDS:
+            close = difflib.get_close_matches(name, FIELDS, n=1)
+            hint = f": did you mean {close[0]!r}?" if close else ""
+            raise SettingsError(f"unknown setting {name!r} in {source}{hint}")
+    return dict(values)

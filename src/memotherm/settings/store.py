@@ -1,0 +1,30 @@
+"""Settings: store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memotherm.settings.declaration import setting
+
+__all__ = ["StoreSettings"]
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class StoreSettings:
+    """Where memories are stored, how safely they are written, and how long a writer waits."""
+
+    __slots__ = ()
+
+    store: str = setting("", "The store that `open()` uses by default; empty: a file in the user's data folder.")
+    synchronous: str = setting(
+        "full",
+        "SQLite: wait for the disk at every commit (full), or let the operating system write later (normal).",
+        choices=("full", "normal"),
+    )
+    busy_timeout_ms: int = setting(
+        30_000, "How long a writer waits for other writers, and on PostgreSQL also for a free connection."
+    )
+    postgres_replica: str = setting("", "PostgreSQL: the URL of a replica that recalls read from; empty: no replica.")
+    postgres_pool_size: int = setting(
+        10, "PostgreSQL: the most connections that one process opens to each server.", low=1, high=1000
+    )

@@ -1,0 +1,45 @@
+"""Settings: tiers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memotherm.settings.declaration import MAX_DAYS, setting
+
+__all__ = ["TierSettings"]
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class TierSettings:
+    """When compaction and recalls move memories between tiers."""
+
+    __slots__ = ()
+
+    tiering: bool = setting(True, "Whether compaction moves anything.", project=True)
+    hot_max_tokens: int = setting(2000, "The most tokens of the hot memories in a context.", project=True)
+    hot_max_facts: int = setting(50, "The most memories that compaction leaves hot.", project=True)
+    compaction_on_session_end: bool = setting(True, "Whether the end of a session runs compaction.", project=True)
+    compact_every_run: bool = setting(
+        False, "Whether compaction also runs at the end of every run of the agent.", project=True
+    )
+    inactive_preference_days: float = setting(
+        7, "Days without use after which compaction moves a hot preference to warm.", high=MAX_DAYS, project=True
+    )
+    task_cold_after_days: float = setting(
+        0,
+        "Days after which compaction takes a decision or a task for done and moves it to cold; 0: never.",
+        high=MAX_DAYS,
+        project=True,
+    )
+    strict_hot_blockers_only: bool = setting(
+        False, "Whether compaction leaves nothing but blockers in hot.", project=True
+    )
+    promote_threshold: float = setting(
+        0.85, "The relevance at which a recalled memory is promoted to hot.", high=1, project=True
+    )
+    promote_access_count: int = setting(
+        3, "The uses within `use_window_days` after which a recalled memory is promoted to hot.", low=1, project=True
+    )
+    use_window_days: float = setting(
+        7, "The days in which uses count towards `promote_access_count`.", high=MAX_DAYS, project=True
+    )
