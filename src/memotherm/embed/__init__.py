@@ -16,11 +16,10 @@ from urllib.parse import parse_qsl, urlsplit
 from memotherm.embed.calibration import Calibration
 from memotherm.embed.protocol import Embedder, checked, close, embed_query, split
 from memotherm.embed.secret import host_of, redact_url
-from memotherm.errors import InvalidInput, PluginNotFound, PluginUnavailable
+from memotherm.errors import InvalidInput
+from memotherm.model import entry_points
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from memotherm.embed.gemini import GeminiEmbedder
     from memotherm.embed.local import LocalEmbedder
     from memotherm.embed.none import NoEmbedder
@@ -121,26 +120,11 @@ def _from_url(url: str, options: Mapping[str, object], keys: Mapping[str, str]) 
 
 
 def _from_plugin(name: str, options: Mapping[str, object], keys: Mapping[str, str]) -> Embedder:
-    from importlib.metadata import entry_points
-
-    plugins = {plugin.name: plugin for plugin in entry_points(group=GROUP)}
-    if name not in plugins:
-        known = ", ".join(sorted({*_BUILT_IN, *plugins}))
-        raise PluginNotFound(
-            f"No embedder is called {redact_url(name)!r}. Known: {known}; or give a server's http(s) URL."
-        )
+    make = entry_points.load(
+        GROUP, redact_url(name), kind="embedder", built_in=_BUILT_IN, hint="Or give the http(s) URL of a server."
+    )
     key = {"api_key": keys[name]} if keys.get(name) else {}
-    return _made(name, _loaded(plugins[name]), {**key, **options})
-
-
-def _loaded(plugin: EntryPoint) -> Callable[..., object]:
-    try:
-        return cast("Callable[..., object]", plugin.load())
-    except ImportError as error:
-        package = error.name or (plugin.dist.name if plugin.dist else plugin.name)
-        raise PluginUnavailable(
-            f"The embedder {plugin.name!r} needs a package that is not installed: pip install {package}"
-        ) from error
+    return _made(name, cast("Callable[..., object]", make), {**key, **options})
 
 
 def _made(name: str, make: Callable[..., object], options: Mapping[str, object]) -> Embedder:
