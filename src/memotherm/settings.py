@@ -47,6 +47,10 @@ class Settings:
     embedder: str = "local"
     #: The embedder that stands in when the first one fails; empty = none. Its vectors are kept beside the others.
     fallback_embedder: str = ""
+    #: The reranker that orders the best candidates of a recall, by its plugin's name; empty = none.
+    reranker: str = ""
+    #: How many of the best candidates a reranker scores.
+    rerank_candidates: int = _number(20, low=1, high=1000)
     #: The tier of a memory that is stored without one.
     default_tier: str = _word("warm", "hot", "warm", "cold")
     #: The longest content that is accepted, in characters.

@@ -30,8 +30,10 @@ class Why:
     boost: float = 0.0
     #: What the tier took away, where a door asks for that.
     tier: float = 0.0
-    #: What changing places with an older or newer version of the same thing added or took.
+    #: What an exchange with an older or newer version of the same statement added or took.
     newer: float = 0.0
+    #: The reranker's score, which orders the best candidates; None without a reranker.
+    rerank: float | None = None
 
     def __str__(self) -> str:
         legs = [
@@ -45,6 +47,7 @@ class Why:
             for name, value in (("use", self.use), ("priority", self.boost), ("tier", self.tier), ("newer", self.newer))
             if value
         ]
+        parts += [] if self.rerank is None else [f"reranked by {self.rerank:.2f}"]
         return ", ".join(parts)
 
 
@@ -53,7 +56,7 @@ class Hit:
     """A memory that answers a query, with its score and the reasons for it."""
 
     memory: Memory
-    #: What the hits are ordered by: relevance in [0, 1], adjusted by use, plus the priority's boost.
+    #: Relevance in [0, 1], adjusted by use, plus the priority's boost; hits without `why.rerank` are ordered by it.
     score: float
     why: Why
 
