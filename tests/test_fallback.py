@@ -43,7 +43,7 @@ def test_questions_go_to_the_fallback_while_the_first_is_down(pair: Pair, impati
 
     assert down.hits[0].memory.id == back.hits[0].memory.id == memory.id
     assert down.hits[0].why.vector is not None
-    assert down.degraded == ("spare stands in: first is down: try again later",)
+    assert down.degraded == ("the fallback spare was used: first is down: try again later",)
     assert back.degraded == ()
     assert mem.maintain().embedded == 0
     assert mem.check() == []
@@ -90,7 +90,7 @@ def test_if_both_fail_words_are_left(pair: Pair, impatient: None) -> None:
     assert [hit.memory.id for hit in found.hits] == [memory.id]
     assert found.hits[0].why.vector is None
     assert "first is down" in found.degraded[0]
-    assert "spare cannot stand in" in found.degraded[0]
+    assert "the fallback spare failed too" in found.degraded[0]
 
 
 def test_a_changed_content_is_made_anew_by_both(pair: Pair, impatient: None) -> None:
@@ -120,7 +120,7 @@ def test_a_change_of_embedder_may_lean_on_the_former_one(tmp_path: Path) -> None
         after = mem.recall("otter swims")
 
         assert before.hits[0].why.vector is not None
-        assert before.degraded[0].startswith("old stands in")
+        assert before.degraded[0].startswith("the fallback old was used")
         assert pending == 0
         assert after.degraded == ()
         assert mem.check() == []

@@ -13,17 +13,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm import Priority, Settings, Tier
-from memotherm.embed.calibration import Scale
+from memotherm.embed.calibration import Calibration
 from memotherm.model import Why
-from memotherm.recall.ranking import IDEAS, Evidence, Ranked, TermMatrix, Weights, coverage, newer_first, rank
+from memotherm.recall.evidence import TermMatrix, coverage
+from memotherm.recall.fusion import rank
+from memotherm.recall.values import Evidence, Ranked
+from memotherm.recall.versions import newer_first
+from memotherm.recall.weights import DEFAULT_WEIGHTS, FusionWeights
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY
-_WEIGHTS = Weights.of(Settings())
+_WEIGHTS = FusionWeights.of(Settings())
 _WEIGHTED = replace(_WEIGHTS, fusion="weighted")
 _FUSIONS = ["evidence", "weighted", "rrf"]
-#: Cosines that mean themselves.
-_SCALE = Scale(relevance=lambda cosines: np.clip(cosines, 0.0, 1.0), spread=0.1)
+
+
+class Identical(Calibration):
+    """A cosine is its relevance."""
+
+    @property
+    def spread(self) -> float:
+        return 0.1
+
+
+_SCALE = Identical(((0.0, 0.0), (1.0, 1.0)))
 
 
 class Known(NamedTuple):
@@ -62,15 +75,15 @@ def evidence_of(candidates: Sequence[Known]) -> Evidence:
     )
 
 
-def ranked(candidates: Sequence[Known], weights: Weights = _WEIGHTS, min_score: float = 0.0) -> list[Ranked]:
+def ranked(candidates: Sequence[Known], weights: FusionWeights = _WEIGHTS, min_score: float = 0.0) -> list[Ranked]:
     return rank(evidence_of(candidates), weights, _SCALE, _NOW, min_score)
 
 
-def order(*candidates: Known, weights: Weights = _WEIGHTS, min_score: float = 0.0) -> list[int]:
+def order(*candidates: Known, weights: FusionWeights = _WEIGHTS, min_score: float = 0.0) -> list[int]:
     return [each.no for each in ranked(candidates, weights, min_score)]
 
 
-def one(each: Known, *others: Known, weights: Weights = _WEIGHTS) -> Ranked:
+def one(each: Known, *others: Known, weights: FusionWeights = _WEIGHTS) -> Ranked:
     return next(found for found in ranked([each, *others], weights) if found.no == each.no)
 
 
@@ -112,7 +125,9 @@ def test_a_small_lead_tells_more_where_the_candidates_are_alike() -> None:
 
 def test_a_candidate_without_others_is_worth_what_its_evidence_is() -> None:
     """Nothing is relative where there is nothing to compare with."""
-    assert one(found(1, 0.5, coverage=0.2)).why.relevance == pytest.approx(0.5 + 0.2 * IDEAS.coverage * _SCALE.spread)
+    assert one(found(1, 0.5, coverage=0.2)).why.relevance == pytest.approx(
+        0.5 + 0.2 * DEFAULT_WEIGHTS.coverage * _SCALE.spread
+    )
 
 
 def test_without_vectors_words_speak_alone() -> None:
@@ -194,8 +209,8 @@ def test_lower_tiers_rank_lower_only_where_that_is_asked() -> None:
     hot, warm, cold = (found(tier.rank, 0.5, tier=tier) for tier in Tier)
 
     assert order(hot, warm, cold) == [2, 1, 0]
-    assert order(hot, warm, cold, weights=Weights.of(Settings(), penalise=True)) == [0, 1, 2]
-    assert one(cold, weights=Weights.of(Settings(), penalise=True)).why.tier == pytest.approx(-0.1)
+    assert order(hot, warm, cold, weights=FusionWeights.of(Settings(), penalise=True)) == [0, 1, 2]
+    assert one(cold, weights=FusionWeights.of(Settings(), penalise=True)).why.tier == pytest.approx(-0.1)
 
 
 class Said(NamedTuple):

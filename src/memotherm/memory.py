@@ -15,13 +15,14 @@ from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
-from memotherm.model.clock import Clock, as_duration, read_clock, system_clock
+from memotherm.model.clock import Clock, as_duration, system_clock
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Metrics, Page, Problem, Status
 from memotherm.notes import Imported, Notes
 from memotherm.notes.day import local_day
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
-from memotherm.recall.as_of import stored
+from memotherm.recall.as_of import require_moment
+from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, own_words
 from memotherm.rules import Rule
 from memotherm.rules.installed import installed_rules
@@ -32,7 +33,6 @@ from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.keyvalue import KeyValue
-from memotherm.storage.open import open_store
 from memotherm.storage.values import Find
 from memotherm.text.clean import require_text
 from memotherm.text.marker import without_blocks
@@ -62,16 +62,18 @@ class Memotherm:
         rules: Iterable[Rule] | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        ranking: RankingOptions = DEFAULT_RANKING,
     ) -> None:
         whole = store.for_tenant(None)
         scope = scope or Scope()
         services = Services.build(
             whole.for_tenant(scope.tenant or ""),
             whole,
-            Vectorizer(whole, embedder, fallback),
+            Vectorizer.open(whole, embedder, fallback),
             installed_rules if rules is None else _given(rules),
             settings or Settings(),
             clock or system_clock,
+            ranking,
         )
         self._view = View(services, scope)
         self._owner = True
@@ -122,6 +124,7 @@ class Memotherm:
     def close(self) -> None:
         """Close the store; calling it twice is harmless."""
         if self._owner:
+            self._services.past.close()
             self._services.store.close()
             self._services.vectorizer.close()
 
@@ -221,14 +224,13 @@ class Memotherm:
             track: Count this as a use of the hits; False leaves no trace but the log.
             as_of: Answer as this memory would have at an earlier moment, rebuilt from the ledger.
         """
-        if as_of is not None:
-            past = self._past(as_of)
-            try:
-                return past.recall(query, limit, tiers, kinds, tags, min_score, track=False)
-            finally:
-                past._services.store.close()
-        question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
         require_limit(limit, self.settings.pool_size)
+        if as_of is not None:
+            moment, services = require_moment(as_of), self._services
+            question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score, now=moment)
+            with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
+                return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+        question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
@@ -472,7 +474,7 @@ class Memotherm:
         return NoteServices(
             store=self._services.store,
             vectorizer=self._services.vectorizer,
-            search=self._services.search,
+            pipeline=self._services.pipeline,
             settings=self.settings,
             scope=scope,
             now=self._view.now,
@@ -558,18 +560,6 @@ class Memotherm:
 
     def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
         return self._services.changes.retain(self.scope, memory_id, wanted, self._view.cause(action, why))
-
-    def _past(self, moment: datetime) -> Memotherm:
-        """Return what was visible from here at an earlier moment, in a store in memory."""
-        then = read_clock(lambda: moment)
-        store = open_store(":memory:", self.settings)
-        stored(self._services.store, store, self._view.spaces(), then)
-        view = Memotherm(
-            store, self._services.vectorizer.embedder, scope=self.scope, settings=self.settings, clock=lambda: then
-        )
-        if self._services.vectorizer.enabled and store.identity() is not None:
-            view.reembed()
-        return view
 
 
 def _given(rules: Iterable[Rule]) -> RuleSource:

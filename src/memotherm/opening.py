@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from memotherm import embed
 from memotherm import settings as settings_module
 from memotherm.embed import Embedder
+from memotherm.embed.reranker import Reranker, ScoreTexts, resolve_reranker
 from memotherm.errors import InvalidInput, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import Clock
+from memotherm.recall.weights import RankingOptions
 from memotherm.rules import Rule
 from memotherm.settings import Settings
 from memotherm.storage.open import migrate_store, open_store, partition_store, restore_store
@@ -34,6 +36,7 @@ def open(  # noqa: A001 - `memotherm.open` is the door's name
     rules: Iterable[Rule] | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     clock: Clock | None = None,
+    reranker: Reranker | ScoreTexts | str | None = None,
 ) -> Memotherm:
     """Open a memory, creating it if it is not there yet.
 
@@ -46,6 +49,8 @@ def open(  # noqa: A001 - `memotherm.open` is the door's name
             built-in rules and those of plugins.
         settings: Settings by name, which win over the environment and the files.
         clock: A function that returns the time; None takes the system's.
+        reranker: An object with `score(query, texts)`, a function with that signature, or a plugin's name; None
+            takes the setting.
     """
     if scope is not None and not isinstance(scope, Scope):
         raise InvalidInput(f"scope must be a Scope, such as Scope(agent='planner'), not {scope!r}")
@@ -53,8 +58,11 @@ def open(  # noqa: A001 - `memotherm.open` is the door's name
     keys = {"openai": known.openai_api_key, "gemini": known.gemini_api_key}
     found = embed.resolve(embedder if embedder is not None else known.embedder, keys=keys)
     fallback = embed.resolve(known.fallback_embedder, keys=keys) if known.fallback_embedder else None
+    ranking = RankingOptions(reranker=resolve_reranker(known.reranker if reranker is None else reranker))
     store = open_store(_located(url, known), known)
-    return Memotherm(store, found, fallback=fallback, scope=scope, rules=rules, settings=known, clock=clock)
+    return Memotherm(
+        store, found, fallback=fallback, scope=scope, rules=rules, settings=known, clock=clock, ranking=ranking
+    )
 
 
 def aopen(
@@ -65,13 +73,23 @@ def aopen(
     rules: Iterable[Rule] | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     clock: Clock | None = None,
+    reranker: Reranker | ScoreTexts | str | None = None,
 ) -> Opening:
     """Open a memory for asyncio: `async with memotherm.aopen(...) as mem:`."""
     # Only here: whoever does not await anything is spared the time that loading asyncio takes.
     from memotherm.aio import Opening
 
     return Opening(
-        functools.partial(open, url, scope=scope, embedder=embedder, rules=rules, settings=settings, clock=clock)
+        functools.partial(
+            open,
+            url,
+            scope=scope,
+            embedder=embedder,
+            rules=rules,
+            reranker=reranker,
+            settings=settings,
+            clock=clock,
+        )
     )
 
 

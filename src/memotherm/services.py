@@ -12,8 +12,12 @@ from memotherm.context.turns import Turns
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Retention, Scope, Tier
 from memotherm.model.clock import Clock, read_clock
+from memotherm.recall.as_of import PastStates
+from memotherm.recall.log import RecallLog
+from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
-from memotherm.recall.search import Question, Search
+from memotherm.recall.values import Question
+from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
 from memotherm.remember.limits import Limits
@@ -21,7 +25,7 @@ from memotherm.remember.writer import Remember
 from memotherm.rules.rule import RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.values import Cause, Filter, RecallEntry, Record
+from memotherm.storage.values import Cause, Filter, Record
 from memotherm.text.clean import require_text
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.working_memory import WorkingMemory
@@ -46,7 +50,8 @@ class Services:
     clock: Clock
     rules: RuleSource
     vectorizer: Vectorizer
-    search: Search
+    pipeline: Pipeline
+    past: PastStates
     remember: Remember
     changes: Changes
     recaller: Recaller
@@ -64,16 +69,18 @@ class Services:
         rules: RuleSource,
         settings: Settings,
         clock: Clock,
+        ranking: RankingOptions = DEFAULT_RANKING,
+        past: PastStates | None = None,
     ) -> Services:
-        """Build the services of a store; `vectorizer` may belong to another tenant of the same database."""
+        """Build the services of a store; `vectorizer` and `past` may belong to another tenant of the same database."""
         vectorizer = vectorizer.on(store)
         reader = store.for_recall()
-        search = Search(reader, vectorizer.on(reader), settings)
+        pipeline = Pipeline(reader, vectorizer.on(reader), settings, ranking)
         limits = Limits(settings, rules)
         remember = Remember(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
         engine = RuleEngine(store, changes, vectorizer, rules, settings)
-        assembler = Assembler(store, search, settings)
+        assembler = Assembler(store, pipeline, settings)
         return cls(
             store=store,
             whole=whole,
@@ -82,10 +89,11 @@ class Services:
             clock=clock,
             rules=rules,
             vectorizer=vectorizer,
-            search=search,
+            pipeline=pipeline,
+            past=past or PastStates(settings, ranking),
             remember=remember,
             changes=changes,
-            recaller=Recaller(store, search, settings),
+            recaller=Recaller(store, pipeline, settings),
             assembler=assembler,
             turns=Turns(store, assembler),
             engine=engine,
@@ -94,7 +102,16 @@ class Services:
 
     def on(self, store: Store) -> Services:
         """Return the services of another tenant's store, or of a part of this one."""
-        return Services.build(store, self.whole, self.vectorizer, self.rules, self.settings, self.clock)
+        return Services.build(
+            store,
+            self.whole,
+            self.vectorizer,
+            self.rules,
+            self.settings,
+            self.clock,
+            self.pipeline.options,
+            self.past,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +167,7 @@ class View:
         tags: Sequence[str] | None = None,
         min_score: float | None = None,
         spaces: tuple[int, ...] | None = None,
+        now: datetime | None = None,
     ) -> Question:
         """Return a query as the search takes it, or say what is wrong with it."""
         searched = tuple(dict.fromkeys(Tier.of(tier) for tier in _listed(tiers, "tiers")))
@@ -164,7 +182,7 @@ class View:
             spaces=self.services.reader.spaces(self.scope) if spaces is None else spaces,
             tiers=searched,
             where=Filter(
-                now=self.now(),
+                now=now or self.now(),
                 kinds=None if accepted is None else tuple(accepted),
                 tags=None if tags is None else checked_tags(tags),
             ),
@@ -194,11 +212,8 @@ class View:
 
     def count_use(self, records: Sequence[Record]) -> None:
         """Count a use of memories that were read without a search."""
-        nos = [record.no for record in records]
-        entry = RecallEntry(
-            at=self.now(), space=None, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos
-        )
-        self.services.store.log_recall(entry, keep=False)
+        log = RecallLog(self.services.store, self.services.settings)
+        log.count_use([record.no for record in records], self.now())
 
 
 def require_limit(limit: int, most: int) -> None:

@@ -320,7 +320,7 @@ def test_a_fallback_embedder_stands_in_for_one_that_fails(open_mem: Callable[...
     assert any("down" in reason for reason in done.degraded)
     assert cited(found)[0] == "memory/projects/atlas.md#L1-L3"
     assert found[0].why.vector is not None
-    assert any("stands in" in reason for reason in found.degraded)
+    assert any("the fallback" in reason for reason in found.degraded)
 
 
 @spec("O40")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -21,12 +20,13 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.value import Lazy
-from memotherm.recall.ranking import Ranked
-from memotherm.recall.search import Question, Ranking, Search
+from memotherm.recall.log import RecallLog
+from memotherm.recall.pipeline import Pipeline
+from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.values import Find, RecallEntry, Record
+from memotherm.storage.values import Find, Record
 from memotherm.text.marker import without_blocks
 from memotherm.text.tokens import counter
 
@@ -34,7 +34,6 @@ __all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
 
 #: The most hot memories that are considered, newest first, besides blockers and critical ones.
 _MOST_HOT = 200
-_CANDIDATES_LOGGED = 50
 #: The most characters of a prompt that are searched for: its start and its end.
 _QUERY_CHARS = 2000
 _NOT_HASHED = {"store", "openai_api_key", "gemini_api_key"}
@@ -92,10 +91,11 @@ class _Selection:
 class Assembler:
     """Assembles contexts: pinned memories, then hot ones, then the hits of a query."""
 
-    def __init__(self, store: Store, search: Search, settings: Settings) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, settings: Settings) -> None:
         self._store = store
-        self._search = search
+        self._pipeline = pipeline
         self._settings = settings
+        self._recalls = RecallLog(store, settings)
 
     def context(self, request: Request) -> Context:
         """Return a context; with `track`, log it as a recall."""
@@ -103,7 +103,6 @@ class Assembler:
 
     def assemble(self, request: Request) -> tuple[Context, list[Record]]:
         """Return a context and the records of the memories in it."""
-        started = time.perf_counter_ns()
         budget = _whole_budget(request.budget)
         text_format = format_of(request.format, self._settings.context_role)
         count = counter(self._settings.tokenizer)
@@ -114,7 +113,7 @@ class Assembler:
         receipt = self._receipt(request, selection, packed)
         included = [selection.records[entry.id] for entry in packed.included]
         if request.track:
-            self._log(request, selection, included, (time.perf_counter_ns() - started) // 1000)
+            self._log(request, selection.ranking, [record.no for record in included])
         context = Context(
             text=packed.text,
             tokens=packed.tokens,
@@ -164,9 +163,8 @@ class Assembler:
         """Search now, and return what was found, best first, each made when somebody comes to it."""
         if request.question is None:
             return iter(())
-        found.ranking = self._search.rank(request.question, self._settings.context_hits)
-        best = found.ranking.ranked[: self._settings.context_hits]
-        return _hits(best, self._search.records([each.no for each in best]))
+        found.ranking = self._pipeline.run(request.question, self._settings.context_hits)
+        return _hits(found.ranking.ranked[: self._settings.context_hits], found.ranking.records)
 
     def _receipt(self, request: Request, selection: _Selection, packed: Packed) -> Receipt:
         count = counter(self._settings.tokenizer)
@@ -190,34 +188,13 @@ class Assembler:
             degraded=selection.ranking.degraded,
         )
 
-    def _log(self, request: Request, found: _Selection, included: Sequence[Record], micros: int) -> None:
+    def _log(self, request: Request, ranking: Ranking, included: Sequence[int]) -> None:
         """Count the use of what was injected; a context with a query is a recall and logged as one."""
-        question = request.question
-        keep = question is not None and self._settings.log_recalls != "off"
-        touched = [record.no for record in included] if self._settings.count_injected else []
-        if not keep and not touched:
-            return
-        ranked = found.ranking.ranked
-        best = max((each.relevance for each in ranked), default=0.0)
-        entry = RecallEntry(
-            at=request.now,
-            space=request.spaces[-1] if request.spaces else None,
-            query="" if question is None else self._logged(question.text),
-            tiers=() if question is None else question.tiers,
-            micros=micros,
-            candidates=[(each.no, each.score) for each in ranked[:_CANDIDATES_LOGGED]],
-            returned=[record.no for record in included],
-            degraded=found.ranking.degraded,
-            best=best,
-            found=bool(ranked) and best >= self._settings.hit_threshold,
-            touched=touched,
-        )
-        self._store.log_recall(entry, keep=keep)
-
-    def _logged(self, query: str) -> str:
-        if self._settings.log_recalls == "text":
-            return query
-        return hashlib.sha256(query.encode()).hexdigest()
+        touched = included if self._settings.count_injected else ()
+        if request.question is not None:
+            self._recalls.write(ranking, included, ranking.ranked, touched=touched)
+        elif touched:
+            self._recalls.count_use(touched, request.now)
 
 
 @functools.lru_cache(maxsize=16)

@@ -8,7 +8,6 @@ This module knows curves and samples of vectors; it does not know where vectors 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ARCTIC", "DEFAULT", "Calibration", "Scale", "estimate"]
+__all__ = ["ARCTIC", "DEFAULT", "Calibration", "estimate"]
 
 #: Vectors looked at by `estimate`: 256 give 32,640 pairs, and more would not move the percentiles.
 SAMPLE = 256
@@ -64,16 +63,6 @@ class Calibration:
         xs, ys = zip(*self.points, strict=True)
         found = np.interp(cosines, xs, ys)
         return np.where(np.isnan(found), 0.0, found)
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """What the cosines of an embedder mean."""
-
-    #: From cosines, with other evidence added to them, to relevance in [0, 1].
-    relevance: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-    #: The distance between a usual and a rare cosine of unrelated texts.
-    spread: float
 
 
 #: The bundled model, question to text: unrelated texts lie around .58, one in a hundred above .69.

@@ -21,23 +21,25 @@ from memotherm.evaluation.measures import difference, mean, measured
 from memotherm.memory import Memotherm
 from memotherm.model import Recall, Scope
 from memotherm.opening import open as open_memory
-from memotherm.recall.ranking import IDEAS
+from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingOptions
+from memotherm.settings import load as load_settings
+from memotherm.storage.open import open_store
 
 __all__ = ["ABLATIONS", "OURS", "WITHOUT_PARTS", "Result", "ablate", "diagnose", "quality_sets", "run"]
 
 #: How the product's own ranking is called in the tables.
 OURS = "memotherm"
 
-#: The ranking without one of its ideas, by the idea that is left out.
+#: The weights without one part of the ranking, by the part that is left out.
 ABLATIONS = {
-    "the question's words": replace(IDEAS, coverage=0.0),
-    "words of the turns before": replace(IDEAS, before=()),
-    "author": replace(IDEAS, author=0.0),
-    "time": replace(IDEAS, time=0.0),
-    "little weight for framing words": replace(IDEAS, frame=1.0),
-    "damping of long texts": replace(IDEAS, damping=0.0),
-    "differences among the candidates": replace(IDEAS, relative=0.0),
-    "newer version first": replace(IDEAS, versions=0),
+    "the question's words": replace(DEFAULT_WEIGHTS, coverage=0.0),
+    "words of the turns before": replace(DEFAULT_WEIGHTS, previous_turns=()),
+    "author": replace(DEFAULT_WEIGHTS, author=0.0),
+    "time": replace(DEFAULT_WEIGHTS, time=0.0),
+    "little weight for framing words": replace(DEFAULT_WEIGHTS, framing_word=1.0),
+    "damping of long texts": replace(DEFAULT_WEIGHTS, length_damping=0.0),
+    "differences among the candidates": replace(DEFAULT_WEIGHTS, relative=0.0),
+    "newer version first": replace(DEFAULT_WEIGHTS, versions=0),
 }
 WITHOUT_PARTS = "parts in the vector"
 
@@ -74,11 +76,11 @@ class Result:
         return best, difference(self.measures[OURS], self.measures[best], name)
 
     def costs(self) -> dict[str, tuple[float, float, float]]:
-        """Return what leaving out each idea changes in nDCG@10, with its 95 % interval."""
+        """Return what leaving out each part changes in nDCG@10, with its 95 % interval."""
         return {
-            idea: difference(values, self.measures[OURS], "nDCG@10")
-            for idea, values in self.measures.items()
-            if idea != OURS
+            part: difference(values, self.measures[OURS], "nDCG@10")
+            for part, values in self.measures.items()
+            if part != OURS
         }
 
     def as_dict(self) -> dict[str, Any]:
@@ -152,24 +154,27 @@ def ablate(
     embedder: Embedder | None = None,
     cache: Path | None = None,
 ) -> Result:
-    """Run one set with the whole ranking, and again without each of its ideas.
+    """Run one set with the whole ranking, and again without each of its parts.
 
-    The ideas of ranking are left out one by one over the same store; that of the bundled model, which joins
-    the vector of a text with those of its parts, needs a store of its own.
+    The parts of the ranking are left out one by one over the same store; the bundled model without the vectors
+    of a text's parts needs a store of its own.
     """
     result = Result(data.name, data.questions, {})
     models = {OURS: embedder or embed.resolve("local")}
     if embedder is None:
         models[WITHOUT_PARTS] = embed.resolve(_WHOLE_TEXTS)
     for name, model in models.items():
-        clock = _Clock()
-        path = folder / f"{len(result.measures)}.db"
-        with open_memory(path, embedder=cached(model, cache), clock=clock) as memory:
+        clock, settings = _Clock(), load_settings()
+        store = open_store(str(folder / f"{len(result.measures)}.db"), settings)
+        kept = cached(model, cache)
+        with Memotherm(store, kept, settings=settings, clock=clock) as memory:
             names = _remember(memory, clock, data, progress)
             result.measures[name] = _asked(memory, clock, data, names, progress)
-            for idea, ideas in ABLATIONS.items() if name == OURS else ():
-                memory._services.search.ideas = ideas
-                result.measures[idea] = _asked(memory, clock, data, names, progress)
+            for part, weights in ABLATIONS.items() if name == OURS else ():
+                changed = Memotherm(
+                    store, kept, settings=settings, clock=clock, ranking=RankingOptions(weights=weights)
+                )
+                result.measures[part] = _asked(changed, clock, data, names, progress)
     return result
 
 

@@ -31,8 +31,10 @@ class Why(Value):
     boost: float = 0.0
     #: What the tier subtracted, for queries that penalise tiers.
     tier: float = 0.0
-    #: What swapping ranks with an older or newer version of the same text added or subtracted.
+    #: What an exchange with an older or newer version of the same statement added or took.
     newer: float = 0.0
+    #: The reranker's score, which orders the best candidates; None without a reranker.
+    rerank: float | None = None
 
     def __str__(self) -> str:
         evidence = [
@@ -46,6 +48,7 @@ class Why(Value):
             for name, value in (("use", self.use), ("priority", self.boost), ("tier", self.tier), ("newer", self.newer))
             if value
         ]
+        parts += [] if self.rerank is None else [f"reranked by {self.rerank:.2f}"]
         return ", ".join(parts)
 
 
@@ -54,7 +57,7 @@ class Hit(Value):
     """A memory found by a query, with its score and the parts of the score."""
 
     memory: Memory
-    #: What the hits are ordered by: relevance in [0, 1], adjusted by use, plus the priority's boost.
+    #: Relevance in [0, 1], adjusted by use, plus the priority's boost; hits without `why.rerank` are ordered by it.
     score: float
     why: Why = field(repr=False)
 

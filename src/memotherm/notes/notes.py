@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dates
-import hashlib
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -19,16 +17,17 @@ from memotherm.notes.day import local_day
 from memotherm.notes.files import read
 from memotherm.notes.layout import Layout, transcript_name
 from memotherm.notes.placement import is_transcript
-from memotherm.notes.searching import Scored, aged, diverse, shows_citations, snippet
+from memotherm.notes.searching import NoteOrder, Scored, diverse, shows_citations, snippet
 from memotherm.notes.sync import Place, Syncer
 from memotherm.notes.transcript import transcript
 from memotherm.notes.values import Appended, Conflict, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
-from memotherm.recall.ranking import Ranked
-from memotherm.recall.search import Question, Ranking, Search
+from memotherm.recall.log import RecallLog
+from memotherm.recall.pipeline import Pipeline
+from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.values import ChunkLocation, Filter, RecallEntry, Record
+from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.clean import require_text
 from memotherm.text.markdown import Cut, decoded, lines_of
 from memotherm.vectors.vectorizer import Progress, Vectorizer
@@ -51,7 +50,7 @@ class NoteServices:
 
     store: Store
     vectorizer: Vectorizer
-    search: Search
+    pipeline: Pipeline
     settings: Settings
     scope: Scope
     now: Callable[[], datetime]
@@ -167,17 +166,25 @@ class Notes:
             where=Filter(now=self._tools.now()),
             min_score=min_score,
         )
-        started = time.perf_counter_ns()
-        ranking = self._tools.search.rank(question, settings.pool_size)
-        found = self._chosen(
-            ranking,
-            max_results,
-            decay=settings.note_decay if decay is None else decay,
-            diversity=settings.note_diversity if diversity is None else diversity,
-            min_score=min_score,
+        diversity = settings.note_diversity if diversity is None else diversity
+        half_life = settings.note_half_life_days if (settings.note_decay if decay is None else decay) else None
+        order = NoteOrder(self._tools.store.for_recall(), local_day(question.where.now, settings), half_life)
+        count = max(max_results, _DIVERSE_POOL) if diversity else max_results
+        ranking = self._tools.pipeline.run(question, settings.pool_size, count, reorder=order)
+        candidates = ranking.ranked[:count]
+        if diversity:
+            scored = [
+                Scored(number, order.scores[candidate.no], ranking.records[candidate.no].memory.content)
+                for number, candidate in enumerate(candidates)
+            ]
+            chosen = diverse(scored, max_results, settings.note_diversity_lambda)
+            candidates = [candidates[number] for number in chosen]
+        nos = [candidate.no for candidate in candidates]
+        RecallLog(self._tools.store, settings).write(ranking, nos, candidates, touched=nos if track else ())
+        hits = tuple(
+            _hit(query, ranking.records[candidate.no], candidate, order.scores[candidate.no], order.places)
+            for candidate in candidates
         )
-        self._log(question, ranking, found, (time.perf_counter_ns() - started) // 1000, track=track)
-        hits = tuple(self._hit(query, *each) for each in found)
         return replace(answer, hits=hits, degraded=(*notes, *ranking.degraded))
 
     def get(self, path: str | os.PathLike[str], from_line: int = 1, lines: int | None = None) -> NoteText:
@@ -274,78 +281,6 @@ class Notes:
         unread = [each for each in done.skipped if each.why.startswith("cannot be read")]
         return bool(unread), (*done.degraded, *map(str, unread))
 
-    def _chosen(
-        self, ranking: Ranking, wanted: int, *, decay: bool, diversity: bool, min_score: float
-    ) -> list[tuple[Record, Ranked, float]]:
-        """Return the best chunks with their records and scores."""
-        pinned = [each for _, each in ranking.pinned if _passes(each, min_score)]
-        ranked = [*ranking.ranked, *pinned]
-        settings, today = self._tools.settings, local_day(self._tools.now(), self._tools.settings)
-        places = self._tools.store.chunk_locations([each.no for each in ranked]) if decay else {}
-
-        def score(each: Ranked) -> float:
-            beside = each.score - each.relevance
-            place = places.get(each.no)
-            age = aged(place.path, today, settings.note_half_life_days) if place is not None else 1.0
-            return each.relevance * age + beside
-
-        ordered = sorted(ranked, key=lambda each: (-score(each), -each.no))
-        near = ordered[: max(wanted, _DIVERSE_POOL)] if diversity else ordered[:wanted]
-        records = self._tools.store.records([each.no for each in near])
-        found = [(records[each.no], each, min(1.0, max(0.0, score(each)))) for each in near if each.no in records]
-        if diversity:
-            scored = [Scored(number, each[2], each[0].memory.content) for number, each in enumerate(found)]
-            found = [found[number] for number in diverse(scored, wanted, settings.note_diversity_lambda)]
-        return found[:wanted]
-
-    def _hit(self, query: str, record: Record, ranked: Ranked, score: float) -> NoteHit:
-        memory = record.memory
-        place = self._tools.store.chunk_locations([record.no]).get(record.no, ChunkLocation("", 1, 1, "", False))
-        body = memory.content.removeprefix(f"{place.heading}\n\n") if place.heading else memory.content
-        return NoteHit(
-            path=place.path,
-            start_line=place.first,
-            end_line=place.last,
-            score=score,
-            snippet=snippet(body, query),
-            heading=place.heading,
-            memory_id=memory.id,
-            tier=memory.tier,
-            source="sessions" if is_transcript(place.path) else "memory",
-            why=ranked.why,
-        )
-
-    def _log(
-        self,
-        question: Question,
-        ranking: Ranking,
-        found: Sequence[tuple[Record, Ranked, float]],
-        micros: int,
-        *,
-        track: bool,
-    ) -> None:
-        settings = self._tools.settings
-        nos = [record.no for record, _, _ in found]
-        best = max((each.relevance for _, each, _ in found), default=0.0)
-        keep = settings.log_recalls != "off"
-        if not keep and not track:
-            return
-        hashed = hashlib.sha256(question.text.encode()).hexdigest()
-        entry = RecallEntry(
-            at=question.where.now,
-            space=question.spaces[-1],
-            query=question.text if settings.log_recalls == "text" else hashed,
-            tiers=question.tiers,
-            micros=micros,
-            candidates=[(each.no, each.score) for each in ranking.ranked[:_DIVERSE_POOL]],
-            returned=nos,
-            degraded=ranking.degraded,
-            best=best,
-            found=bool(found) and best >= settings.hit_threshold,
-            touched=nos if track else (),
-        )
-        self._tools.store.log_recall(entry, keep=keep)
-
     def _lines(self, relative: str) -> list[str]:
         file = self._transcript_file(relative) if is_transcript(relative) else self.root / relative
         try:
@@ -400,8 +335,22 @@ def _transcripts(settings: Settings) -> tuple[Path, ...]:
     return tuple(Path(each).expanduser().resolve() for each in settings.transcript_paths)
 
 
-def _passes(each: Ranked, min_score: float) -> bool:
-    return max(each.relevance, min(1.0, each.coverage)) >= max(min_score, 1e-9)
+def _hit(query: str, record: Record, candidate: Ranked, score: float, places: Mapping[int, ChunkLocation]) -> NoteHit:
+    memory = record.memory
+    place = places.get(record.no, ChunkLocation("", 1, 1, "", False))
+    body = memory.content.removeprefix(f"{place.heading}\n\n") if place.heading else memory.content
+    return NoteHit(
+        path=place.path,
+        start_line=place.first,
+        end_line=place.last,
+        score=score,
+        snippet=snippet(body, query),
+        heading=place.heading,
+        memory_id=memory.id,
+        tier=memory.tier,
+        source="sessions" if is_transcript(place.path) else "memory",
+        why=candidate.why,
+    )
 
 
 def _excerpt(path: str, lines: Sequence[str], first: int, count: int | None) -> NoteText:

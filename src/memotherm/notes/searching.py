@@ -1,17 +1,20 @@
-"""From a ranking of chunks to cited lines: floor, age, diversity, snippets. Pure, but for the values it is given."""
+"""From a ranking of chunks to cited lines: age, diversity, snippets."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from memotherm.notes.placement import note_date
+from memotherm.recall.values import Ranked, State
+from memotherm.storage.contract import Store
+from memotherm.storage.values import ChunkLocation
 from memotherm.text.words import query_words, words
 
-__all__ = ["SNIPPET_CHARS", "Scored", "aged", "diverse", "shows_citations", "snippet"]
+__all__ = ["SNIPPET_CHARS", "NoteOrder", "Scored", "aged", "diverse", "shows_citations", "snippet"]
 
 #: The longest snippet, in characters.
 SNIPPET_CHARS = 700
@@ -31,6 +34,38 @@ def aged(path: str, today: date, half_life_days: float) -> float:
     if day is None or day >= today:
         return 1.0
     return math.exp(-math.log(2) * (today - day).days / half_life_days)
+
+
+class NoteOrder:
+    """A stage of a recall over notes: pinned chunks take part in the ranking, and older notes may count less."""
+
+    def __init__(self, store: Store, today: date, half_life_days: float | None) -> None:
+        self._store = store
+        self._today = today
+        self._half_life_days = half_life_days
+        #: Where the best candidates are in their files, and their scores in [0, 1], by number.
+        self.places: Mapping[int, ChunkLocation] = {}
+        self.scores: dict[int, float] = {}
+
+    def __call__(self, state: State) -> None:
+        """Order all candidates, and read where they are."""
+        least = max(state.question.min_score, 1e-9)
+        pinned = [item for item in state.pinned if max(item.relevance, min(1.0, item.coverage)) >= least]
+        ranked = [*state.ranked, *pinned]
+        if self._half_life_days is not None:
+            self.places = self._store.chunk_locations([candidate.no for candidate in ranked])
+        scores = {candidate.no: self._score(candidate) for candidate in ranked}
+        state.ranked = sorted(ranked, key=lambda candidate: (-scores[candidate.no], -candidate.no))
+        if self._half_life_days is None:
+            self.places = self._store.chunk_locations([candidate.no for candidate in state.ranked[: state.count]])
+        self.scores = {no: min(1.0, max(0.0, score)) for no, score in scores.items()}
+
+    def _score(self, candidate: Ranked) -> float:
+        place = self.places.get(candidate.no)
+        age = 1.0
+        if self._half_life_days is not None and place is not None:
+            age = aged(place.path, self._today, self._half_life_days)
+        return candidate.relevance * age + (candidate.score - candidate.relevance)
 
 
 @dataclass(frozen=True, slots=True)

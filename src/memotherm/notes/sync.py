@@ -132,7 +132,7 @@ class Syncer:
         if not run.degraded:
             return
         try:
-            self._vectorizer.stand_by(run.cause.at)
+            self._vectorizer.fill_fallback(run.cause.at)
         except EmbedderError as exc:
             run.degraded[f"the fallback embedder has not seen all notes: {exc}"] = None
 
@@ -297,8 +297,8 @@ class Syncer:
         for _ in range(_ATTEMPTS):
             if not group:
                 return
-            vectors = self._vectors(run, group)
-            with self._store.write(made_by=self._vectorizer.number) as transaction:
+            vectors, made_by = self._vectors(run, group)
+            with self._store.write(made_by=made_by) as transaction:
                 shelf = self._shelf(transaction, run)
                 late = [each for each in group if not self._committed(run, shelf, each, vectors)]
             # Another process was faster with these: look again at file and index.
@@ -309,14 +309,15 @@ class Syncer:
                 and (again := self._prepared(run, current, run.known.get(each.row.path))) is not None
             ]
 
-    def _vectors(self, run: _SyncRun, group: Sequence[_Prepared]) -> dict[str, Any]:
+    def _vectors(self, run: _SyncRun, group: Sequence[_Prepared]) -> tuple[dict[str, Any], int | None]:
+        """Return the vectors of each chunk, and the number of the embedder that made them."""
         wanted = {
             key_of(chunk): chunk.text if chunk.memory_id else chunk.content for each in group for chunk in each.chunks
         }
-        made, reason = self._vectorizer.for_contents(list(wanted.values()))
-        if reason:
-            run.degraded[reason] = None
-        return dict(zip(wanted, made, strict=True))
+        embedded = self._vectorizer.for_contents(list(wanted.values()))
+        if embedded.reason:
+            run.degraded[embedded.reason] = None
+        return dict(zip(wanted, embedded.vectors, strict=True)), embedded.made_by
 
     def _committed(self, run: _SyncRun, shelf: Shelf, each: _Prepared, vectors: dict[str, Any]) -> bool:
         current = shelf.transaction.note(run.space, each.row.path)

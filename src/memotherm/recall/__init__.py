@@ -1,1 +1,4 @@
-"""One query, from candidates to ranked hits and a log entry."""
+"""One query: candidates, evidence, fusion, versions, records, reranking, log entry.
+
+`pipeline.py` has the list of stages; each other module is one of them.
+"""

@@ -1,22 +1,49 @@
-"""What was believed at an earlier moment, rebuilt from the ledger.
+"""What was stored at an earlier moment, rebuilt from the ledger.
 
-Each memory is taken back, event by event, to what it was; what was visible then goes into a small
-store in memory, and is searched there like any other.
+Each memory is taken back to that moment, event by event. Those that were visible then are put into a store in
+memory, which is searched like any other. The last states are kept, so only the first query about a moment
+has to rebuild it.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
-from memotherm.model import Event, Memory
+from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
+from memotherm.model import Event, Memory, Scope
+from memotherm.recall.pipeline import Pipeline
+from memotherm.recall.recaller import Recaller
+from memotherm.recall.weights import RankingOptions
+from memotherm.settings import Settings
 from memotherm.storage.contract import Store
+from memotherm.storage.open import open_store
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.values import Cause, Record
+from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["memories_at", "state_at", "stored"]
+__all__ = ["PastState", "PastStates", "memories_at", "require_moment", "state_at"]
 
 _PAGE = 1000
+#: How many states are kept; each has a copy of everything that was visible.
+_MOST_STATES = 2
+
+Key = tuple[int, Scope, datetime]
+
+
+def require_moment(value: object) -> datetime:
+    """Return the argument `as_of`, or raise `InvalidInput` if it is not a datetime with a time zone."""
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"as_of must be a datetime, not {value!r}")
+    if value.utcoffset() is None:
+        raise InvalidInput(
+            f"as_of must have a time zone, such as datetime(2026, 1, 31, 12, tzinfo=UTC); {value.isoformat()} has none"
+        )
+    return value.astimezone(UTC)
 
 
 def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memory | None:
@@ -26,7 +53,7 @@ def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memo
     for event in reversed(history):
         if event.at <= moment:
             break
-        before = {name: was for name, (was, _) in event.changes.items()}
+        before = {name: value for name, (value, _) in event.changes.items()}
         if before.get("retention", "") is None:
             return None
         memory = apply_changes(memory, before)
@@ -34,18 +61,105 @@ def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memo
 
 
 def memories_at(store: Store, spaces: tuple[int, ...], moment: datetime) -> Iterator[tuple[Record, Memory]]:
-    """Yield every memory of some spaces that was visible at a moment, now and as it was then."""
+    """Yield every memory of some spaces that was visible at a moment, as it is now and as it was then."""
+    later = _events_after(store, spaces, moment)
     after = 0
     while page := store.written_before(spaces, moment, after, _PAGE):
         for record in page:
-            then = state_at(record.memory, store.events(record), moment)
+            then = state_at(record.memory, later.get(record.memory.id, ()), moment)
             if then is not None and then.visible_at(moment) and then.content:
                 yield record, then
         after = page[-1].no
 
 
-def stored(source: Store, target: Store, spaces: tuple[int, ...], moment: datetime) -> None:
-    """Fill a store with what was visible at a moment; vectors come along where the content is the same."""
+def _events_after(store: Store, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
+    """Return the events after a moment by memory, oldest first; read in pages, up to one that has none of them."""
+    events: dict[str, list[Event]] = defaultdict(list)
+    before = None
+    while page := store.ledger(spaces, before, _PAGE, oldest_first=False):
+        if all(event.at <= moment for event in page):
+            break
+        for event in page:
+            events[event.memory_id].insert(0, event)
+        before = page[-1].seq
+    return events
+
+
+@dataclass(frozen=True, slots=True)
+class PastState:
+    """What a scope could see at a moment."""
+
+    store: Store
+    #: The spaces that the scope can see there.
+    spaces: tuple[int, ...]
+    recaller: Recaller
+    #: Whether all vectors are there; False when the embedder failed.
+    complete: bool
+
+
+class PastStates:
+    """Earlier states of a store, the last ones of which are kept."""
+
+    def __init__(self, settings: Settings, options: RankingOptions) -> None:
+        # Queries about the past are not logged.
+        self._settings = replace(settings, log_recalls="off")
+        self._options = options
+        self._states: dict[Key, PastState] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def at(self, store: Store, vectorizer: Vectorizer, scope: Scope, moment: datetime) -> Iterator[PastState]:
+        """Lend what a scope could see at a moment; one thread at a time uses a state."""
+        with self._lock:
+            key = (store.seq(), scope, moment)
+            state = self._states.get(key)
+            if state is None:
+                # A newer event may have changed what is visible, or purged it.
+                self._drop([other for other in self._states if other[0] != key[0]])
+                self._drop(list(self._states)[: len(self._states) - _MOST_STATES + 1])
+                state = self._rebuilt(store, vectorizer, scope, moment)
+                self._states[key] = state
+            try:
+                yield state
+            finally:
+                # The next query tries again to make the vectors that are missing now.
+                if not state.complete:
+                    self._drop([key])
+
+    def close(self) -> None:
+        """Close all states."""
+        with self._lock:
+            self._drop(list(self._states))
+
+    def _drop(self, keys: Sequence[Key]) -> None:
+        for key in keys:
+            self._states.pop(key).store.close()
+
+    def _rebuilt(self, source: Store, vectorizer: Vectorizer, scope: Scope, moment: datetime) -> PastState:
+        store = open_store(":memory:", self._settings)
+        with source.snapshot():
+            _copy(source, store, source.spaces(scope), moment)
+        own = Vectorizer.open(store, vectorizer.embedder)
+        complete = _add_vectors(own, store, moment)
+        pipeline = Pipeline(store, own, self._settings, self._options)
+        return PastState(store, store.spaces(scope), Recaller(store, pipeline, self._settings), complete)
+
+
+def _add_vectors(vectorizer: Vectorizer, store: Store, moment: datetime) -> bool:
+    """Make the vectors of contents that have changed since; return False if the embedder fails."""
+    identity = store.identity()
+    if identity is not None and identity.name == vectorizer.embedder.name:
+        try:
+            vectorizer.reembed(moment)
+        except EmbedderRefused:
+            return True
+        except EmbedderError:
+            return False
+    return True
+
+
+def _copy(source: Store, target: Store, spaces: tuple[int, ...], moment: datetime) -> None:
+    """Fill a store with what was visible at a moment, with the vectors of contents that are still the same."""
     identity = source.identity()
     number = target.register_embedder(identity.name, identity.dimensions).number if identity is not None else None
     cause = Cause(action="remember", at=moment, actor="as_of", rule="as_of")

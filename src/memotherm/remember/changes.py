@@ -17,7 +17,7 @@ from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.values import Cause, Record
 from memotherm.text.clean import digest
 from memotherm.text.tokens import count_tokens
-from memotherm.vectors.vectorizer import Vectorizer
+from memotherm.vectors.vectorizer import EmbeddedContents, Vectorizer
 
 __all__ = ["Changes", "visible", "with_content"]
 
@@ -78,13 +78,13 @@ class Changes:
         self, scope: Scope, memory_id: str, alter: Callable[[Memory], Memory], content: str, cause: Cause
     ) -> Memory:
         """Like `change`, with a new content whose vectors are made before the store is held."""
-        (vectors,), _ = self._vectorizer.for_contents([content])
+        embedded = self._vectorizer.for_contents([content])
 
-        with self._store.write(made_by=self._vectorizer.number) as transaction:
+        with self._store.write(made_by=embedded.made_by) as transaction:
             record = visible(transaction, scope, memory_id)
             _require_own_words(record.memory)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
-            return self.apply(transaction, record, after, cause, vectors).memory
+            return self.apply(transaction, record, after, cause, embedded.vectors[0]).memory
 
     def retain(self, scope: Scope, memory_id: str, wanted: Retention, cause: Cause) -> Memory:
         """Hide a memory or bring it back; one that had expired comes back without an end."""
@@ -110,13 +110,13 @@ class Changes:
         event, record = found
         before = _values_before(event, record.memory)
         content = before.get("content", record.memory.content)
-        (vectors,), _ = self._vectorizer.for_contents([content]) if "content" in before else ((None,), None)
-        with self._store.write(made_by=self._vectorizer.number) as transaction:
+        embedded = self._vectorizer.for_contents([content]) if "content" in before else EmbeddedContents([None])
+        with self._store.write(made_by=embedded.made_by) as transaction:
             current = visible(transaction, scope, record.memory.id)
             _require_unchanged(event, current.memory)
             after = self._allowed(current.memory, apply_changes(current.memory, before), cause)
             after = with_content(after, content, self._settings.tokenizer)
-            return self.apply(transaction, current, after, cause, vectors).memory
+            return self.apply(transaction, current, after, cause, embedded.vectors[0]).memory
 
     def _allowed(self, now: Memory, after: Memory, cause: Cause) -> Memory:
         """Return what an undo leads to, if the memory may go there: what is hidden changes only by coming back."""

@@ -42,16 +42,16 @@ class Remember:
         self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, *, unearth: bool
     ) -> list[Record | None]:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
-        vectors, _ = self._vectorizer.for_contents([memory.content for memory in memories])
+        embedded = self._vectorizer.for_contents([memory.content for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor)
-        with self._store.write(made_by=self._vectorizer.number) as transaction:
+        with self._store.write(made_by=embedded.made_by) as transaction:
             space = transaction.space(scope)
             buried = set() if unearth else transaction.purged_digests(scope, {memory.digest for memory in memories})
             return [
                 None
                 if memory.digest in buried and self._known(transaction, space, memory, cause) is None
-                else self.store_one(transaction, space, memory, made, cause)
-                for memory, made in zip(memories, vectors, strict=True)
+                else self.store_one(transaction, space, memory, vectors, cause)
+                for memory, vectors in zip(memories, embedded.vectors, strict=True)
             ]
 
     def store_one(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401

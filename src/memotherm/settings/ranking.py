@@ -27,6 +27,12 @@ class RankingSettings:
     text_weight: float = setting(
         0.3, "The weight of the text score if `fusion` is weighted or rrf; both weights are normalised.", project=True
     )
+    reranker: str = setting(
+        "", "The reranker that orders the best candidates of a recall, by its plugin's name; empty: none."
+    )
+    rerank_candidates: int = setting(
+        20, "How many of the best candidates a reranker scores.", low=1, high=1000, project=True
+    )
     pool_size: int = setting(
         200, "The most candidates that a query ranks; also the highest `limit`.", low=1, high=10_000, project=True
     )

@@ -205,7 +205,7 @@ class RuleEngine:
         """Make the vectors that memories still wait for, if their embedder answers again."""
         made, degraded = 0, []
         try:
-            made += self._vectorizer.stand_by(now)
+            made += self._vectorizer.fill_fallback(now)
         except EmbedderError as exc:
             degraded.append(f"the fallback embedder has not seen all memories: {exc}")
         try:

@@ -75,13 +75,13 @@ class WorkingMemory:
         memory = memory_of(replace(draft, tier=Tier.HOT), scope, cause.at, self._settings)
         if not asked_hot:
             memory = replace(memory, tier_rule="session.add")
-        (vectors,), _ = self._vectorizer.for_contents([memory.content])
-        with self._store.write(made_by=self._vectorizer.number) as transaction:
+        embedded = self._vectorizer.for_contents([memory.content])
+        with self._store.write(made_by=embedded.made_by) as transaction:
             space = transaction.space(scope)
             self._go_on(transaction, space, cause.at)
             if not asked_hot:
                 memory = self._placed(transaction, space, memory, cause)
-            return self._remember.store_one(transaction, space, memory, vectors, cause).memory
+            return self._remember.store_one(transaction, space, memory, embedded.vectors[0], cause).memory
 
     def _placed(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Memory:
         """Return the memory in the tier where it fits."""

@@ -1,16 +1,15 @@
 """Vectors for contents and queries, and the change from one embedder to another.
 
-The store remembers whose vectors it serves. Another embedder never mixes with them: until
-`reembed` has made all vectors anew, the old ones serve, and every recall says so.
+The store knows whose vectors serve its searches. Vectors of another embedder are never compared with them:
+until `reembed` has made all vectors anew, the old ones serve, and every recall says so in `degraded`.
 
-A fallback embedder keeps vectors of its own beside the serving ones. When the first embedder fails,
-questions are asked of the fallback's, and every recall says so; nothing has to be made anew when the
-first one is back.
+A fallback embedder has vectors of its own beside the serving ones. While the first embedder fails, queries
+are compared with the fallback's vectors, and every recall says so; when the first one works again, nothing
+has to be made anew.
 """
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.embed.calibration import Scale
+from memotherm.embed.calibration import Calibration
 from memotherm.errors import EmbedderError, EmbedderRefused
 from memotherm.storage.contract import Store
 from memotherm.storage.values import Identity
@@ -32,52 +31,66 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float32]
 
-__all__ = ["Progress", "QueryVector", "Vectorizer", "missing_vectors"]
+__all__ = ["EmbeddedContents", "Progress", "QueryVector", "Vectorizer", "missing_vectors"]
 
-#: How long an embedder that failed is left alone while another one stands in for it.
+#: How long an embedder that failed is not called while the fallback replaces it.
 _PAUSE_SECONDS = 30.0
-_WORDS = "text only: "
+_TEXT_ONLY = "text only: "
 
 Result = TypeVar("Result")
 
 
 def missing_vectors(count: int) -> str:
-    """Say that memories wait for their vectors, and what helps."""
+    """Return the message that some memories have no vectors yet."""
     return f"{pluralize(count, 'memory')} without vectors: run reembed"
 
 
-class QueryVector(NamedTuple):
-    """A question as a vector, and whose vectors it can be compared with."""
+class EmbeddedContents(NamedTuple):
+    """The vectors of some contents, and which embedder made them."""
 
-    scale: Scale
+    #: One array for each content; None where the vectors are still to be made.
+    vectors: list[Array | None]
+    #: The number of the embedder in the store; None when there are no vectors.
+    made_by: int | None = None
+    #: Why vectors are missing.
+    reason: str | None = None
+
+
+class QueryVector(NamedTuple):
+    """The vector of a query, the embedder whose vectors it is comparable with, and what their cosines mean."""
+
+    calibration: Calibration
     vector: Array | None = None
-    by: Identity | None = None
+    identity: Identity | None = None
     #: What does not work as it should.
     reason: str | None = None
 
 
 class Vectorizer:
-    """The embedder of one open store, as far as its vectors may be used there, and the one that stands in."""
+    """The embedder of an open store and its fallback."""
 
-    def __init__(self, store: Store, embedder: Embedder, fallback: Embedder | None = None) -> None:
+    def __init__(self, store: Store, first: EmbedderSession, fallback: EmbedderSession | None = None) -> None:
         self._store = store
-        # What one embedder makes, it makes for all tenants.
-        self._whole = store.for_tenant(None)
-        self._first = EmbedderSession(self._whole, embedder)
-        other = fallback is not None and fallback.name not in (embedder.name, "none")
-        self._fallback = EmbedderSession(self._whole, fallback) if fallback is not None and other else None
-        #: The store's number for the embedder, once it has made vectors here.
-        self.number: int | None = None
+        self._first = first
+        self._fallback = fallback
+
+    @classmethod
+    def open(cls, store: Store, embedder: Embedder, fallback: Embedder | None = None) -> Vectorizer:
+        """Return the vectorizer of a store; vectors are made for all its tenants together."""
+        usable = fallback is not None and fallback.name not in (embedder.name, "none")
+        return cls(
+            store,
+            EmbedderSession(store.for_tenant(None), embedder),
+            EmbedderSession(store.for_tenant(None), fallback) if fallback is not None and usable else None,
+        )
 
     def on(self, store: Store) -> Vectorizer:
-        """Return the same embedders for another tenant's store; what they have learnt is shared."""
-        view = copy.copy(self)
-        view._store = store
-        return view
+        """Return a vectorizer with the same embedder sessions for another tenant's store."""
+        return Vectorizer(store, self._first, self._fallback)
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder that was asked for."""
+        """The first embedder."""
         return self._first.embedder
 
     @property
@@ -87,7 +100,7 @@ class Vectorizer:
 
     @property
     def waiting(self) -> bool:
-        """Whether memories wait for vectors that this embedder may make."""
+        """Whether memories lack vectors that this embedder may make."""
         if not self.enabled:
             return False
         serving = self._store.identity()
@@ -95,90 +108,89 @@ class Vectorizer:
             return False
         return self._store.count_without_vectors(serving.number) > 0
 
-    def for_contents(self, contents: Sequence[str]) -> tuple[list[Array | None], str | None]:
-        """Return the vectors of each content, or None where they must wait, and the reason."""
-        waiting: list[Array | None] = [None] * len(contents)
+    def for_contents(self, contents: Sequence[str]) -> EmbeddedContents:
+        """Return the vectors of each content and who made them; None where they must be made later."""
         if not self.enabled:
-            return waiting, None
+            return EmbeddedContents([None] * len(contents))
         serving = self._store.identity()
-        maker = self._maker_for(serving)
-        if maker is None:
-            return waiting, self._obstacle(serving)
-        known = {content: self._store.cached_vectors(digest(content)) if serving else None for content in contents}
-        fresh = [content for content, vectors in known.items() if vectors is None]
+        session = self._session_for(serving)
+        if session is None:
+            return EmbeddedContents([None] * len(contents), reason=self._obstacle(serving))
+        vectors = {content: self._store.cached_vectors(digest(content)) if serving else None for content in contents}
+        new = [content for content, rows in vectors.items() if rows is None]
+        reason = None
         try:
-            known.update(zip(fresh, self._tried(maker, lambda: maker.vectors(fresh)), strict=True))
+            vectors.update(zip(new, self._attempt(session, lambda: session.embed_contents(new)), strict=True))
+            serving = serving or session.register(serve=True)
         except EmbedderError as exc:
-            return [known[content] for content in contents], f"new memories wait for their vectors: {exc}"
-        if serving is None:
-            serving = maker.adopted(serve=True)
-        self.number = serving.number
-        return [known[content] for content in contents], None
+            reason = f"new memories wait for their vectors: {exc}"
+        made_by = None if serving is None else serving.number
+        return EmbeddedContents([vectors[content] for content in contents], made_by, reason)
 
     def obstacle(self) -> str | None:
-        """Return why queries cannot be compared by meaning, as far as that is known without trying."""
+        """Return why queries cannot be compared by vectors, as far as that is known without calling an embedder."""
         if not self.enabled:
-            return f"{_WORDS}the embedder is 'none'"
+            return f"{_TEXT_ONLY}the embedder is 'none'"
         return self._obstacle(self._store.identity())
 
     def for_query(self, query: str) -> QueryVector:
         """Return the vector of a query, or the reason why there is none."""
         if not self.enabled:
-            return QueryVector(self._first.scale(None), reason=self.obstacle())
+            return QueryVector(self._first.calibration(None), reason=self.obstacle())
         serving = self._store.identity()
         if serving is None or serving.name != self.embedder.name:
-            return self._stood_in(query, self._obstacle(serving))
+            return self._fallback_query(query, self._obstacle(serving))
         try:
-            vector = self._tried(self._first, lambda: self._first.query(query, serving))
+            vector = self._attempt(self._first, lambda: self._first.embed_query(query, serving))
         except EmbedderError as exc:
-            return self._stood_in(query, f"{_WORDS}{exc}")
-        return QueryVector(self._first.scale(serving), vector, serving)
+            return self._fallback_query(query, f"{_TEXT_ONLY}{exc}")
+        return QueryVector(self._first.calibration(serving), vector, serving)
 
     def reembed(self, now: datetime, progress: Progress | None = None) -> int:
-        """Make every vector that the embedder has not made yet; then let them serve."""
+        """Make every vector that the embedder has not made yet; then let them serve searches."""
         if not self.enabled:
             raise EmbedderError("the embedder 'none' makes no vectors: open the store with another one")
-        spare = self.stand_by(now, progress)
-        identity = self._first.adopted(serve=True)
+        made = self.fill_fallback(now, progress)
+        identity = self._first.register(serve=True)
 
         def complete() -> bool:
-            """Let the new vectors serve, unless a memory came in that has none of them yet."""
-            kept = None if self._fallback is None else self._fallback.identity
-            with self._whole.write() as transaction:
-                return transaction.serve(identity.number, None if kept is None else kept.number)
+            """Let the new vectors serve, unless a memory was added that has none of them yet."""
+            keep = None if self._fallback is None else self._fallback.identity
+            with self._first.store.write() as transaction:
+                return transaction.serve(identity.number, None if keep is None else keep.number)
 
-        return spare + self._first.fill(identity, now, progress, complete)
+        return made + self._first.fill(identity, now, progress, complete)
 
-    def stand_by(self, now: datetime, progress: Progress | None = None) -> int:
-        """Make the vectors that the fallback embedder has not made yet, so that it can stand in."""
+    def fill_fallback(self, now: datetime, progress: Progress | None = None) -> int:
+        """Make the vectors that the fallback embedder has not made yet; return how many."""
         if self._fallback is None:
             return 0
-        return self._fallback.fill(self._fallback.adopted(serve=False), now, progress)
+        return self._fallback.fill(self._fallback.register(serve=False), now, progress)
 
     def close(self) -> None:
-        """Let the embedders go of what they hold."""
-        for maker in (self._first, self._fallback):
-            if maker is not None:
-                embed.close(maker.embedder)
+        """Release the resources of the embedders."""
+        for session in (self._first, self._fallback):
+            if session is not None:
+                embed.close(session.embedder)
 
     # The fallback
 
-    def _tried(self, maker: EmbedderSession, work: Callable[[], Result]) -> Result:
-        """Let an embedder work; one that failed is left alone for a while, if another can stand in."""
-        if maker is not self._first or self._fallback is None:
+    def _attempt(self, session: EmbedderSession, work: Callable[[], Result]) -> Result:
+        """Call an embedder; after a failure, do not call it for a while if there is a fallback."""
+        if session is not self._first or self._fallback is None:
             return work()
-        if time.monotonic() < maker.rests_until:
+        if time.monotonic() < session.paused_until:
             raise EmbedderError(f"{self.embedder.name} has failed and is left alone for {_PAUSE_SECONDS:g} seconds")
         try:
             return work()
         except EmbedderRefused:
             raise
         except EmbedderError:
-            maker.rests_until = time.monotonic() + _PAUSE_SECONDS
+            session.paused_until = time.monotonic() + _PAUSE_SECONDS
             raise
 
-    def _maker_for(self, serving: Identity | None) -> EmbedderSession | None:
-        """Return who may make vectors to go with the serving ones."""
+    def _session_for(self, serving: Identity | None) -> EmbedderSession | None:
+        """Return the session whose vectors are comparable with the serving ones."""
         if serving is None or serving.name == self.embedder.name:
             return self._first
         if self._fallback is not None and serving.name == self._fallback.embedder.name:
@@ -188,23 +200,21 @@ class Vectorizer:
     def _obstacle(self, serving: Identity | None) -> str | None:
         if serving is None or serving.name == self.embedder.name:
             return None
-        return f"{_WORDS}{_foreign(serving, self.embedder)}"
+        return (
+            f"{_TEXT_ONLY}the store's vectors were made by {serving.name!r}, not by {self.embedder.name!r}: "
+            "run reembed to make them anew, or open the store with the former embedder"
+        )
 
-    def _stood_in(self, query: str, reason: str | None) -> QueryVector:
-        """Return the query as the fallback sees it, if it has vectors here."""
-        known = None if self._fallback is None else self._fallback.identity
-        if self._fallback is None or known is None:
-            return QueryVector(self._first.scale(None), reason=reason)
+    def _fallback_query(self, query: str, reason: str | None) -> QueryVector:
+        """Return the vector that the fallback makes of a query, if it has vectors in the store."""
+        identity = None if self._fallback is None else self._fallback.identity
+        if self._fallback is None or identity is None:
+            return QueryVector(self._first.calibration(None), reason=reason)
         try:
-            vector = self._fallback.query(query, known)
+            vector = self._fallback.embed_query(query, identity)
         except EmbedderError as exc:
-            return QueryVector(self._first.scale(None), reason=f"{reason}; {known.name} cannot stand in: {exc}")
-        why = (reason or f"{self.embedder.name} has made no vectors here yet").removeprefix(_WORDS)
-        return QueryVector(self._fallback.scale(known), vector, known, f"{known.name} stands in: {why}")
-
-
-def _foreign(serving: Identity, embedder: Embedder) -> str:
-    return (
-        f"the store's vectors were made by {serving.name!r}, not by {embedder.name!r}: "
-        "run reembed to make them anew, or open the store with the former embedder"
-    )
+            message = f"{reason}; the fallback {identity.name} failed too: {exc}"
+            return QueryVector(self._first.calibration(None), reason=message)
+        cause = (reason or f"{self.embedder.name} has made no vectors here yet").removeprefix(_TEXT_ONLY)
+        message = f"the fallback {identity.name} was used: {cause}"
+        return QueryVector(self._fallback.calibration(identity), vector, identity, message)

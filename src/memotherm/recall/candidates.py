@@ -1,0 +1,65 @@
+"""The candidates stage: a text search and a vector search, and the pinned memories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import chain, islice, zip_longest
+
+from memotherm.model import Tier
+from memotherm.recall.values import State
+from memotherm.settings import Settings
+from memotherm.storage.contract import Store
+from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
+
+__all__ = ["FindCandidates"]
+
+#: How many candidates are ranked together; measured, more of them change nothing that comes first.
+_BLOCK = 100
+#: No memory has this number.
+_NO_MEMORY = 0
+
+
+class FindCandidates:
+    """Searches by words and by vector, and reads what ranking needs of the results."""
+
+    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings) -> None:
+        self._store = store
+        self._vectorizer = vectorizer
+        self._settings = settings
+
+    def __call__(self, state: State) -> None:
+        """Add the candidates in blocks of a fixed size, so that they do not depend on how many are wanted."""
+        question = state.question
+        size = min(self._settings.pool_size, _BLOCK * max(1, math.ceil(state.depth / _BLOCK)))
+        state.pinned_records = self._store.pinned(question.spaces, question.where.now)
+        self._search(state, size)
+        nos = _alternate(state.vector_scores, state.text_scores, size)
+        for start in range(0, max(1, len(nos)), _BLOCK):
+            block = nos[start : start + _BLOCK]
+            state.blocks.append(self._store.candidates(question.spaces, question.tiers, block, question.where))
+        if state.pinned_records:
+            # Pinned memories are candidates in every tier.
+            pinned = [record.no for record in state.pinned_records]
+            state.blocks[0] |= self._store.candidates(question.spaces, tuple(Tier), pinned, question.where)
+
+    def _search(self, state: State, size: int) -> None:
+        """Run both searches, and note what is missing."""
+        question, query = state.question, state.query
+        where = question.where
+        state.text_scores = self._store.search_text(question.spaces, question.tiers, list(state.terms), size, where)
+        if query.vector is not None:
+            state.vector_scores = self._store.search_vector(
+                question.spaces, question.tiers, query.vector, size, where, query.identity
+            )
+        if lag := self._store.replica_lag():
+            state.degraded.append(lag)
+        if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
+            state.degraded.append(missing_vectors(waiting))
+
+
+def _alternate(first: Iterable[int], second: Iterable[int], size: int) -> list[int]:
+    """Return the results of two searches, alternating between them, without repetitions."""
+    merged = dict.fromkeys(chain.from_iterable(zip_longest(first, second, fillvalue=_NO_MEMORY)))
+    merged.pop(_NO_MEMORY, None)
+    return list(islice(merged, size))

@@ -1,0 +1,211 @@
+"""The evidence stage: cosines, covered words, authors and times of the candidates."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Tier
+from memotherm.model.clock import from_micros
+from memotherm.recall.values import Evidence, State
+from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
+from memotherm.storage.contract import Store
+from memotherm.storage.values import CandidateRow, CandidateText
+from memotherm.text.times import nearness, spans
+from memotherm.text.words import is_fragment, words
+
+__all__ = ["ABSENT_WORD", "SHORT_TEXT", "GatherEvidence", "TermMatrix", "coverage"]
+
+#: Texts up to this many words are short: their length does not matter, and the previous turns do.
+SHORT_TEXT = 50
+#: The weight of a word that no memory has, in what could be covered at most.
+ABSENT_WORD = 0.5
+_FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
+#: The author's name that an assistant's log gives to the person it talks with.
+_USER = "user"
+#: How likely a question in the first person is about what the user wrote; 1 for an author who is named.
+_FIRST_PERSON_MATCH = 0.7
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TermMatrix:
+    """Which of the query's words the candidates have, and the earlier turns of their conversations.
+
+    One row for each candidate, then one for each earlier turn.
+    """
+
+    #: Which of the query's words (columns) each memory has.
+    has: NDArray[np.bool_]
+    #: The number of words of each memory.
+    lengths: NDArray[np.float64]
+    #: The row of the previous turn; -1 where there is none.
+    previous: NDArray[np.int64]
+    #: How many of the rows are candidates.
+    candidates: int
+
+
+class GatherEvidence:
+    """Collects what is known about each block of candidates."""
+
+    def __init__(self, store: Store, weights: RankingWeights) -> None:
+        self._store = store
+        self._weights = weights
+
+    def __call__(self, state: State) -> None:
+        """Add the evidence of each block."""
+        state.evidence = [self._evidence(state, block) for block in state.blocks]
+
+    def _evidence(self, state: State, candidates: Mapping[int, CandidateRow]) -> Evidence:
+        question, terms = state.question, state.terms
+        columns = _columns(candidates)
+        nos = columns["no"]
+        scores = self._cosines(state, nos)
+        cosines = np.array([scores.get(no, math.nan) for no in nos], np.float64)
+        return Evidence(
+            nos=np.array(nos, np.int64),
+            cosines=cosines,
+            closeness=state.query.calibration.relevance(cosines),
+            texts=np.array([state.text_scores.get(no, math.nan) for no in nos], np.float64),
+            priorities=columns["priority"],
+            tiers=columns["tier"],
+            access_counts=np.array(columns["access_count"], np.float64),
+            accessed=np.array(columns["accessed_at"], np.float64),
+            coverage=self._coverage(state, candidates, columns) if terms else np.zeros(len(nos)),
+            authors=_author_matches(question.text, columns["author"], frozenset(terms)),
+            nearness=_time_matches(question.text, question.where.now.date(), columns["created_at"]),
+        )
+
+    def _cosines(self, state: State, nos: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of all candidates, whichever search has found them."""
+        if state.query.vector is None:
+            return {}
+        missing = [no for no in nos if no not in state.vector_scores]
+        if not missing:
+            return state.vector_scores
+        return state.vector_scores | self._store.similarities(
+            state.question.spaces, tuple(Tier), missing, state.query.vector, state.query.identity
+        )
+
+    def _coverage(
+        self, state: State, candidates: Mapping[int, CandidateRow], columns: Mapping[str, Sequence[Any]]
+    ) -> NDArray[np.float64]:
+        total, frequencies = self._store.frequencies(state.question.spaces, state.question.tiers, list(state.terms))
+        texts = columns["words"]
+        previous = np.full(len(candidates), -1, np.int64)
+        if any(columns["previous"]):
+            turns: Mapping[int, CandidateRow | CandidateText] = {**candidates, **self._earlier_turns(candidates)}
+            rows = {no: row for row, no in enumerate(turns)}
+            texts = [turn.words for turn in turns.values()]
+            previous = np.array([rows.get(turn.previous or 0, -1) for turn in turns.values()], np.int64)
+        matrix = TermMatrix(
+            has=_has_terms(texts, state.terms),
+            lengths=np.array([text.count(" ") + 1 for text in texts], np.float64),
+            previous=previous,
+            candidates=len(candidates),
+        )
+        return coverage(matrix, state.terms, total, frequencies, self._weights)
+
+    def _earlier_turns(self, candidates: Mapping[int, CandidateRow]) -> dict[int, CandidateText]:
+        """Return the turns one and two before the candidates, except those that are candidates themselves."""
+        earlier: dict[int, CandidateText] = {}
+        turns: Mapping[int, CandidateRow | CandidateText] = candidates
+        for _ in range(2):
+            missing = {turn.previous for turn in turns.values() if turn.previous} - candidates.keys() - earlier.keys()
+            if not missing:
+                break
+            turns = texts = self._store.candidate_texts(sorted(missing))
+            earlier |= texts
+        return earlier
+
+
+def _columns(candidates: Mapping[int, CandidateRow]) -> dict[str, tuple[Any, ...]]:
+    """Return the candidates' values by field."""
+    values = zip(*candidates.values(), strict=True) if candidates else repeat(())
+    return dict(zip(CandidateRow._fields, values, strict=False))
+
+
+def coverage(
+    matrix: TermMatrix,
+    terms: Mapping[str, float],
+    total: int,
+    frequencies: Mapping[str, int],
+    weights: RankingWeights = DEFAULT_WEIGHTS,
+) -> NDArray[np.float64]:
+    """Return for each candidate the share of the query's words that it has, weighted by their rarity.
+
+    Args:
+        matrix: Which words each memory has; its columns are the query's words in their order.
+        terms: The query's words and their weights.
+        total: The number of memories.
+        frequencies: How many of them have each word.
+        weights: The parameters of the ranking.
+    """
+    count = matrix.candidates
+    values = np.array(
+        [
+            weight * math.log(1 + (total - frequencies[word] + 0.5) / (frequencies[word] + 0.5))
+            for word, weight in terms.items()
+        ]
+    )
+    possible = sum(
+        value * (1.0 if frequencies[word] else ABSENT_WORD) for word, value in zip(terms, values.tolist(), strict=True)
+    )
+    if possible <= 0 or not count:
+        return np.zeros(count)
+    lengths = np.maximum(matrix.lengths[:count], SHORT_TEXT)
+    damping = (1 + weights.length_damping) / (1 + weights.length_damping * lengths / lengths.mean())
+    shares = matrix.has[:count] * damping[:, np.newaxis]
+    if (matrix.previous[:count] >= 0).any():
+        shares = np.maximum(shares, _previous_turns(matrix, weights.previous_turns))
+    return np.asarray(shares @ values / possible)
+
+
+def _previous_turns(matrix: TermMatrix, weights: Sequence[float]) -> NDArray[np.float64]:
+    """Return how much of each word the previous turns add to a candidate, as far as all of them are short."""
+    short = np.minimum(1.0, SHORT_TEXT / np.maximum(matrix.lengths, 1))
+    shares = np.zeros((matrix.candidates, matrix.has.shape[1]))
+    rows = np.arange(matrix.candidates)
+    previous = matrix.previous[: matrix.candidates]
+    for weight in weights:
+        rows, previous = rows[previous >= 0], previous[previous >= 0]
+        value = weight * short[rows] * short[previous]
+        shares[rows] = np.maximum(shares[rows], matrix.has[previous] * value[:, np.newaxis])
+        previous = matrix.previous[previous]
+    return shares
+
+
+def _has_terms(texts: Sequence[str], terms: Iterable[str]) -> NDArray[np.bool_]:
+    """Return which texts (rows) have which words (columns)."""
+    # With a space on both sides of each word, one search for " word " finds it.
+    patterns = [f" {term}" if is_fragment(term) else f" {term} " for term in terms]
+    spaced = [f" {text} " for text in texts]
+    matches = bytes([pattern in text for pattern in patterns for text in spaced])
+    return np.frombuffer(matches, np.bool_).reshape(len(patterns), len(texts)).T
+
+
+def _time_matches(query: str, today: date, created: Sequence[int]) -> NDArray[np.float64]:
+    """Return how near each time of creation is to the times that a query names."""
+    named = spans(query, today)
+    if not named:
+        return np.zeros(len(created))
+    return np.array([nearness(from_micros(moment).date(), named) for moment in created], np.float64)
+
+
+def _author_matches(query: str, authors: Sequence[str], terms: frozenset[str]) -> NDArray[np.float64]:
+    """Return for each author how likely the query is about what they wrote: by name, or in the first person."""
+    first_person = _FIRST_PERSON.search(query) is not None
+    matches = dict.fromkeys(authors, 0.0)
+    for author in matches:
+        if author and terms & set(words(author)):
+            matches[author] = 1.0
+        elif first_person and author.casefold() == _USER:
+            matches[author] = _FIRST_PERSON_MATCH
+    return np.array([matches[author] for author in authors], np.float64)

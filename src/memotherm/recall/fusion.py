@@ -1,0 +1,153 @@
+"""The fusion stage: from evidence to scores.
+
+The default fusion weighs evidence in units of the embedder's spread (the distance between a usual and a rare
+cosine of unrelated texts):
+
+    closeness   the cosine of query and memory
+    coverage    which of the query's words the memory has, weighted by their rarity;
+                a short turn of a conversation also has the words of the turns before it
+    author      the query names the author, or is in the first person and the author is the user
+    time        the query names a time, and the memory is from about then
+
+Half of a difference counts as it is. The other half is scaled by the range of the candidates' values: where all
+candidates are about equally close, or nearly all have the query's words, a small difference counts more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.embed.calibration import Calibration
+from memotherm.model import Priority
+from memotherm.model.clock import to_micros
+from memotherm.model.rows import named_tuples
+from memotherm.recall.evidence import ABSENT_WORD
+from memotherm.recall.values import Evidence, Ranked, State
+from memotherm.recall.weights import FusionWeights, RankingWeights
+from memotherm.settings import Settings
+
+__all__ = ["Fuse", "rank"]
+
+_RRF_K = 60
+_MICROS_PER_DAY = 86_400_000_000
+#: Uses after which more of them add nothing.
+_MANY_USES = 20
+#: The share of the best candidate's author and time hints that is subtracted from all: a candidate without a
+#: hint that another one has is less likely the answer.
+_MISSING_HINT = 0.3
+#: Ranges of closeness (in units of the embedder's spread) and of coverage up to which a difference counts in full.
+_CLOSENESS_RANGE = 1.0
+_COVERAGE_RANGE = 0.3
+
+
+class Fuse:
+    """Scores and orders each block of candidates; pinned memories are separated."""
+
+    def __init__(self, settings: Settings, weights: RankingWeights) -> None:
+        self._weights = {
+            penalise: FusionWeights.of(settings, penalise=penalise, ranking=weights) for penalise in (False, True)
+        }
+
+    def __call__(self, state: State) -> None:
+        """Add the ranked candidates of each block, and the pinned ones."""
+        question = state.question
+        weights, calibration = self._weights[question.penalise], state.query.calibration
+        now = to_micros(question.where.now)
+        for evidence in state.evidence:
+            ranked = rank(evidence, weights, calibration, now, question.min_score)
+            if Priority.PINNED in evidence.priorities:
+                ranked = [candidate for candidate in ranked if candidate.priority is not Priority.PINNED]
+            state.ranked_blocks.append(ranked)
+        if state.pinned_records:
+            pinned = {record.no for record in state.pinned_records}
+            unfiltered = rank(state.evidence[0], weights, calibration, now, 0.0)
+            state.pinned = sorted(
+                (candidate for candidate in unfiltered if candidate.no in pinned),
+                key=lambda candidate: (-candidate.score, candidate.no),
+            )
+
+
+def rank(
+    evidence: Evidence, weights: FusionWeights, calibration: Calibration, now: int, min_score: float
+) -> list[Ranked]:
+    """Order the candidates, best first, newest first among equals.
+
+    `min_score` is compared with relevance, before use and boosts; a match of words that covers enough of the
+    query passes it too.
+    """
+    relevance = _FUSIONS[weights.fusion](evidence, weights, calibration)
+    use = _use(evidence, weights, now)
+    boosts = np.array([weights.boosts[priority] for priority in evidence.priorities], np.float64)
+    penalties = np.zeros(len(relevance))
+    if weights.penalties:
+        penalties = np.array([weights.penalties.get(tier, 0.0) for tier in evidence.tiers], np.float64)
+    scores = relevance + use + boosts - penalties
+    passing = np.flatnonzero((relevance >= min_score) | (evidence.coverage >= min_score))
+    rows = passing[np.lexsort((-evidence.nos[passing], -scores[passing]))]
+    columns = (values[rows].tolist() for values in (evidence.nos, scores, relevance, use, boosts, penalties))
+    return named_tuples(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0), repeat(None)))
+
+
+def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.float64]:
+    """Return what use adds: more for frequent use, less with the time since the last."""
+    days = np.maximum(0.0, (now - evidence.accessed) / _MICROS_PER_DAY)
+    frequency = np.minimum(1.0, np.log1p(evidence.access_counts) / math.log1p(_MANY_USES))
+    use = weights.use * frequency * 0.5 ** (days / weights.use_half_life_days)
+    return np.where(np.isnan(use), 0.0, use)
+
+
+def _evidence(evidence: Evidence, weights: FusionWeights, calibration: Calibration) -> NDArray[np.float64]:
+    """Return relevance from all evidence; without vectors, from coverage and hints alone."""
+    ranking, spread = weights.ranking, calibration.spread
+    hints = ranking.author * evidence.authors + ranking.time * evidence.nearness
+    hints = hints - _MISSING_HINT * hints.max(initial=0.0)
+    closeness = _scaled(_range(evidence.cosines) / spread, _CLOSENESS_RANGE, ranking.relative)
+    words = _scaled(_range(evidence.coverage), _COVERAGE_RANGE, ranking.relative)
+    other = (words * ranking.coverage * evidence.coverage + hints) / closeness
+    with_vector = calibration.relevance(evidence.cosines + other * spread)
+    text_only = np.minimum(1.0, evidence.coverage / (1 + ABSENT_WORD) * (1 + 0.2 * hints))
+    return np.where(np.isnan(evidence.cosines), text_only, with_vector)
+
+
+def _scaled(value_range: float, least: float, share: float) -> float:
+    """Return the weight of a difference among candidates whose values have this range."""
+    return 1 - share + share * least / max(value_range, least)
+
+
+def _range(values: NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.ptp(known)) if known.size else 0.0
+
+
+def _weighted(evidence: Evidence, weights: FusionWeights, _calibration: Calibration) -> NDArray[np.float64]:
+    """Return the weighted mean of calibrated closeness and of the text score relative to the best one."""
+    texts = np.nan_to_num(evidence.texts)
+    best = max(texts.tolist(), default=0.0)
+    vector = 0.0 if np.isnan(evidence.cosines).all() else weights.vector
+    text = weights.text if best > 0 or not vector else 0.0
+    close = np.where(np.isnan(evidence.cosines), 0.0, evidence.closeness)
+    return np.asarray((vector * close + text * (texts / best if best > 0 else texts)) / (vector + text or 1.0))
+
+
+def _reciprocal(evidence: Evidence, weights: FusionWeights, _calibration: Calibration) -> NDArray[np.float64]:
+    """Return reciprocal rank fusion, scaled so that the first of every search has 1."""
+    scores = np.zeros(len(evidence.nos))
+    searches = [(weights.vector, evidence.cosines), (weights.text, evidence.texts)]
+    total = sum(weight for weight, values in searches if not np.isnan(values).all()) or 1.0
+    for weight, values in searches:
+        matching = np.flatnonzero(~np.isnan(values))
+        order = matching[np.lexsort((-evidence.nos[matching], -values[matching]))]
+        scores[order] += weight / total * (_RRF_K + 1) / (_RRF_K + 1 + np.arange(len(order)))
+    return scores
+
+
+_FUSIONS: Mapping[str, Callable[[Evidence, FusionWeights, Calibration], NDArray[np.float64]]] = {
+    "evidence": _evidence,
+    "weighted": _weighted,
+    "rrf": _reciprocal,
+}

@@ -1,0 +1,74 @@
+"""The log stage: one entry for each recall, and the uses that it counts."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from memotherm.recall.values import Ranked, Ranking
+from memotherm.settings import Settings
+from memotherm.storage.contract import Store
+from memotherm.storage.values import RecallEntry
+
+__all__ = ["RecallLog"]
+
+_CANDIDATES_LOGGED = 50
+
+
+class RecallLog:
+    """Logs what was asked and returned, and counts uses, as the settings say."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def write(
+        self,
+        ranking: Ranking,
+        returned: Sequence[int],
+        found: Iterable[Ranked],
+        *,
+        touched: Sequence[int] = (),
+        promoted: Sequence[int] = (),
+        relevance: Sequence[tuple[int, float]] = (),
+    ) -> None:
+        """Log a recall, and count the uses of some memories.
+
+        Args:
+            ranking: The candidates of the query.
+            returned: The numbers of the memories that the caller got.
+            found: The candidates whose best relevance decides whether the query counts as answered.
+            touched: The memories whose use is counted.
+            promoted: The memories that were moved to hot.
+            relevance: Memories and their new running relevance.
+        """
+        question, keep = ranking.question, self._settings.log_recalls != "off"
+        if question is None or not (keep or touched):
+            return
+        best = max((candidate.relevance for candidate in found), default=None)
+        query = question.text
+        if self._settings.log_recalls != "text":
+            query = hashlib.sha256(query.encode()).hexdigest()
+        entry = RecallEntry(
+            at=question.where.now,
+            space=question.spaces[-1] if question.spaces else None,
+            query=query,
+            tiers=question.tiers,
+            micros=(time.perf_counter_ns() - ranking.started) // 1000,
+            candidates=[(candidate.no, candidate.score) for candidate in ranking.ranked[:_CANDIDATES_LOGGED]],
+            returned=returned,
+            promoted=promoted,
+            degraded=ranking.degraded,
+            best=best or 0.0,
+            found=best is not None and best >= self._settings.hit_threshold,
+            touched=touched,
+            relevance=relevance,
+        )
+        self._store.log_recall(entry, keep=keep)
+
+    def count_use(self, nos: Sequence[int], now: datetime) -> None:
+        """Count a use of memories that were read without a query."""
+        entry = RecallEntry(at=now, space=None, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos)
+        self._store.log_recall(entry, keep=False)

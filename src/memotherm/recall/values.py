@@ -1,0 +1,150 @@
+"""The values that the stages of a recall share: the question, the evidence, ranked candidates, the state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Priority, Tier, Why
+from memotherm.storage.values import CandidateRow, Filter, Record, Scores
+from memotherm.vectors.vectorizer import QueryVector
+
+__all__ = ["Evidence", "Question", "Ranked", "Ranking", "Stage", "State"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A query and everything that limits its answer, except the number of hits."""
+
+    text: str
+    spaces: tuple[int, ...]
+    tiers: tuple[Tier, ...]
+    where: Filter
+    min_score: float
+    #: Whether lower tiers rank lower (queries that span all tiers).
+    penalise: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Evidence:
+    """What is known about the candidates, one row for each."""
+
+    nos: NDArray[np.int64]
+    #: The cosine of query and memory; NaN when there are no vectors to compare.
+    cosines: NDArray[np.float64]
+    #: The calibrated cosines, in [0, 1].
+    closeness: NDArray[np.float64]
+    #: The score of the text search; NaN when no word matches.
+    texts: NDArray[np.float64]
+    priorities: Sequence[Priority]
+    tiers: Sequence[Tier]
+    access_counts: NDArray[np.float64]
+    #: The time of the last use, in microseconds; NaN when never used.
+    accessed: NDArray[np.float64]
+    #: The share of the query's words that it has.
+    coverage: NDArray[np.float64]
+    #: How likely the question is about what this author wrote, in [0, 1].
+    authors: NDArray[np.float64]
+    #: How near it is to a time that the question names, in [0, 1].
+    nearness: NDArray[np.float64]
+
+
+class Ranked(NamedTuple):
+    """A candidate with its score; `why` explains the parts of it."""
+
+    no: int
+    score: float
+    #: The fused evidence, before use and boosts; thresholds look at it.
+    relevance: float
+    use: float
+    boost: float
+    penalty: float
+    #: The row of the candidate in the evidence.
+    row: int
+    evidence: Evidence
+    #: What an exchange with another version of the same statement, or the limit of an earlier block, has added.
+    newer: float = 0.0
+    #: The reranker's score.
+    rerank: float | None = None
+
+    @property
+    def priority(self) -> Priority:
+        """The candidate's priority."""
+        return self.evidence.priorities[self.row]
+
+    @property
+    def coverage(self) -> float:
+        """The share of the query's words that it has."""
+        return float(self.evidence.coverage[self.row])
+
+    @property
+    def why(self) -> Why:
+        """The parts of the score."""
+        evidence, row = self.evidence, self.row
+        coverage = self.coverage
+        return Why(
+            vector=None if math.isnan(evidence.cosines[row]) else float(evidence.closeness[row]),
+            text=min(1.0, coverage) if coverage or not math.isnan(evidence.texts[row]) else None,
+            author=bool(evidence.authors[row]),
+            time=float(evidence.nearness[row]),
+            relevance=self.relevance,
+            use=self.use,
+            boost=self.boost,
+            tier=-self.penalty,
+            newer=self.newer,
+            rerank=self.rerank,
+        )
+
+
+@dataclass(kw_only=True, slots=True)
+class State:
+    """What is known about one query so far; each stage adds its part."""
+
+    question: Question
+    #: How many candidates are wanted, and how many records of the best of them.
+    depth: int
+    count: int
+    # From the question
+    terms: Mapping[str, float]
+    query: QueryVector
+    # From the candidates stage
+    pinned_records: list[Record] = field(default_factory=list)
+    vector_scores: Scores = field(default_factory=dict)
+    text_scores: Scores = field(default_factory=dict)
+    #: Candidates are ranked in blocks; pinned memories are in the first.
+    blocks: list[dict[int, CandidateRow]] = field(default_factory=list)
+    # From the evidence stage, one for each block
+    evidence: list[Evidence] = field(default_factory=list)
+    # From the fusion stage, each best first
+    ranked_blocks: list[list[Ranked]] = field(default_factory=list)
+    pinned: list[Ranked] = field(default_factory=list)
+    # From the versions stage, best first
+    ranked: list[Ranked] = field(default_factory=list)
+    # From the records stage
+    records: Mapping[int, Record] = field(default_factory=dict)
+    #: What did not work, in plain words.
+    degraded: list[str] = field(default_factory=list)
+
+
+#: One step of a recall: reads the state and adds to it.
+Stage = Callable[[State], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ranking:
+    """All candidates of a query in order, the records of the best of them, and what did not work."""
+
+    question: Question | None = None
+    ranked: list[Ranked] = field(default_factory=list)
+    #: Pinned memories, best first; they are not among `ranked`.
+    pinned: list[tuple[Record, Ranked]] = field(default_factory=list)
+    #: The memories of the best candidates by number, from the snapshot in which they were ranked.
+    records: Mapping[int, Record] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+    #: When the query began, by `time.perf_counter_ns`.
+    started: int = 0

@@ -1,0 +1,79 @@
+"""The versions stage: of two memories that say nearly the same, the newer one comes first; then one list."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+from memotherm.recall.evidence import SHORT_TEXT
+from memotherm.recall.values import Ranked, State
+from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
+
+__all__ = ["OrderVersions", "limit_scores", "newer_first"]
+
+#: Two memories are versions of each other if their scores and their coverage of the query differ by no more
+#: than this, and this share of the shorter one's words is in the other.
+_SCORE_GAP = 0.1
+_COVERAGE_GAP = 0.02
+_COMMON_WORDS = 0.6
+
+
+class OrderVersions:
+    """Puts newer versions first in each block, and joins the blocks to one list."""
+
+    def __init__(self, weights: RankingWeights) -> None:
+        self._weights = weights
+
+    def __call__(self, state: State) -> None:
+        """Add the list of all candidates; a later block never scores more than the end of an earlier one."""
+        for ranked, candidates in zip(state.ranked_blocks, state.blocks, strict=True):
+            rows = (candidates[candidate.no] for candidate in ranked[: self._weights.versions])
+            texts = {row.no: row.words for row in rows if row.kind != "message"}
+            block = newer_first(ranked, texts, self._weights)
+            state.ranked = state.ranked + limit_scores(block, state.ranked[-1].score) if state.ranked else block
+
+
+def newer_first(
+    ranked: list[Ranked], texts: Mapping[int, str], weights: RankingWeights = DEFAULT_WEIGHTS
+) -> list[Ranked]:
+    """Exchange two memories that say nearly the same if the older one comes first.
+
+    What is stored again in other words is usually a correction: "the port is 5433", "the port is 5544".
+    Only the first candidates are compared, and only where their scores are close.
+
+    Args:
+        ranked: All candidates, best first.
+        texts: The words of those that may be versions of each other; messages of a conversation are not.
+        weights: How many of the first candidates are compared.
+    """
+    front, rest = ranked[: weights.versions], ranked[weights.versions :]
+    covered = [candidate.coverage for candidate in front]
+    words_of = functools.cache(lambda no: frozenset(texts.get(no, "").split()))
+    for low in range(1, len(front)):
+        for high in range(low):
+            older, newer = front[high], front[low]
+            gap = older.score - newer.score
+            if newer.no < older.no or gap > _SCORE_GAP or abs(covered[high] - covered[low]) > _COVERAGE_GAP:
+                continue
+            if older.priority is newer.priority and _are_versions(words_of(older.no), words_of(newer.no)):
+                front[high] = newer._replace(score=older.score, newer=newer.newer + gap)
+                front[low] = older._replace(score=newer.score, newer=older.newer - gap)
+                covered[high], covered[low] = covered[low], covered[high]
+    return front + rest
+
+
+def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
+    """Return candidates with no score above a limit; `newer` has what was subtracted."""
+    excess = [max(0.0, candidate.score - most) for candidate in ranked]
+    return [
+        candidate._replace(score=candidate.score - more, newer=candidate.newer - more)
+        for candidate, more in zip(ranked, excess, strict=True)
+    ]
+
+
+def _are_versions(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Return whether two short texts share most of their words."""
+    shorter, longer = sorted((len(first), len(second)))
+    if not shorter or longer > SHORT_TEXT or longer > 2 * shorter:
+        return False
+    return len(first & second) >= _COMMON_WORDS * shorter

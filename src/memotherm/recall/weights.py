@@ -1,0 +1,78 @@
+"""How much each kind of evidence counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memotherm.embed.reranker import ScoreTexts
+from memotherm.model import Priority, Tier
+from memotherm.settings import Settings
+
+__all__ = ["DEFAULT_RANKING", "DEFAULT_WEIGHTS", "FusionWeights", "RankingOptions", "RankingWeights"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankingWeights:
+    """The parameters of the default ranking. They are not settings: evaluations change one of them at a time."""
+
+    #: What full coverage, a named author and a named time add, in units of the embedder's spread.
+    coverage: float = 1.43
+    author: float = 0.6
+    time: float = 0.6
+    #: The weight of a word that frames a question ("how often", "recently"), against 1 for other words.
+    framing_word: float = 0.25
+    #: The weight of the words of the previous turn of a conversation, and of the one before that.
+    previous_turns: tuple[float, ...] = (0.7, 0.5)
+    #: How strongly the length of a long text reduces its coverage.
+    length_damping: float = 0.25
+    #: The share of a difference that is scaled by the range of the candidates' values.
+    relative: float = 0.5
+    #: How many of the best candidates are searched for versions of the same statement.
+    versions: int = 20
+
+
+DEFAULT_WEIGHTS = RankingWeights()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankingOptions:
+    """What a caller may choose about ranking beside the settings."""
+
+    weights: RankingWeights = DEFAULT_WEIGHTS
+    reranker: ScoreTexts | None = None
+
+
+DEFAULT_RANKING = RankingOptions()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FusionWeights:
+    """What the settings say about fusion, use and priorities, and the weights of the default ranking."""
+
+    vector: float
+    text: float
+    fusion: str
+    use: float
+    use_half_life_days: float
+    boosts: Mapping[Priority, float]
+    #: What is subtracted in each tier; empty unless a query spans all tiers on equal terms.
+    penalties: Mapping[Tier, float]
+    ranking: RankingWeights = DEFAULT_WEIGHTS
+
+    @classmethod
+    def of(
+        cls, settings: Settings, *, penalise: bool = False, ranking: RankingWeights = DEFAULT_WEIGHTS
+    ) -> FusionWeights:
+        """Return the weights that the settings ask for."""
+        penalties = {Tier.WARM: settings.warm_penalty, Tier.COLD: settings.cold_penalty}
+        return cls(
+            vector=settings.vector_weight,
+            text=settings.text_weight,
+            fusion=settings.fusion,
+            use=settings.use_weight,
+            use_half_life_days=settings.use_half_life_days,
+            boosts={priority: getattr(settings, f"boost_{priority}") for priority in Priority},
+            penalties=penalties if penalise else {},
+            ranking=ranking,
+        )
