@@ -17,7 +17,10 @@ from memotherm.model.results import Suggestion
 
 MODULES = (memotherm.model, memotherm.model.results, memotherm.context, memotherm.notes)
 CLASSES: list[type] = [
-    cls for module in MODULES for name in module.__all__ if dataclasses.is_dataclass(cls := getattr(module, name))
+    cls
+    for module in MODULES
+    for name in module.__all__
+    if isinstance(cls := getattr(module, name), type) and dataclasses.is_dataclass(cls)
 ]
 _LONG = "An otter sleeps on its back.\nIt holds hands, so that it does not drift away from the raft. " * 20
 

@@ -167,14 +167,14 @@ class Memotherm:
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
             metadata=metadata, source=source, supersedes=supersedes,
         )  # fmt: skip
-        return self._services.remember.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
+        return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Memory]:
         """Store several memories, given as mappings of `remember`'s arguments: all of them, or none."""
         drafts = [draft_of(values) for values in memories]
         if not drafts:
             return []
-        return self._services.remember.remember(drafts, self.scope, self._view.now(), self._view.actor)
+        return self._services.writer.remember(drafts, self.scope, self._view.now(), self._view.actor)
 
     def capture(
         self,
@@ -462,7 +462,7 @@ class Memotherm:
 
         def bring(drafts: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
             before = self._services.store.seq()
-            brought = self._services.remember.bring(
+            brought = self._services.writer.import_drafts(
                 [draft_of(draft) for draft in drafts], self.scope, self._view.now(), self._view.actor
             )
             stored = {each.id for each in brought if each and each.version > before and not each.access_count}

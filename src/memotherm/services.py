@@ -21,7 +21,7 @@ from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
 from memotherm.remember.limits import Limits
-from memotherm.remember.writer import Remember
+from memotherm.remember.writer import MemoryWriter
 from memotherm.rules.rule import RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
@@ -52,7 +52,7 @@ class Services:
     vectorizer: Vectorizer
     pipeline: Pipeline
     past: PastStates
-    remember: Remember
+    writer: MemoryWriter
     changes: Changes
     recaller: Recaller
     assembler: Assembler
@@ -77,7 +77,7 @@ class Services:
         reader = store.for_recall()
         pipeline = Pipeline(reader, vectorizer.on(reader), settings, ranking)
         limits = Limits(settings, rules)
-        remember = Remember(store, vectorizer, limits, settings)
+        writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
         engine = RuleEngine(store, changes, vectorizer, rules, settings)
         assembler = Assembler(store, pipeline, settings)
@@ -91,13 +91,13 @@ class Services:
             vectorizer=vectorizer,
             pipeline=pipeline,
             past=past or PastStates(settings, ranking),
-            remember=remember,
+            writer=writer,
             changes=changes,
             recaller=Recaller(store, pipeline, settings),
             assembler=assembler,
             turns=Turns(store, assembler),
             engine=engine,
-            working=WorkingMemory(store, remember, vectorizer, limits, engine, settings),
+            working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
         )
 
     def on(self, store: Store) -> Services:

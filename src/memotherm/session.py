@@ -135,7 +135,7 @@ class Session(Generic[M]):
         if summary is not None:
             around = replace(self._view.scope, session=None)
             draft = Draft(content=summary, kind="context", source="summary")
-            self._services.remember.remember([draft], around, self._view.now(), self._view.actor)
+            self._services.writer.remember([draft], around, self._view.now(), self._view.actor)
         self._services.working.end(self._space, "archived" if summary is None else "summarized", self._view.now())
         return self._compact() if self._services.settings.compaction_on_session_end else None
 

@@ -1,4 +1,4 @@
-"""Every change of a memory that exists: one way in, one transaction, one event."""
+"""Changes of stored memories, each in one transaction with its event."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from memotherm.text.clean import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.vectors.vectorizer import EmbeddedContents, Vectorizer
 
-__all__ = ["Changes", "visible", "with_content"]
+__all__ = ["Changes", "require_visible", "with_content"]
 
 
-def visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
-    """Return a memory that the scope can see; anything else does not exist for it."""
+def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
+    """Return a memory that the scope can see and change, or raise."""
     record = transaction.get(memory_id) if isinstance(memory_id, str) else None
     if record is None or not scope.sees(record.memory.scope) or record.memory.retention is Retention.PURGED:
         raise NotFound(f"no memory {memory_id!r} can be seen from here ({scope})")
@@ -33,7 +33,7 @@ def visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
 
 
 class Changes:
-    """Changes single memories, through limits and ledger."""
+    """Changes single memories, within the limits."""
 
     def __init__(self, store: Store, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
         self._store = store
@@ -44,7 +44,7 @@ class Changes:
     def change(self, scope: Scope, memory_id: str, alter: Callable[[Memory], Memory], cause: Cause) -> Memory:
         """Replace a memory by what `alter` makes of it."""
         with self._store.write() as transaction:
-            record = visible(transaction, scope, memory_id)
+            record = require_visible(transaction, scope, memory_id)
             return self.apply(transaction, record, alter(record.memory), cause).memory
 
     def move(self, scope: Scope, memory_id: str, tier: Tier, cause: Cause) -> Memory:
@@ -81,7 +81,7 @@ class Changes:
         embedded = self._vectorizer.for_contents([content])
 
         with self._store.write(made_by=embedded.made_by) as transaction:
-            record = visible(transaction, scope, memory_id)
+            record = require_visible(transaction, scope, memory_id)
             _require_own_words(record.memory)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             return self.apply(transaction, record, after, cause, embedded.vectors[0]).memory
@@ -100,7 +100,7 @@ class Changes:
     def purge(self, scope: Scope, memory_id: str, cause: Cause) -> None:
         """Erase a memory; only its events stay."""
         with self._store.write() as transaction:
-            transaction.purge(visible(transaction, scope, memory_id), cause)
+            transaction.purge(require_visible(transaction, scope, memory_id), cause)
 
     def undo(self, scope: Scope, spaces: tuple[int, ...], seq: int, cause: Cause) -> Memory:
         """Put a memory back to what it was before an event."""
@@ -112,7 +112,7 @@ class Changes:
         content = before.get("content", record.memory.content)
         embedded = self._vectorizer.for_contents([content]) if "content" in before else EmbeddedContents([None])
         with self._store.write(made_by=embedded.made_by) as transaction:
-            current = visible(transaction, scope, record.memory.id)
+            current = require_visible(transaction, scope, record.memory.id)
             _require_unchanged(event, current.memory)
             after = self._allowed(current.memory, apply_changes(current.memory, before), cause)
             after = with_content(after, content, self._settings.tokenizer)

@@ -82,6 +82,10 @@ class Limits:
         for line in rules.degraded():
             _log.warning("%s", line)
 
+    def is_spill_rule(self, rule_id: str) -> bool:
+        """Tell whether a rule moves memories out of a full session."""
+        return any(rule.id == rule_id for rule in self._rules() if rule.selects.during == "spill")
+
     def spill(
         self, transaction: Transaction, space: int, spills: Sequence[tuple[Record, Move]], cause: Cause
     ) -> list[Move]:

@@ -1,4 +1,4 @@
-"""Storing what is new, and recognising what is not."""
+"""Store new memories, and merge those whose content is stored already."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope
-from memotherm.remember.changes import visible
+from memotherm.remember.changes import require_visible
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
@@ -17,10 +17,10 @@ from memotherm.storage.contract import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["Remember"]
+__all__ = ["MemoryWriter"]
 
 
-class Remember:
+class MemoryWriter:
     """Stores drafts in a scope: all of them, or none."""
 
     def __init__(self, store: Store, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
@@ -31,81 +31,84 @@ class Remember:
 
     def remember(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory]:
         """Store the drafts in one transaction and return the memories, in the same order."""
-        return [record.memory for record in self._stored(drafts, scope, now, actor, unearth=True) if record]
+        records = self._write(drafts, scope, now, actor, skip_purged=False)
+        return [record.memory for record in records if record is not None]
 
-    def bring(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory | None]:
-        """Like `remember`, for what comes from elsewhere: None where it was purged here, and stays away."""
-        stored = self._stored(drafts, scope, now, actor, unearth=False)
-        return [None if record is None else record.memory for record in stored]
+    def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory | None]:
+        """Store drafts from another program; return None for those whose content was purged here."""
+        records = self._write(drafts, scope, now, actor, skip_purged=True)
+        return [None if record is None else record.memory for record in records]
 
-    def _stored(
-        self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, *, unearth: bool
+    def _write(
+        self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, *, skip_purged: bool
     ) -> list[Record | None]:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor)
         with self._store.write(made_by=embedded.made_by) as transaction:
             space = transaction.space(scope)
-            buried = set() if unearth else transaction.purged_digests(scope, {memory.digest for memory in memories})
+            digests = {memory.digest for memory in memories} if skip_purged else set()
+            purged = transaction.purged_digests(scope, digests) if digests else set()
             return [
                 None
-                if memory.digest in buried and self._known(transaction, space, memory, cause) is None
-                else self.store_one(transaction, space, memory, vectors, cause)
+                if memory.digest in purged and self._duplicate(transaction, space, memory, cause) is None
+                else self.store(transaction, space, memory, vectors, cause)
                 for memory, vectors in zip(memories, embedded.vectors, strict=True)
             ]
 
-    def store_one(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
-        """Store one memory inside a transaction, or count the use of one that says the same."""
+    def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
+        """Store one memory inside a transaction, or merge it into the one with the same content."""
         cause = replace(cause, rule=memory.tier_rule)
-        known = self._known(transaction, space, memory, cause)
+        duplicate = self._duplicate(transaction, space, memory, cause)
         if memory.supersedes is not None:
-            kept = known.memory.id if known is not None else memory.id
-            _retire(transaction, visible(transaction, memory.scope, memory.supersedes), kept, cause)
-        if known is not None:
-            return self._repeat(transaction, space, known, memory, cause)
+            successor = duplicate.memory.id if duplicate is not None else memory.id
+            superseded = require_visible(transaction, memory.scope, memory.supersedes)
+            _archive_superseded(transaction, superseded, successor, cause)
+        if duplicate is not None:
+            return self._merge(transaction, space, duplicate, memory, cause)
         self._limits.admit(transaction, space, memory, cause)
         return transaction.insert(space, memory, vectors, cause)
 
-    def _known(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
+    def _duplicate(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
         if not self._settings.deduplicate:
             return None
         return transaction.duplicate(space, memory.digest, memory.kind, cause.at)
 
-    def _repeat(self, transaction: Transaction, space: int, known: Record, memory: Memory, cause: Cause) -> Record:
-        """Count the use of a memory that is there already, and add what the new words for it bring."""
-        transaction.touch([known.no], cause.at)
-        current = transaction.get(known.memory.id) or known
+    def _merge(self, transaction: Transaction, space: int, duplicate: Record, memory: Memory, cause: Cause) -> Record:
+        """Count a use of the stored memory, and add the tags, metadata and other values of the new one."""
+        transaction.touch([duplicate.no], cause.at)
+        current = transaction.get(duplicate.memory.id) or duplicate
         after = _merged(current.memory, memory)
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
         self._limits.admit(transaction, space, after, repeat, current)
         return transaction.change(current, after, repeat)
 
 
-def _merged(known: Memory, again: Memory) -> Memory:
-    """Return the known memory with everything that was said explicitly the second time.
+def _merged(stored: Memory, new: Memory) -> Memory:
+    """Return the stored memory with the values that the second call gave explicitly.
 
-    A time to live decides where a memory starts, not where one goes that is there already, and the
-    longer of two lives wins: nobody who asked to keep something loses it because another did not.
+    A time to live only decides the first tier of a memory, and the later of two expiry times wins.
     """
-    explicit = again.tier_rule not in ("default", "ttl")
-    ends = (known.expires_at, again.expires_at)
+    explicit = new.tier_rule not in ("default", "ttl")
+    expiries = (stored.expires_at, new.expires_at)
     return replace(
-        known,
-        tags=tuple(dict.fromkeys((*known.tags, *again.tags))),
-        metadata={**known.metadata, **again.metadata},
-        priority=known.priority if again.priority is Priority.NORMAL else again.priority,
-        supersedes=again.supersedes or known.supersedes,
-        tier=again.tier if explicit else known.tier,
-        tier_rule=again.tier_rule if explicit else known.tier_rule,
-        expires_at=None if None in ends else max(end for end in ends if end is not None),
+        stored,
+        tags=tuple(dict.fromkeys((*stored.tags, *new.tags))),
+        metadata={**stored.metadata, **new.metadata},
+        priority=stored.priority if new.priority is Priority.NORMAL else new.priority,
+        supersedes=new.supersedes or stored.supersedes,
+        tier=new.tier if explicit else stored.tier,
+        tier_rule=new.tier_rule if explicit else stored.tier_rule,
+        expires_at=None if None in expiries else max(expiry for expiry in expiries if expiry is not None),
     )
 
 
-def _retire(transaction: Transaction, replaced: Record, kept: str, cause: Cause) -> None:
+def _archive_superseded(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> None:
     """Archive the memory that another one replaces."""
-    if replaced.memory.id == kept:
-        raise InvalidInput(f"{kept} already says this: a memory cannot supersede itself")
-    if replaced.memory.retention is not Retention.ACTIVE:
+    if superseded.memory.id == successor:
+        raise InvalidInput(f"{successor} already has this content: a memory cannot supersede itself")
+    if superseded.memory.retention is not Retention.ACTIVE:
         return
-    retired = replace(cause, action="archive", rule="superseded", why=f"replaced by {kept}")
-    transaction.change(replaced, replace(replaced.memory, retention=Retention.ARCHIVED), retired)
+    archived = replace(superseded.memory, retention=Retention.ARCHIVED)
+    cause = replace(cause, action="archive", rule="superseded", why=f"replaced by {successor}")
+    transaction.change(superseded, archived, cause)

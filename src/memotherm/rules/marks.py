@@ -1,4 +1,4 @@
-"""What a memory's own words say about how it may be moved."""
+"""What the tags, metadata and source of a memory say about how it may be moved."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
 
 
 def is_blocker(memory: Memory) -> bool:
-    """Tell whether it blocks work: tagged so, and not said to be over."""
+    """Tell whether a memory has the tag `blocker` and no status that says it is closed."""
     return "blocker" in memory.tags and _state(memory) not in _CLOSED
 
 
 def in_file(memory: Memory) -> bool:
-    """Tell whether its truth is a note: only the file changes what it says, and only age cools it."""
+    """Tell whether a memory is part of a note: only the file changes its content, and only its age its tier."""
     return memory.source.startswith("file:")
 
 
 def is_open(memory: Memory) -> bool:
-    """Tell whether its metadata says that it is still going on."""
+    """Tell whether its metadata has a status that says it is open."""
     return _state(memory) in _OPEN
 
 
 def protected(memory: Memory, now: datetime) -> str | None:
-    """Return why disuse must not move a memory: pinned, blocking, permanent, or dated; None when it may."""
+    """Return why maintenance must not move an unused memory, or None."""
     if memory.priority is Priority.PINNED:
         return "pinned"
     if in_file(memory):

@@ -51,7 +51,7 @@ class Scheduler:
         self.runs = 0
 
     def start(self) -> Self:
-        """Begin; the first run comes after one interval."""
+        """Start the thread; the first run comes after one interval."""
         if self._thread is None:
             self._stop.clear()
             self._thread = threading.Thread(target=self._loop, name="memotherm-maintain", daemon=True)
@@ -59,14 +59,14 @@ class Scheduler:
         return self
 
     def stop(self) -> None:
-        """Wait for a run that is under way, and end."""
+        """Wait for the current run, and end the thread."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
 
     def run_once(self, *, rested: timedelta = timedelta()) -> bool:
-        """Do the job now on every part of the store that no other process is at; tell whether there was one.
+        """Run the job now on every part of the store that no other process works on; tell whether there was one.
 
         Args:
             rested: How long ago a part must have been done, where parts are many.
@@ -120,9 +120,9 @@ class Scheduler:
             except MemothermError as exc:
                 _log.warning("maintenance failed and will be tried again: %s", exc)
             except Exception:  # noqa: BLE001 - logged, and tried again
-                # A thread that dies in silence would leave the store without maintenance for ever.
+                # Without this, the thread would end and maintenance would never run again.
                 _log.exception("maintenance failed and will be tried again")
 
     def _pause(self) -> float:
-        """Return the seconds to the next run, varied so that many processes do not meet."""
+        """Return the seconds to the next run, with random jitter, so that many processes do not start at once."""
         return self._every.total_seconds() * random.uniform(1 - self._jitter, 1 + self._jitter)

@@ -1,6 +1,6 @@
-"""The working memory of one session: a few hot tokens, and what they push out and bring back.
+"""The working memory of sessions: a limited number of hot tokens, spilling and promotion.
 
-Everything happens in the session's own space; other sessions' memories do not exist here.
+Every operation is limited to the space of the session; memories of other sessions are neither read nor moved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.results import SessionStatus, Spill, Suggestion, TierCount
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
-from memotherm.remember.writer import Remember
+from memotherm.remember.writer import MemoryWriter
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store, Transaction
 from memotherm.storage.values import Cause, Record
@@ -26,23 +26,23 @@ __all__ = ["WorkingMemory"]
 
 _ALL = 1 << 31
 _SUGGESTED = 5
-_ROOMY = 0.5
+_MOSTLY_FREE = 0.5
 
 
 class WorkingMemory:
-    """What sessions do with their memories."""
+    """The operations of sessions on their memories."""
 
     def __init__(
         self,
         store: Store,
-        remember: Remember,
+        writer: MemoryWriter,
         vectorizer: Vectorizer,
         limits: Limits,
         engine: RuleEngine,
         settings: Settings,
     ) -> None:
         self._store = store
-        self._remember = remember
+        self._writer = writer
         self._limits = limits
         self._engine = engine
         self._vectorizer = vectorizer
@@ -59,8 +59,8 @@ class WorkingMemory:
             transaction.set_session(space, "active", now)
         return space
 
-    def _go_on(self, transaction: Transaction, space: int, now: datetime) -> None:
-        """Let a session that had ended go on, because something comes to the front in it again."""
+    def _reactivate(self, transaction: Transaction, space: int, now: datetime) -> None:
+        """Set a session that had ended to active."""
         if transaction.session_state(space) != "active":
             transaction.set_session(space, "active", now)
 
@@ -70,7 +70,7 @@ class WorkingMemory:
             transaction.set_session(space, state, now)
 
     def add(self, scope: Scope, draft: Draft, cause: Cause) -> Memory:
-        """Add a hot memory; others make room for it first, and what can never fit is stored warm."""
+        """Add a hot memory, spilling others first if needed; store it warm if it cannot fit."""
         asked_hot = draft.tier is not None
         memory = memory_of(replace(draft, tier=Tier.HOT), scope, cause.at, self._settings)
         if not asked_hot:
@@ -78,19 +78,19 @@ class WorkingMemory:
         embedded = self._vectorizer.for_contents([memory.content])
         with self._store.write(made_by=embedded.made_by) as transaction:
             space = transaction.space(scope)
-            self._go_on(transaction, space, cause.at)
+            self._reactivate(transaction, space, cause.at)
             if not asked_hot:
-                memory = self._placed(transaction, space, memory, cause)
-            return self._remember.store_one(transaction, space, memory, embedded.vectors[0], cause).memory
+                memory = self._fitted(transaction, space, memory, cause)
+            return self._writer.store(transaction, space, memory, embedded.vectors[0], cause).memory
 
-    def _placed(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Memory:
-        """Return the memory in the tier where it fits."""
+    def _fitted(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Memory:
+        """Return the memory with the tier that it fits into."""
         if memory.tokens > self._settings.hot_token_limit:
             return replace(memory, tier=Tier.WARM, tier_rule="session.oversized")
-        known = transaction.duplicate(space, memory.digest, memory.kind, cause.at)
-        held = known.memory.tokens if known is not None and known.memory.tier is Tier.HOT else 0
-        keep = frozenset({known.memory.id}) if known is not None else frozenset[str]()
-        if self._limits.make_room(transaction, space, memory.tokens - held, cause, keep):
+        duplicate = transaction.duplicate(space, memory.digest, memory.kind, cause.at)
+        counted = duplicate.memory.tokens if duplicate is not None and duplicate.memory.tier is Tier.HOT else 0
+        keep = frozenset({duplicate.memory.id}) if duplicate is not None else frozenset[str]()
+        if self._limits.make_room(transaction, space, memory.tokens - counted, cause, keep):
             return memory
         if not self._settings.auto_spill:
             raise LimitReached(
@@ -126,7 +126,7 @@ class WorkingMemory:
         raise InvalidInput(f"{memory_id} cannot be spilled: no spill rule moves it")
 
     def promote(self, space: int, memory_id: str, cause: Cause) -> bool:
-        """Bring a memory of the session to hot, making room first; tell whether it moved."""
+        """Move a memory of the session to hot, spilling others if needed; tell whether it moved."""
         with self._store.write() as transaction:
             try:
                 record = self._own(transaction, space, memory_id)
@@ -138,7 +138,7 @@ class WorkingMemory:
             return self._promoted(transaction, record, move, cause, frozenset(), relevance=1.0)
 
     def promote_hits(self, space: int, hits: Sequence[Hit], cause: Cause) -> tuple[list[Move], tuple[str, ...]]:
-        """Bring back the hits that earned it, best first; none of them pushes another one out."""
+        """Promote the hits that the rules select, best first; none of them spills another one."""
         earned, failures = self._engine.promotions(hits, cause.at)
         done: list[Move] = []
         if not earned:
@@ -146,7 +146,7 @@ class WorkingMemory:
         with self._store.write() as transaction:
             for move in earned:
                 record = transaction.get(move.id)
-                keep = frozenset(each.id for each in done)
+                keep = frozenset(promoted.id for promoted in done)
                 if record is None or record.space != space:
                     continue
                 if self._promoted(transaction, record, move, cause, keep, relevance=None):
@@ -175,22 +175,22 @@ class WorkingMemory:
             relevance=memory.relevance if relevance is None else relevance,
         )
         transaction.change(record, after, replace(cause, action="move", rule=move.rule, why=move.why))
-        self._go_on(transaction, record.space, cause.at)
+        self._reactivate(transaction, record.space, cause.at)
         return True
 
     def prune(self, space: int, keep: int, cause: Cause) -> list[str]:
-        """Forget the cold memories beyond `keep` that are worth the least; restore brings them back."""
+        """Delete the least relevant cold memories beyond `keep`; `restore` brings them back."""
         pruned: list[str] = []
         with self._store.write() as transaction:
-            everything = transaction.prunable(space, cause.at, -1)
-            for record in everything[: max(0, len(everything) - keep)]:
+            prunable = transaction.prunable(space, cause.at, -1)
+            for record in prunable[: max(0, len(prunable) - keep)]:
                 after = replace(record.memory, retention=Retention.DELETED)
                 transaction.change(record, after, replace(cause, action="forget", rule="session.prune"))
                 pruned.append(record.memory.id)
         return pruned
 
     def clear(self, space: int, cause: Cause) -> int:
-        """Forget everything of the session but what is pinned; restore brings it back."""
+        """Delete the memories of the session, except pinned ones; `restore` brings them back."""
         forgotten = 0
         with self._store.write() as transaction:
             for tier in Tier:
@@ -202,7 +202,7 @@ class WorkingMemory:
         return forgotten
 
     def status(self, session: str, space: int, now: datetime) -> SessionStatus:
-        """Return what the session holds and what it might do next."""
+        """Return the counts of the session and suggestions."""
         hot, warm, cold = (self._store.count_tier(space, tier, now) for tier in Tier)
         return SessionStatus(
             session=session,
@@ -217,34 +217,34 @@ class WorkingMemory:
     def _suggestions(self, space: int, hot: TierCount, cold: TierCount, now: datetime) -> list[Suggestion]:
         limit = self._settings.hot_token_limit
         used = hot.tokens / limit if limit else 1.0
-        found = []
+        suggestions = []
         if hot.memories and used >= self._settings.spill_suggested_at:
-            found.append(Suggestion(type="spill", reason=f"hot memory is {100 * used:.0f}% full"))
-        if used < _ROOMY and (ids := self._worth_recalling(space, limit - hot.tokens, now)):
+            suggestions.append(Suggestion(type="spill", reason=f"hot memory is {100 * used:.0f}% full"))
+        if used < _MOSTLY_FREE and (ids := self._fitting_spills(space, limit - hot.tokens, now)):
             reason = f"hot memory is {100 * used:.0f}% full and {len(ids)} spilled memories would fit"
-            found.append(Suggestion(type="recall", reason=reason, ids=ids))
+            suggestions.append(Suggestion(type="recall", reason=reason, ids=ids))
         if cold.memories > self._settings.max_cold_items:
             reason = f"{cold.memories} cold memories are more than {self._settings.max_cold_items}"
-            found.append(Suggestion(type="prune", reason=reason))
-        return found
+            suggestions.append(Suggestion(type="prune", reason=reason))
+        return suggestions
 
-    def _worth_recalling(self, space: int, room: int, now: datetime) -> tuple[str, ...]:
-        """Return the spilled memories worth the most that fit into the free room."""
-        spilled_here = [
+    def _fitting_spills(self, space: int, room: int, now: datetime) -> tuple[str, ...]:
+        """Return the ids of the most relevant spilled memories that fit into the free tokens."""
+        spilled = [
             record.memory
             for tier in (Tier.WARM, Tier.COLD)
             for record in self._store.list_tier(space, tier, now, 10 * _SUGGESTED)
-            if record.memory.tier_rule == "session.spill"
+            if self._limits.is_spill_rule(record.memory.tier_rule)
         ]
         chosen: list[str] = []
-        for memory in sorted(spilled_here, key=lambda each: (-each.relevance - 0.1 * each.access_count, each.id)):
+        for memory in sorted(spilled, key=lambda memory: (-memory.relevance - 0.1 * memory.access_count, memory.id)):
             if memory.tokens <= room and len(chosen) < _SUGGESTED:
                 room -= memory.tokens
                 chosen.append(memory.id)
         return tuple(chosen)
 
     def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
-        """Tell whether a flush is due that nobody was told of in this cycle; a cycle ends when it is not due."""
+        """Tell whether to prompt for a flush: once in a cycle, which ends when a flush is not due."""
         state = self._store.flush_state(space)
         if not due and (cycle is not None or state is None or state[1]):
             return False
