@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from memotherm.errors import EmbedderError, LimitReached
 from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
@@ -24,6 +25,13 @@ _PAGE = 5000
 _BATCH = 500
 _ACTIVE_HOT = Select(tiers=(Tier.HOT,), expired=None)
 _ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retention.DELETED: "forget"}
+
+
+class _Decision(NamedTuple):
+    """A move, and the memory as it was when the rule decided."""
+
+    memory: Memory
+    move: Move
 
 
 def combined(runs: Sequence[Maintenance]) -> Maintenance:
@@ -56,9 +64,10 @@ class RuleEngine:
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "compact", self._settings)
-        moves = self._decided(rules, spaces, situation, scope)
-        if not dry_run:
-            moves = self._applied(moves, rules, situation, cause)
+        decisions = self._decided(rules, spaces, situation, scope)
+        moves = (
+            [decision.move for decision in decisions] if dry_run else self._applied(decisions, rules, situation, cause)
+        )
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
     def maintain(self, spaces: tuple[int, ...], cause: Cause) -> Maintenance:
@@ -109,28 +118,31 @@ class RuleEngine:
 
     def _decided(
         self, rules: RuleSet, spaces: tuple[int, ...], situation: Situation, scope: Scope | None = None
-    ) -> list[Move]:
-        """Return the moves of one run, in the order of the rules; each memory moves at most once.
+    ) -> list[_Decision]:
+        """Return the decisions of one run, in the order of the rules; each memory moves at most once.
 
         Hot memories are decided first, so that rules that bring others to hot know what stays there.
         """
-        decided: dict[str, Move] = {}
+        decided: dict[str, _Decision] = {}
         hot = [memory for memory in self._selected(_ACTIVE_HOT, spaces, situation.now) if _own(memory, scope)]
         for memory in hot:
             move = rules.first_move(memory, situation)
             if move is not None:
-                decided[memory.id] = move
+                decided[memory.id] = _Decision(memory, move)
         staying = HotUse()
         for memory in hot:
-            left = memory.id in decided and decided[memory.id].rule not in rules.failures
+            left = memory.id in decided and decided[memory.id].move.rule not in rules.failures
             if not left and memory.visible_at(situation.now):
                 staying = staying.plus(memory)
         self._decide_others(rules, spaces, replace(situation, hot=staying), scope, decided)
-        moves = {rule.id: [move for move in decided.values() if move.rule == rule.id] for rule, _ in rules}
+        by_rule: dict[str, list[_Decision]] = {rule.id: [] for rule, _ in rules}
+        for decision in decided.values():
+            if decision.move.rule in by_rule:
+                by_rule[decision.move.rule].append(decision)
         for rule, selects in rules:
             if not selects.order:
-                moves[rule.id].sort(key=lambda move: move.id)
-        return [move for rule, _ in rules for move in moves[rule.id]]
+                by_rule[rule.id].sort(key=lambda decision: decision.memory.id)
+        return [decision for decisions in by_rule.values() for decision in decisions]
 
     def _decide_others(
         self,
@@ -138,7 +150,7 @@ class RuleEngine:
         spaces: tuple[int, ...],
         situation: Situation,
         scope: Scope | None,
-        decided: dict[str, Move],
+        decided: dict[str, _Decision],
     ) -> None:
         """Decide the memories that are not active and hot, with one statement for each rule."""
         for rule, selects in rules:
@@ -152,7 +164,7 @@ class RuleEngine:
                 move = rules.decide(rule, memory, situation)
                 if move is None:
                     continue
-                decided[memory.id] = move
+                decided[memory.id] = _Decision(memory, move)
                 if move.to is Tier.HOT and move.retention is None:
                     situation = replace(situation, hot=situation.hot.plus(memory))
 
@@ -165,21 +177,27 @@ class RuleEngine:
 
     # Applying
 
-    def _applied(self, moves: list[Move], rules: RuleSet, situation: Situation, cause: Cause) -> list[Move]:
-        """Apply the moves in small transactions; return those that still held."""
+    def _applied(self, decisions: list[_Decision], rules: RuleSet, situation: Situation, cause: Cause) -> list[Move]:
+        """Apply the moves in small transactions; return those whose memory was still as the rule requires."""
         # Moves to hot come behind those out of it, so that nothing is spilled for them. Purges come last, because
         # the last one cleans the free space of the file for all of them.
-        ordered = sorted(moves, key=lambda move: (move.retention is Retention.PURGED, move.to is Tier.HOT))
+        ordered = sorted(
+            decisions,
+            key=lambda decision: (decision.move.retention is Retention.PURGED, decision.move.to is Tier.HOT),
+        )
         done: set[str] = set()
         for start in range(0, len(ordered), _BATCH):
             with self._store.write() as transaction:
-                for move in ordered[start : start + _BATCH]:
-                    record = transaction.get(move.id)
-                    if record is None or not rules.still_holds(move, record.memory, situation):
+                for decision in ordered[start : start + _BATCH]:
+                    move, record = decision.move, transaction.get(decision.move.id)
+                    if record is None:
                         continue
-                    if self._moved(transaction, record, move, cause, clean=move is ordered[-1]):
+                    changed = record.memory != decision.memory
+                    if changed and not rules.still_holds(move, record.memory, situation):
+                        continue
+                    if self._moved(transaction, record, move, cause, clean=decision is ordered[-1]):
                         done.add(move.id)
-        return [move for move in moves if move.id in done]
+        return [decision.move for decision in decisions if decision.move.id in done]
 
     def _moved(
         self, transaction: Transaction, record: Record, move: Move, cause: Cause, *, clean: bool = False
