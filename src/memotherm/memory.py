@@ -1,4 +1,4 @@
-"""The verbs: one class that parses arguments, calls a service and returns a value."""
+"""The facade: one class whose methods validate arguments, call a service and return a value."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Memotherm:
 
     @classmethod
     def _of(cls, view: View) -> Self:
-        """Return the memory that a view shows; closing it closes nothing."""
+        """Return the facade of a view; closing it does not close the store."""
         memory = cls.__new__(cls)
         memory._view = view
         memory._owner = False
@@ -115,7 +115,7 @@ class Memotherm:
         agent: str | None = None,
         session: str | None = None,
     ) -> Self:
-        """Return the same store seen from a narrower scope; closing it closes nothing."""
+        """Return the same store seen from a narrower scope; closing it does not close the store."""
         view = self._view.narrowed(
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
@@ -150,7 +150,7 @@ class Memotherm:
         source: str = "agent",
         supersedes: str | None = None,
     ) -> Memory:
-        """Store a memory, or recognise one that says the same.
+        """Store a memory, or merge it into one with the same content.
 
         Args:
             content: The text.
@@ -158,8 +158,8 @@ class Memotherm:
             tags: Free labels.
             tier: hot, warm or cold; None lets the settings and the time to live decide.
             priority: pinned, critical, important, normal or low.
-            ttl: How long it lives: seconds, a timedelta, or text such as "7d".
-            metadata: Anything else to keep with it, as JSON.
+            ttl: The time until it expires: seconds, a timedelta, or text such as "7d".
+            metadata: Further values, as JSON.
             source: Where it comes from.
             supersedes: The id of a memory that this one replaces; that one is archived.
         """
@@ -184,7 +184,7 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
     ) -> Captured:
-        """Store something that nobody asked to remember, unless it says nothing or nothing new."""
+        """Store a piece of a conversation, unless it is too short or stored already."""
         words = without_blocks(content) if isinstance(content, str) else content
         if isinstance(content, str) and words != content and not words.strip():
             return Captured(status="skipped", why="nothing but recalled memories")
@@ -209,20 +209,20 @@ class Memotherm:
         track: bool = True,
         as_of: datetime | None = None,
     ) -> Recall:
-        """Return what answers a query, best first.
+        """Return the memories that answer a query, best first.
 
         Pinned memories come first, from any tier, and do not count towards `limit`.
 
         Args:
-            query: What is asked, in words.
-            limit: How many hits beside the pinned ones; the answer for k begins the answer for k + 1.
-            tiers: Where to look.
+            query: The question, in words.
+            limit: The most hits besides the pinned ones; a larger limit only appends hits.
+            tiers: The tiers to search.
             kinds: Only memories of one of these kinds.
             tags: Only memories with at least one of these tags.
             min_score: The least relevance, before boosts; None takes the setting.
-            promote: Move hits that earned it to hot.
-            track: Count this as a use of the hits; False leaves no trace but the log.
-            as_of: Answer as this memory would have at an earlier moment, rebuilt from the ledger.
+            promote: Move the hits that the promotion rules select to hot.
+            track: Count this as a use of the hits; with False, only the recall log records it.
+            as_of: Answer from the state of the memories at an earlier moment, which the ledger records.
         """
         require_limit(limit, self.settings.pool_size)
         if as_of is not None:
@@ -245,23 +245,23 @@ class Memotherm:
         include_cold: bool | None = None,
         track: bool = True,
     ) -> Context:
-        """Return what an agent should read before it works, in at most `budget` tokens, with a receipt.
+        """Return the memories for a prompt as text, in at most `budget` tokens, with a receipt.
 
-        Pinned memories come first, then the hot block, then what the query finds in warm; no memory
-        comes twice. Without a query, which is the start of a session, nothing is searched.
+        Pinned memories come first, then hot ones, then the hits of the query in warm; each memory is
+        included once. Without a query, as at the start of a session, nothing is searched.
 
         Args:
             query: What the agent is about to work on, in words.
-            budget: The most tokens that the text may cost; 0 turns the context off.
+            budget: The most tokens of the text; 0 returns an empty context.
             format: markdown, xml, messages (JSON), or index (id, tier, score and title only).
             include_cold: Whether to search cold as well; None takes the setting.
-            track: Count this as a use of what is in the text; False leaves no trace.
+            track: Count this as a use of the included memories, and log it.
         """
         request = self._view.context_request(query, budget, format, include_cold=include_cold, track=track)
         return self._services.assembler.context(request)
 
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
-        """Return what an agent should know for a query, as lines of text, pinned memories first."""
+        """Return the memories that answer a query as lines of text, pinned memories first."""
         view = self if self.scope.agent == agent_id else self.scoped(agent=agent_id)
         return _as_lines(view.recall(query, limit)) or "(No relevant memories)"
 
@@ -272,7 +272,7 @@ class Memotherm:
     # Reading
 
     def get(self, memory_id: str) -> Memory:
-        """Return a memory by its id, hidden ones included, as long as its content exists."""
+        """Return a memory by its id, archived and deleted ones included, unless it was purged."""
         return self._view.record(memory_id).memory
 
     def find(
@@ -296,7 +296,7 @@ class Memotherm:
             kind=kind,
             tags=None if tags is None else checked_tags(tags),
             limit=limit + 1,
-            before=None if cursor is None else _place(cursor, "before"),
+            before=None if cursor is None else _cursor_number(cursor, "before"),
         )
         records = self._services.store.find(self._view.spaces(), find)
         more = len(records) > limit
@@ -307,37 +307,36 @@ class Memotherm:
         )
 
     def history(self, memory_id: str) -> list[Event]:
-        """Return everything that happened to a memory, oldest first; it outlives a purge."""
+        """Return the events of a memory, oldest first; they remain after a purge."""
         return self._services.store.events(self._view.record(memory_id, purged=True))
 
     def events(self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False) -> EventPage:
-        """Return the ledger of everything that is visible from here, newest first, a page at a time.
+        """Return the events of all visible memories, newest first, a page at a time.
 
         Args:
-            limit: How many at once.
-            cursor: Where the last page ended. `after-N` and `before-N` begin behind event N in either order.
-            oldest_first: Whether to begin with the first event, if there is no cursor.
+            limit: The most events of a page.
+            cursor: The cursor of the last page; `after-N` and `before-N` continue from event N in either order.
+            oldest_first: Start with the first event, if there is no cursor.
         """
         require_limit(limit, _LARGEST_PAGE)
         forward = oldest_first if cursor is None else str(cursor).startswith("after-")
         word = "after" if forward else "before"
-        past = None if cursor is None else _place(cursor, word)
-        found = self._services.store.ledger(self._view.spaces(), past, limit + 1, oldest_first=forward)
-        page = tuple(found[:limit])
-        return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(found) > limit and page else None)
+        past = None if cursor is None else _cursor_number(cursor, word)
+        events = self._services.store.ledger(self._view.spaces(), past, limit + 1, oldest_first=forward)
+        page = tuple(events[:limit])
+        return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
 
     def status(self, inside: bool = False) -> Status:
-        """Return what is stored and how it can be searched.
+        """Return counts of the visible memories and the state of the store.
 
         Args:
-            inside: Count what lies inside this scope, narrower ones included, not what is visible from it.
+            inside: Count the memories of this scope and of narrower ones, instead of those visible from it.
         """
         store = self._view.inside if inside else self._services.store
         spaces = store.spaces_within(self.scope) if inside else store.spaces(self.scope)
         counts = store.counts(spaces, self._view.now())
-        reason = self._services.vectorizer.obstacle()
         waiting = store.pending(spaces) if self._services.vectorizer.enabled else 0
-        notes = [reason, missing_vectors(waiting) if waiting else None]
+        degraded = [self._services.vectorizer.obstacle(), missing_vectors(waiting) if waiting else None]
         return Status(
             store=self._services.store.name,
             scope=self.scope,
@@ -348,7 +347,7 @@ class Memotherm:
             bytes=self._services.store.size(),
             seq=self._services.store.seq(),
             schema=self._services.store.schema,
-            degraded=tuple(note for note in notes if note),
+            degraded=tuple(reason for reason in degraded if reason),
         )
 
     # Changing
@@ -365,7 +364,7 @@ class Memotherm:
         why: str = "",
         version: int | None = None,
     ) -> Memory:
-        """Change what a memory says; what is left out stays as it is.
+        """Change the content, kind, tags, metadata or expiry of a memory; arguments left out change nothing.
 
         With `version`, that of the memory as you read it, a change that came in between is an error.
         """
@@ -402,7 +401,7 @@ class Memotherm:
         return self._services.changes.prioritize(self.scope, memory_id, wanted, self._view.cause("prioritize", why))
 
     def pin(self, memory_id: str, why: str = "") -> Memory:
-        """Include a memory always, whatever is asked, until it is unpinned."""
+        """Include a memory in every recall and context until it is unpinned."""
         return self.prioritize(memory_id, Priority.PINNED, why)
 
     def unpin(self, memory_id: str, why: str = "") -> Memory:
@@ -410,7 +409,7 @@ class Memotherm:
         return self._services.changes.unpin(self.scope, memory_id, self._view.cause("prioritize", why))
 
     def widen(self, memory_id: str, why: str = "") -> Memory:
-        """Give a memory of a session to the scope around it, so that it outlives the session."""
+        """Move a memory from a session to the scope around it, so that it remains after the session."""
         return self._services.changes.widen(self.scope, memory_id, self._view.cause("widen", why))
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
@@ -418,26 +417,26 @@ class Memotherm:
         return self._retain(memory_id, Retention.ARCHIVED, "archive", why)
 
     def forget(self, memory_id: str, why: str = "") -> Memory:
-        """Delete a memory in a way that `restore` can take back."""
+        """Delete a memory; `restore` brings it back within the grace days."""
         return self._retain(memory_id, Retention.DELETED, "forget", why)
 
     def restore(self, memory_id: str, why: str = "") -> Memory:
-        """Bring an archived or forgotten memory back."""
+        """Make an archived or deleted memory active again."""
         return self._retain(memory_id, Retention.ACTIVE, "restore", why)
 
     def purge(self, memory_id: str, why: str = "") -> None:
-        """Erase a memory for good: content, vectors and words; only its events stay."""
+        """Erase the content, vectors and words of a memory permanently; only its events remain."""
         self._services.changes.purge(self.scope, memory_id, self._view.cause("purge", why))
 
     def undo(self, event_seq: int) -> Memory:
-        """Take back one event of the ledger, unless later ones build on it."""
+        """Undo one event of the ledger, unless later events depend on it."""
         cause = replace(self._view.cause("undo", f"took back event {event_seq}"), rule=f"undo:{event_seq}")
         return self._services.changes.undo(self.scope, self._view.spaces(), event_seq, cause)
 
-    # Tiers at work
+    # Sessions
 
     def session(self, session_id: str) -> Session[Self]:
-        """Return the working memory of one session, beginning or continuing it."""
+        """Return the working memory of one session, starting it if it is new."""
         view = self._view.narrowed(session=session_id)
         memory = self._of(view)
         if self.settings.sync_on_session_start:
@@ -454,23 +453,23 @@ class Memotherm:
             extra_paths: More files and folders inside it that are notes.
             name: What its index is known by; None takes the folder's path.
         """
-        return Notes(self._workshop(self.scope), root, extra_paths, name)
+        return Notes(self._note_services(self.scope), root, extra_paths, name)
 
     def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
-        """Remember what another program keeps: openclaw, claude-code, codex, mcp-memory, or jsonl from an export."""
+        """Import memories of another program: openclaw, claude-code, codex, mcp-memory, or jsonl from an export."""
         day = local_day(self._view.now(), self.settings)
 
-        def bring(drafts: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+        def store(drafts: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
             before = self._services.store.seq()
-            brought = self._services.writer.import_drafts(
+            memories = self._services.writer.import_drafts(
                 [draft_of(draft) for draft in drafts], self.scope, self._view.now(), self._view.actor
             )
-            stored = {each.id for each in brought if each and each.version > before and not each.access_count}
-            return len(stored), brought.count(None)
+            new = {memory.id for memory in memories if memory and memory.version > before and not memory.access_count}
+            return len(new), memories.count(None)
 
-        return import_memories(kind, path, day, self.settings, bring)
+        return import_memories(kind, path, day, self.settings, store)
 
-    def _workshop(self, scope: Scope) -> NoteServices:
+    def _note_services(self, scope: Scope) -> NoteServices:
         return NoteServices(
             store=self._services.store,
             vectorizer=self._services.vectorizer,
@@ -485,36 +484,36 @@ class Memotherm:
         )
 
     def _sync_notes_at_start(self) -> None:
-        """Bring the known folders of notes up to date when a session begins; trouble is logged, not raised."""
+        """Synchronise the known folders of notes when a session starts; errors are logged."""
         space = self._services.store.collection(self.scope, "")
         if space is not None and self._services.store.session_state(space) is not None:
             return
-        for known in self._services.store.roots(self._view.spaces()):
-            if not Path(known.path).is_dir():
+        for root in self._services.store.roots(self._view.spaces()):
+            if not Path(root.path).is_dir():
                 continue
-            name = known.collection.removeprefix("notes:")
+            name = root.collection.removeprefix("notes:")
             try:
-                Notes(self._workshop(known.scope), known.path, known.extra, name).sync()
+                Notes(self._note_services(root.scope), root.path, root.extra, name).sync()
             except MemothermError as exc:
-                _log.warning("the notes of %s could not be synced: %s", known.path, exc)
+                _log.warning("the notes of %s could not be synced: %s", root.path, exc)
 
     def compact(self, dry_run: bool = False) -> Compaction:
-        """Run the tier rules once over everything that is visible from here."""
+        """Run the compaction rules once over all visible memories."""
         return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
     def maintain(self) -> Maintenance:
-        """Let expiry, retention windows and cooling do their work on everything inside this scope."""
+        """Run the maintenance rules (expiry, retention windows, cooling) over everything inside this scope."""
         return combined([self._maintain(part) for part in self._services.whole.parts(self.scope)])
 
     def _maintain(self, part: Store) -> Maintenance:
-        """Maintain what one part of the store has inside this scope."""
+        """Maintain the memories of one part of the store inside this scope."""
         cause = replace(self._view.cause("maintain"), actor="maintain")
         return self._services.on(part).engine.maintain(part.spaces_within(self.scope), cause)
 
     def maintenance(self, every_minutes: float | None = None) -> Scheduler:
-        """Return maintenance that runs in the background: `with mem.maintenance(): ...`.
+        """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.
 
-        Of all processes that use the store, one at a time does the work.
+        Of all processes that use the store, only one runs maintenance at a time.
         """
         minutes = self.settings.maintain_every_minutes if every_minutes is None else every_minutes
         every = as_duration(timedelta(minutes=minutes))
@@ -522,32 +521,32 @@ class Memotherm:
         return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, self.settings.maintain_jitter)
 
     def metrics(self) -> Metrics:
-        """Return how the tiers work out: use of hot, spills, recalls, promotions, latency, hit rate, moves."""
+        """Return metrics: hot utilisation, spills, recalls, promotions, latency, hit rate, moves by rule."""
         inside = self._view.inside.spaces_within(self.scope)
         of_session = self.scope.session is not None
         counted = inside if of_session else self._view.spaces()
         hot = self._view.inside.counts(counted, self._view.now()).tiers[Tier.HOT]
         limit = self.settings.hot_token_limit if of_session else self.settings.hot_max_tokens
-        # Recalls from scopes that nothing can be seen from are counted under 0, for everyone together.
-        heard = inside if self.scope.items() else (0, *inside)
-        return metrics(self._view.inside, heard, hot.tokens, limit)
+        # Recalls from scopes without visible spaces are counted under space 0.
+        recalled_in = inside if self.scope.items() else (0, *inside)
+        return metrics(self._view.inside, recalled_in, hot.tokens, limit)
 
-    # Upkeep
+    # Maintenance
 
     def reembed(self, progress: Progress | None = None) -> int:
-        """Make the vectors that are missing, and return how many memories got theirs.
+        """Make the missing vectors, and return for how many memories they were made.
 
-        After a change of embedder the old vectors serve until all new ones are there; a run that
-        was interrupted goes on where it stopped.
+        After a change of embedder the old vectors are used until all new ones are made; an interrupted
+        run continues where it stopped.
         """
         return self._services.vectorizer.reembed(self._view.now(), progress)
 
     def check(self) -> list[Problem]:
-        """Verify the whole store; an empty list means that all is well."""
+        """Verify the whole store and return the problems found."""
         return self._services.whole.check()
 
     def checkpoint(self, path: str | Path) -> Path:
-        """Write a consistent copy of the whole store to a new file while others go on working."""
+        """Write a consistent copy of the whole store to a new file; other processes may keep writing."""
         target = Path(path).expanduser()
         self._services.whole.checkpoint(target)
         return target
@@ -575,7 +574,7 @@ def _as_lines(recall: Recall) -> str:
     )
 
 
-def _place(cursor: str, word: str) -> int:
+def _cursor_number(cursor: str, word: str) -> int:
     number = str(cursor).removeprefix(f"{word}-")
     if not number.isascii() or not number.isdigit() or len(number) > _LONGEST_CURSOR:
         raise InvalidInput(f"{cursor!r} is not a cursor: pass the one that the last page came with")

@@ -1,4 +1,4 @@
-"""A session's door to its working memory."""
+"""The working memory of one session: the methods of `Memotherm.session()`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Session(Generic[M]):
-    """The working memory of one session: few hot tokens in front, the rest within reach.
+    """The working memory of one session: a limited number of hot tokens, and what was spilled.
 
     It sees and moves only its own memories. `memory` is the facade of the same scope.
     """
@@ -53,9 +53,9 @@ class Session(Generic[M]):
         *,
         tier: Tier | str | None = None,
     ) -> Memory:
-        """Add a hot memory; others are spilled before it comes in, so that the limit always holds.
+        """Add a hot memory, spilling others first if it would exceed the limit.
 
-        What is larger than the whole limit is stored warm, unless `tier="hot"` insists: then it is refused.
+        A memory that is larger than the whole limit is stored warm; with `tier="hot"` it is refused.
         """
         if tier is not None and Tier.of(tier) is not Tier.HOT:
             raise InvalidInput("a session adds to hot: use remember(tier=...) for another tier")
@@ -63,7 +63,7 @@ class Session(Generic[M]):
         return self._services.working.add(self._view.scope, draft, self._view.cause("remember"))
 
     def hot(self) -> list[Memory]:
-        """Return the hot memories, newest first; reading them counts as use."""
+        """Return the hot memories, newest first; this counts as a use of them."""
         records = self._services.working.hot(self._space, self._view.now())
         self._view.count_use(records)
         return [record.memory for record in records]
@@ -74,7 +74,7 @@ class Session(Generic[M]):
         return self._services.working.spill(self._space, count, ids, self._view.cause("move"))
 
     def promote(self, memory_id: str) -> bool:
-        """Bring a memory of this session to hot, making room first; tell whether it moved."""
+        """Move a memory of this session to hot, spilling others if needed; tell whether it moved."""
         return self._services.working.promote(self._space, memory_id, self._view.cause("move"))
 
     def demote(self, memory_id: str, tier: Tier | str = Tier.WARM) -> Memory:
@@ -92,7 +92,7 @@ class Session(Generic[M]):
         auto_promote: bool | None = None,
         types: Sequence[str] | None = None,
     ) -> Recall:
-        """Find what this session has spilled, and bring back to hot what has earned it."""
+        """Search the spilled memories of this session, and promote hits that the rules select."""
         _require_whole("limit", limit)
         question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
@@ -103,34 +103,34 @@ class Session(Generic[M]):
         return self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
 
     def status(self) -> SessionStatus:
-        """Return what the session holds, how full hot is, and what it might do next."""
+        """Return the counts of the session, the use of its hot tokens, and suggestions."""
         return self._services.working.status(self.id, self._space, self._view.now())
 
     def prune(self, keep: int | None = None) -> list[str]:
-        """Forget the cold memories that are worth the least, beyond `keep`; return their ids."""
+        """Delete the least relevant cold memories beyond `keep`; return their ids."""
         most = self._services.settings.max_cold_items if keep is None else keep
         _require_whole("keep", most)
         return self._services.working.prune(self._space, most, self._view.cause("forget"))
 
     def forget(self, memory_id: str) -> Memory:
-        """Delete a memory of this session in a way that `restore` can take back."""
+        """Delete a memory of this session; `restore` brings it back within the grace days."""
         self._require_own(memory_id)
         cause = self._view.cause("forget")
         return self._services.changes.retain(self._view.scope, memory_id, Retention.DELETED, cause)
 
     def keep(self, memory_id: str) -> Memory:
-        """Give a memory of this session to the scope around it, so that it outlives the session."""
+        """Move a memory of this session to the scope around it, so that it remains after the session."""
         self._require_own(memory_id)
         return self._services.changes.widen(self._view.scope, memory_id, self._view.cause("widen"))
 
     def clear(self) -> int:
-        """Forget everything of this session but what is pinned; return how much."""
+        """Delete the memories of this session, except pinned ones; return how many."""
         return self._services.working.clear(self._space, self._view.cause("forget"))
 
     def end(self, summary: str | None = None) -> Compaction | None:
         """End the session, and run compaction if the settings say so.
 
-        A summary, if you have one, is remembered in the scope around the session.
+        A summary is remembered in the scope around the session.
         """
         if summary is not None:
             around = replace(self._view.scope, session=None)
@@ -140,7 +140,7 @@ class Session(Generic[M]):
         return self._compact() if self._services.settings.compaction_on_session_end else None
 
     def session_start(self, budget: int = 2000, format: str = "markdown") -> Context:  # noqa: A002
-        """Return the block that a session begins with: pinned and hot memories; everything may come again."""
+        """Return the context that a session starts with: pinned and hot memories."""
         self._services.turns.forget(self._space)
         return self._services.turns.context(self._space, self._view.context_request(None, budget, format))
 
@@ -152,10 +152,10 @@ class Session(Generic[M]):
         include_cold: bool | None = None,
         track: bool = True,
     ) -> Context:
-        """Return the block for a turn, without what this session was given before, unless it has changed.
+        """Return the context of a turn, without memories that were injected before and have not changed.
 
-        Recalled memories take at most `recall_max_tokens` of the budget, because what is injected at
-        every turn adds up. An empty text means that there is nothing new to say.
+        Recalled memories take at most `recall_max_tokens` of the budget, because the contexts of all turns
+        stay in the conversation. The text is empty when there is nothing new.
         """
         request = self._view.context_request(turn_query(prompt), budget, format, include_cold=include_cold, track=track)
         return self._services.turns.context(
@@ -163,17 +163,17 @@ class Session(Generic[M]):
         )
 
     def context_compacted(self) -> None:
-        """Tell that the host has summarised the conversation: everything may be given, and flushed, again."""
+        """Record that the host has summarised the conversation: memories may be injected, and flushed, again."""
         self._services.turns.forget(self._space)
         self._services.working.claim_flush(self._space, None, due=False)
 
     def session_end(self, summary: str | None = None) -> Compaction | None:
-        """End the session for good: nothing counts as given any more, and compaction runs if it is set to."""
+        """End the session, forget what was injected, and run compaction if the settings say so."""
         self._services.turns.forget(self._space)
         return self.end(summary)
 
     def run_ended(self) -> Compaction | None:
-        """Tell that one run of the agent is over; compacts only with the setting `compact_every_run`."""
+        """Record the end of one run of the agent; runs compaction only with the setting `compact_every_run`."""
         return self._compact() if self._services.settings.compact_every_run else None
 
     def flush_due(
@@ -186,16 +186,16 @@ class Session(Generic[M]):
         heartbeat: bool = False,
         read_only: bool = False,
     ) -> Flush | None:
-        """Return the turn to run before the host compacts its context, at most once between two compactions.
+        """Return the prompt to run before the host compacts its context, at most once between two compactions.
 
-        Ask after every turn. Trouble with the store is logged and never in the way of the turn.
+        Call it after every turn. Errors of the store are logged, not raised.
 
         Args:
-            total_tokens: What the session's context holds; None when nobody knows.
-            context_window: What it can hold.
-            root: The workspace; None leaves it to the agent where `memory/` is.
-            compactions: How often the host has compacted so far; without it, a fall of the tokens tells.
-            heartbeat: Whether this turn is the host's own, which saves nothing.
+            total_tokens: The tokens of the session's context; None if unknown.
+            context_window: The most tokens of the context.
+            root: The workspace; None for a path relative to the agent's own.
+            compactions: How often the host has compacted so far; None to infer it from a fall of the tokens.
+            heartbeat: Whether this turn was started by the host itself; then nothing is due.
             read_only: Whether the agent cannot write files.
         """
         settings = self._services.settings
