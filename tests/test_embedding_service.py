@@ -289,3 +289,38 @@ def test_a_long_content_is_found_by_its_end() -> None:
         assert hit.memory.id == long.id
         assert hit.why.vector is not None
         assert mem.check() == []
+
+
+#: Contents that are nearly the same, and contents that have nothing in common.
+ALIKE = [{"content": f"a note about the same old subject of the day, number {number}"} for number in range(64)]
+DIFFERENT = [{"content": f"heron{number} otter{number} crane{number} badger{number}"} for number in range(200)]
+
+
+def test_every_process_finds_the_same_above_a_threshold(tmp_path: Path) -> None:
+    """The calibration of an embedder without one is the store's, not that of the vectors a process saw first."""
+    with opened(tmp_path / "a.db") as early:
+        early.remember_many(ALIKE)
+        early.recall("the same subject", track=False)
+        early.remember_many(DIFFERENT)
+        with opened(tmp_path / "a.db") as late:
+            answers = [mem.recall("the same subject", limit=50, min_score=0.35, track=False) for mem in (early, late)]
+
+    assert [hit.memory.id for hit in answers[0]] == [hit.memory.id for hit in answers[1]]
+    assert [hit.why for hit in answers[0]] == [hit.why for hit in answers[1]]
+
+
+def test_a_calibration_is_estimated_again_when_the_ledger_has_grown(tmp_path: Path) -> None:
+    """At the next power of four of events, and not at every write between two of them."""
+    with opened(tmp_path / "a.db") as mem:
+
+        def closeness() -> float | None:
+            return mem.recall("the same subject", track=False)[0].why.vector
+
+        mem.remember_many(ALIKE)
+        first = closeness()
+        mem.remember_many(DIFFERENT[:100])
+        between = closeness()
+        mem.remember_many(DIFFERENT[100:])
+        later = closeness()
+
+    assert first == between != later

@@ -66,7 +66,7 @@ def test_rows_that_are_no_vectors_are_refused(rows: object, message: str) -> Non
 
 def test_vectors_of_another_length_are_refused() -> None:
     """They could not be compared with the stored ones."""
-    with pytest.raises(DimensionMismatch, match="promises 2 dimensions and returned 3"):
+    with pytest.raises(DimensionMismatch, match="has 2 dimensions and returned 3"):
         checked(Fixed([[1.0, 0.0, 0.0]]), ["a"])
 
 

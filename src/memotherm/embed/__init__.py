@@ -1,7 +1,7 @@
-"""Embedders: what turns text into vectors, and how one is chosen.
+"""Embedders, which turn text into vectors, and how one is chosen: by name, URL, plugin or instance.
 
-This module knows names, URLs and plugins. It reads no environment: keys are handed in.
-The concrete embedders and their packages are loaded when one is chosen.
+This module does not read the environment; keys are passed in.
+The concrete embedders and their packages are imported when one is chosen.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _BUILT_IN = {
     "none": "NoEmbedder",
     "openai": "OpenAIEmbedder",
 }
-#: Options of a URL or a name arrive as text.
+#: Options of a URL or a name are text; these are converted.
 _NUMBERS: Mapping[str, Callable[[str], int | float]] = {
     "dimensions": int,
     "max_chars": int,
@@ -65,41 +65,41 @@ _NUMBERS: Mapping[str, Callable[[str], int | float]] = {
     "timeout": float,
     "window_tokens": int,
 }
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def resolve(
     spec: object = None,
     *,
-    options: Mapping[str, object] = _NOTHING,
-    keys: Mapping[str, str] = _NOTHING,
+    options: Mapping[str, object] = _EMPTY,
+    keys: Mapping[str, str] = _EMPTY,
 ) -> Embedder:
-    """Return the embedder that a spec means.
+    """Return the embedder that a specification names.
 
     Args:
         spec: An embedder; or None or "local"; "openai", "gemini", "none" or a plugin's name, which may carry
             options ("openai?model=text-embedding-3-large&dimensions=256"); or the URL of an
             OpenAI-compatible server ("http://localhost:11434/v1?model=nomic-embed-text").
-        options: Arguments for the embedder, where the spec itself does not give them.
-        keys: API keys by "openai", "gemini" or plugin name. A URL gets the key of its host or of "url", never
-            another service's.
+        options: Arguments for the embedder; those in the specification take precedence.
+        keys: API keys by "openai", "gemini" or plugin name. For a URL, the key of its host or of "url" is
+            used, never that of another service.
     """
     if spec is None:
         spec = "local"
     if not isinstance(spec, str):
         return _valid(spec)
     name, _, query = spec.partition("?")
-    merged = {**options, **_parsed(query)}
+    merged = {**options, **_parse_options(query)}
     if name.lower().startswith(("http://", "https://")):
         return _from_url(name, merged, keys)
     if name in _BUILT_IN:
         key = {"api_key": keys[name]} if keys.get(name) else {}
-        return _made(name, _class(_BUILT_IN[name]), {**key, **merged})
+        return _create(name, _class(_BUILT_IN[name]), {**key, **merged})
     return _from_plugin(name, merged, keys)
 
 
 def __getattr__(name: str) -> type:
-    """Load an embedder's class when it is first asked for."""
+    """Import the class of an embedder on first access."""
     if name not in _CLASSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _class(name)
@@ -111,12 +111,14 @@ def _class(name: str) -> type:
 
 def _from_url(url: str, options: Mapping[str, object], keys: Mapping[str, str]) -> Embedder:
     if not options.get("model"):
-        raise InvalidInput(f"{redact_url(url)}: say which model, for example {redact_url(url)}?model=nomic-embed-text")
-    # An OpenAI key is for OpenAI; another server would learn it.
+        raise InvalidInput(
+            f"{redact_url(url)}: the model is missing; write for example {redact_url(url)}?model=nomic-embed-text"
+        )
+    # The key of OpenAI is not sent to another server.
     official = keys.get("openai") if urlsplit(url).hostname == "api.openai.com" else None
     key = keys.get(host_of(url)) or keys.get("url") or official
-    given = {"api_key": key} if key else {}
-    return _made("openai", _class("OpenAIEmbedder"), {"base_url": url, **given, **options})
+    key_option = {"api_key": key} if key else {}
+    return _create("openai", _class("OpenAIEmbedder"), {"base_url": url, **key_option, **options})
 
 
 def _from_plugin(name: str, options: Mapping[str, object], keys: Mapping[str, str]) -> Embedder:
@@ -124,11 +126,11 @@ def _from_plugin(name: str, options: Mapping[str, object], keys: Mapping[str, st
         GROUP, redact_url(name), kind="embedder", built_in=_BUILT_IN, hint="Or give the http(s) URL of a server."
     )
     key = {"api_key": keys[name]} if keys.get(name) else {}
-    return _made(name, cast("Callable[..., object]", make), {**key, **options})
+    return _create(name, cast("Callable[..., object]", make), {**key, **options})
 
 
-def _made(name: str, make: Callable[..., object], options: Mapping[str, object]) -> Embedder:
-    """Make an embedder, and say which options it takes when one is wrong."""
+def _create(name: str, make: Callable[..., object], options: Mapping[str, object]) -> Embedder:
+    """Create an embedder; the error for a wrong option lists those that it takes."""
     try:
         signature(make).bind(**options)
     except TypeError as error:
@@ -137,8 +139,8 @@ def _made(name: str, make: Callable[..., object], options: Mapping[str, object])
     return _valid(make(**options))
 
 
-def _parsed(query: str) -> dict[str, object]:
-    """Read the options after the question mark."""
+def _parse_options(query: str) -> dict[str, object]:
+    """Return the options after the question mark."""
     options: dict[str, object] = {}
     for name, text in parse_qsl(query, keep_blank_values=True):
         try:
@@ -148,18 +150,18 @@ def _parsed(query: str) -> dict[str, object]:
     return options
 
 
-def _valid(found: object) -> Embedder:
-    """Return what can work as an embedder, or say what it lacks."""
-    if isinstance(found, type):
-        raise InvalidInput(f"{found.__name__} is a class; pass an instance of it as the embedder.")
-    name, size = getattr(found, "name", None), getattr(found, "dimensions", None)
-    wrong = []
+def _valid(embedder: object) -> Embedder:
+    """Return an embedder, or raise `InvalidInput` with the members that it lacks."""
+    if isinstance(embedder, type):
+        raise InvalidInput(f"{embedder.__name__} is a class; pass an instance of it as the embedder.")
+    name, size = getattr(embedder, "name", None), getattr(embedder, "dimensions", None)
+    missing = []
     if not isinstance(name, str) or not name:
-        wrong.append("name: str")
+        missing.append("name: str")
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        wrong.append("dimensions: int")
-    if not callable(getattr(found, "embed", None)):
-        wrong.append("embed(texts)")
-    if wrong:
-        raise InvalidInput(f"{type(found).__name__} is no embedder; it lacks {', '.join(wrong)}.")
-    return cast("Embedder", found)
+        missing.append("dimensions: int")
+    if not callable(getattr(embedder, "embed", None)):
+        missing.append("embed(texts)")
+    if missing:
+        raise InvalidInput(f"{type(embedder).__name__} is not an embedder; it lacks {', '.join(missing)}.")
+    return cast("Embedder", embedder)

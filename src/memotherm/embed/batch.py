@@ -1,7 +1,6 @@
-"""Sending many texts to a service that takes few at a time.
+"""Sending many texts to a service in batches, limited by count and by estimated tokens.
 
-This module knows limits of count and of (estimated) tokens, and halves what a service finds too large.
-It does not know how a batch is sent.
+A batch that the service refuses as too large is halved.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ T = TypeVar("T")
 
 
 class BadBatch(EmbedderRefused):
-    """The service refused this request as it stands; a smaller one may pass."""
+    """The service refused this request; a smaller one may succeed."""
 
 
 def batches(texts: Sequence[str], *, max_texts: int, max_tokens: int) -> Iterator[list[str]]:
@@ -45,35 +44,35 @@ def in_batches(
 ) -> list[T]:
     """Send texts in batches and return one raw vector for each, in order."""
     clean = [_sendable(text, position, name) for position, text in enumerate(texts)]
-    found: list[T] = []
+    vectors: list[T] = []
     for batch in batches(clean, max_texts=max_texts, max_tokens=max_tokens):
-        found += _in_halves(batch, send, name)
-    return found
+        vectors += _in_halves(batch, send, name)
+    return vectors
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimate tokens from above for usual text; a batch that is too large after all is halved."""
+    """Return an upper estimate of the tokens of usual text."""
     return len(text.encode()) // 3 + 1
 
 
 def _in_halves(batch: list[str], send: Callable[[list[str]], list[T]], name: str) -> list[T]:
     try:
-        found = send(batch)
+        vectors = send(batch)
     except BadBatch:
         if len(batch) == 1:
             raise
         middle = len(batch) // 2
         return _in_halves(batch[:middle], send, name) + _in_halves(batch[middle:], send, name)
-    if len(found) != len(batch):
+    if len(vectors) != len(batch):
         raise EmbedderError(
-            f"{name} got {len(batch)} texts and returned {len(found)} vectors; nothing was stored. "
+            f"{name} got {len(batch)} texts and returned {len(vectors)} vectors; nothing was stored. "
             "Check that the model embeds each text on its own."
         )
-    return found
+    return vectors
 
 
 def _sendable(text: str, position: int, name: str) -> str:
     if not text.strip():
-        raise EmbedderRefused(f"Text {position} is empty, and {name} takes no empty text; leave it out.")
-    # JSON has no lone surrogates; a pair of them becomes the character it stands for.
+        raise EmbedderRefused(f"Text {position} is empty, and {name} accepts no empty text; leave it out.")
+    # JSON has no lone surrogates; a pair of them becomes the character that it encodes.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

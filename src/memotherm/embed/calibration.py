@@ -1,9 +1,7 @@
-"""What a cosine means: a monotonic map from cosine to relevance in [0, 1].
+"""Calibration: a monotonic map from cosine to relevance in [0, 1].
 
-Cosines of one model mean nothing to another:
-.69 is a good answer from the bundled model and near noise from others.
-Every threshold of Memotherm therefore speaks of relevance.
-This module knows curves and samples of vectors; it does not know where vectors come from.
+Cosines of different models are not comparable: .69 is a good match for the bundled model and near noise for
+others. All thresholds are therefore compared with relevance.
 """
 
 from __future__ import annotations
@@ -20,17 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ARCTIC", "DEFAULT", "Calibration", "estimate"]
 
-#: Vectors looked at by `estimate`: 256 give 32,640 pairs, and more would not move the percentiles.
+#: Vectors sampled by `estimate`: 256 give 32,640 pairs, and more would not move the percentiles.
 SAMPLE = 256
 #: The relevance of a usual and of a rare similarity between unrelated texts.
 USUAL, RARE = 0.08, 0.6
-#: Below this, a sample says more about its few texts than about the model.
+#: The least number of vectors for an estimate.
 ENOUGH = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A piecewise linear, never falling map from cosine to relevance."""
+    """A piecewise linear, non-decreasing map from cosine to relevance."""
 
     #: (cosine, relevance), cosines rising; flat before the first and after the last.
     points: tuple[tuple[float, float], ...]
@@ -39,9 +37,9 @@ class Calibration:
         if not self.points:
             raise InvalidInput("A calibration needs at least one (cosine, relevance) point.")
         if not all(0.0 <= relevance <= 1.0 for _, relevance in self.points):
-            raise InvalidInput("The relevances of a calibration lie between 0 and 1.")
+            raise InvalidInput("The relevances of a calibration must be between 0 and 1.")
         if not all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(self.points)):
-            raise InvalidInput("The points of a calibration rise: sort them by cosine.")
+            raise InvalidInput("The points of a calibration must rise: sort them by cosine.")
 
     @property
     def spread(self) -> float:
@@ -49,7 +47,7 @@ class Calibration:
         return max(self._cosine_at(RARE) - self._cosine_at(USUAL), 0.01)
 
     def _cosine_at(self, relevance: float) -> float:
-        """Return the cosine that is worth a relevance."""
+        """Return the cosine with a relevance."""
         points = self.points
         for (left, low), (right, high) in pairwise(points):
             if high > low and relevance <= high:
@@ -57,16 +55,16 @@ class Calibration:
         return points[-1][0]
 
     def relevance(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Map cosines to relevance; a cosine that is no number is worth nothing."""
+        """Map cosines to relevance; NaN maps to 0."""
         import numpy as np
 
         xs, ys = zip(*self.points, strict=True)
-        found = np.interp(cosines, xs, ys)
-        return np.where(np.isnan(found), 0.0, found)
+        values = np.interp(cosines, xs, ys)
+        return np.where(np.isnan(values), 0.0, values)
 
 
-#: The bundled model, question to text: unrelated texts lie around .58, one in a hundred above .69.
-#: It keeps rising up to 1.2, because other evidence is added to the cosine.
+#: The bundled model, query to text: unrelated texts have cosines around .58, one in a hundred above .69.
+#: It rises up to 1.2, because other evidence is added to the cosine.
 ARCTIC = Calibration(
     (
         (0.50, 0.00),
@@ -79,17 +77,16 @@ ARCTIC = Calibration(
     )
 )
 
-#: A guess for a model nobody measured and with too few stored vectors to estimate from.
+#: For a model that was not measured and has too few stored vectors for an estimate.
 DEFAULT = Calibration(((0.10, 0.00), (0.30, 0.20), (0.50, 0.50), (0.70, 0.80), (0.90, 1.00)))
 
 
 def estimate(vectors: NDArray[np.floating]) -> Calibration:
-    """Fit a calibration to an unknown model from vectors it has stored.
+    """Estimate the calibration of a model from its stored vectors.
 
-    Pairs of stored texts are nearly all unrelated, so their cosines show what noise looks like.
-    Half of the pairs lie below the median (hardly relevant), one in a hundred above the 99th percentile
-    (a good candidate); from there to 1 relevance rises to certainty.
-    Always looks at the same rows of the same input.
+    Nearly all pairs of stored texts are unrelated, so their cosines are a sample of noise.
+    The median gets relevance .08, the 99th percentile .6; from there, relevance rises to 1.
+    The same input gives the same result.
     """
     import numpy as np
 
@@ -99,12 +96,12 @@ def estimate(vectors: NDArray[np.floating]) -> Calibration:
     low, middle, high = (float(q) for q in np.quantile(cosines, (0.05, 0.5, 0.99)))
     if not (low < middle < high < 0.98):
         return DEFAULT
-    room = 1.0 - high
-    return Calibration(((low, 0.0), (middle, 0.08), (high, 0.6), (high + 0.4 * room, 0.85), (high + 0.8 * room, 1.0)))
+    rest = 1.0 - high
+    return Calibration(((low, 0.0), (middle, 0.08), (high, 0.6), (high + 0.4 * rest, 0.85), (high + 0.8 * rest, 1.0)))
 
 
 def _cosines_of_pairs(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the cosines of all pairs of an evenly spaced sample, copies of a text left out."""
+    """Return the cosines of all pairs of an evenly spaced sample, without copies of the same text."""
     import numpy as np
 
     rows = np.asarray(vectors, dtype=np.float64)

@@ -1,7 +1,4 @@
-"""Embedding by Google's Gemini API.
-
-This module knows the JSON of `batchEmbedContents`; `http.py` knows how to send it.
-"""
+"""Embedding by Google's Gemini API."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ __all__ = ["GeminiEmbedder"]
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 HOST = "generativelanguage.googleapis.com"
 DIMENSIONS = {"gemini-embedding-001": 3072, "gemini-embedding-2": 3072}
-#: The API takes 100 texts of 2,048 tokens each.
+#: The API accepts 100 texts of 2,048 tokens each.
 MAX_TEXTS, MAX_TOKENS = 100, 100_000
 
 DOCUMENT, QUERY = "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"
-#: Models after 001 take the task as a prefix instead of a field.
+#: Models after 001 expect the task as a prefix instead of a field.
 PREFIXES = {DOCUMENT: "title: none | text: ", QUERY: "task: search result | query: "}
 TASK_FIELD_MODELS = frozenset({"gemini-embedding-001"})
 
@@ -58,8 +55,8 @@ class GeminiEmbedder(RemoteEmbedder):
         if not headers and host == HOST:
             raise SettingsError("Gemini needs a key: pass api_key, or set GEMINI_API_KEY.")
         self._model, self._requested = model, dimensions
-        known = dimensions or DIMENSIONS.get(model, 0)
-        name = f"gemini:{host}/{model}" + (f":{known}" if known else "")
+        size = dimensions or DIMENSIONS.get(model, 0)
+        name = f"gemini:{host}/{model}" + (f":{size}" if size else "")
         service = http.Service(name=name, url=f"{url}/models/{quote(model)}:batchEmbedContents", headers=headers)
         tuning = Tuning(
             max_texts=max_texts or MAX_TEXTS,
@@ -69,14 +66,14 @@ class GeminiEmbedder(RemoteEmbedder):
             retries=retries,
             sleep=sleep,
         )
-        super().__init__(service, known, tuning)
+        super().__init__(service, size, tuning)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed stored texts in batches; all of them or an error, never a part."""
         return self._embed(texts, lambda batch: self._send(batch, DOCUMENT))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question."""
+        """Embed a query."""
         vector: NDArray[np.float32] = self._embed([text], lambda batch: self._send(batch, QUERY))[0]
         return vector
 
@@ -85,7 +82,7 @@ class GeminiEmbedder(RemoteEmbedder):
         return _vectors(self._transport.post({"requests": requests}), self.name)
 
     def _request(self, text: str, task: str) -> dict[str, object]:
-        """Make the request for one text; several texts in one request would fuse into one vector."""
+        """Return the request for one text; several texts in one request would get one vector."""
         request: dict[str, object] = {"model": f"models/{self._model}"}
         if self._model in TASK_FIELD_MODELS:
             request["taskType"] = task
@@ -101,6 +98,4 @@ def _vectors(answer: Any, name: str) -> list[NDArray[np.float32]]:  # noqa: ANN4
         rows = [entry["values"] for entry in answer["embeddings"]]
         return [np.array(row, dtype=np.float32).reshape(len(row)) for row in rows]
     except (KeyError, TypeError, ValueError) as error:
-        raise EmbedderError(
-            f"{name} did not answer in the shape of the Gemini API; check base_url and model."
-        ) from error
+        raise EmbedderError(f"{name} did not respond as the Gemini API does; check base_url and model.") from error

@@ -1,8 +1,7 @@
-"""One way to ask an embedding service: timeouts, retries, and errors that tell the remedy.
+"""HTTP requests to embedding services: timeouts, retries, and errors that name the remedy.
 
-This module knows HTTP and waiting.
-It does not know any service's JSON: `openai.py` and `gemini.py` do.
-A key never leaves through a repr, a log line or an error.
+The JSON of each service is in `openai.py` and `gemini.py`.
+Keys are never part of a repr, a log line or an error.
 """
 
 from __future__ import annotations
@@ -37,22 +36,22 @@ RETRIES = 3
 CONNECT_SECONDS = 10.0
 #: A local server on a CPU may need this long for a batch.
 READ_SECONDS = 60.0
-#: Who is asked to wait longer than this gives up instead.
+#: A longer wait that a service asks for is an error.
 LONGEST_WAIT = 120.0
 FIRST_WAIT, MAX_WAIT, JITTER = 0.5, 8.0, 0.25
-#: A server's own words in our error: enough to understand, too little to carry a content along.
+#: How much of a server's message an error quotes; a longer part might quote a content.
 LONGEST_DETAIL = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """Where to post, and as whom."""
+    """The address and the headers of a service."""
 
-    #: What the service is called in errors: its identity, without secrets.
+    #: The name of the service in errors, without secrets.
     name: str
     #: The address to post to, without user or query.
     url: str
-    #: Headers that may hold a key, so they are never shown.
+    #: Headers that may contain a key, so they are not part of the repr.
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: What to set when the key is refused.
     key_hint: str = "api_key"
@@ -60,7 +59,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What came back: a status, headers in lower case, and the body."""
+    """A status, headers with names in lower case, and the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -68,7 +67,7 @@ class HttpResponse:
 
 
 class Transport:
-    """Posts JSON to one service, patiently."""
+    """Posts JSON to one service, with retries."""
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class Transport:
         self._pool: urllib3.PoolManager | None = None
 
     def post(self, payload: Mapping[str, object]) -> Any:  # noqa: ANN401  # JSON is anything
-        """Send a payload and return the JSON of the answer, trying again where that may help."""
+        """Send a payload and return the JSON of the response; retry where that may help."""
         body = json.dumps(payload).encode()
         for attempt in range(self._retries + 1):
             outcome = self._send(body)
@@ -107,7 +106,7 @@ class Transport:
         return f"Transport({self._service!r})"
 
     def _send(self, body: bytes) -> HttpResponse | Exception:
-        """Post once; a connection that fails is an outcome like any other."""
+        """Post once; return the response, or the exception of a failed connection."""
         pool = self._manager()
         from urllib3.exceptions import HTTPError
 
@@ -146,32 +145,32 @@ class Transport:
         if isinstance(outcome, Exception):
             return _unreachable(service, outcome, tries)
         detail = redact(_detail(outcome.body), secrets_of(service.headers))
-        said = f" It said: {detail}" if detail else ""
+        message = f" Its message: {detail}" if detail else ""
         kind, remedy = _remedy(outcome, service, tries)
-        return kind(f"{service.name} answered {outcome.status}: {remedy}{said}")
+        return kind(f"{service.name} answered {outcome.status}: {remedy}{message}")
 
 
 def pause(outcome: HttpResponse | Exception, attempt: int, *, now: float, jitter: float) -> float | None:
     """Return the seconds to wait before trying again, or None when that would not help.
 
-    `jitter` lies in [0, 1) and shortens the wait, so that clients do not come back together.
+    `jitter` lies in [0, 1) and shortens the wait, so that clients do not retry at the same time.
     """
     if isinstance(outcome, Exception):
         return None if _is_certificate_error(outcome) else _backoff(attempt, jitter)
     if not (outcome.status in (408, 409, 429) or outcome.status >= 500) or _out_of_quota(outcome):
         return None
-    asked = _asked_wait(outcome.headers, now)
-    if asked is None:
+    wait = _retry_after(outcome.headers, now)
+    if wait is None:
         return _backoff(attempt, jitter)
-    return asked if asked <= LONGEST_WAIT else None
+    return wait if wait <= LONGEST_WAIT else None
 
 
 def _backoff(attempt: int, jitter: float) -> float:
     return float(min(FIRST_WAIT * 2**attempt, MAX_WAIT) * (1 - JITTER * jitter))
 
 
-def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
-    """Read how long the service asks to wait: in milliseconds, in seconds or as a date."""
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the seconds that the service asks to wait: given in milliseconds, in seconds or as a date."""
     for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             wait = float(headers[name]) / per_second
@@ -214,7 +213,7 @@ def _remedy(answer: HttpResponse, service: Service, tries: int) -> tuple[type[Em
     if status in (408, 409) or status >= 500:
         return EmbedderUnavailable, f"it is overloaded or broken ({_tried(tries)}); try later."
     if status in (400, 413, 422):
-        return BadBatch, "it does not take this text; check the model's limits and name."
+        return BadBatch, "it does not accept this text; check the model's limits and name."
     if status in (401, 403):
         return EmbedderRefused, f"the key is missing or not valid; set {service.key_hint}."
     if status == 404:
@@ -236,13 +235,13 @@ def _summary(outcome: HttpResponse | Exception) -> str:
 
 
 def _detail(body: bytes) -> str:
-    """Find the message in an error body; other parts may repeat the texts that were sent."""
+    """Return the message of an error body; other parts may quote the texts that were sent."""
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except ValueError:
         return ""
     for name in ("error", "message", "detail"):
-        inner = found.get(name) if isinstance(found, dict) else None
+        inner = content.get(name) if isinstance(content, dict) else None
         if isinstance(inner, dict):
             inner = inner.get("message")
         if isinstance(inner, str):

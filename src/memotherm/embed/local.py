@@ -1,7 +1,7 @@
-"""The bundled embedder: a small BERT on the CPU, offline.
+"""The bundled embedder: a small BERT model on the CPU, offline.
 
-This module knows how to run one ONNX model: [CLS] pooling, a prefix for questions, one text per run.
-It does not know what is stored. Loading it is cheap; onnxruntime and the model wait for the first text.
+It runs an ONNX model with [CLS] pooling and a prefix for queries, one text per run.
+onnxruntime and the model are loaded with the first text.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["LocalEmbedder"]
 BUNDLED = Path(__file__).parent / "weights"
 BUNDLED_NAME = "local:snowflake-arctic-embed-s-int8"
 BUNDLED_DIMENSIONS = 384
-#: Stored texts carry no prefix; without it on questions recall@10 falls from .73 to .40.
+#: Stored texts have no prefix; without the prefix of queries, recall@10 falls from .73 to .40.
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
-#: The longest input of BERT, [CLS] and [SEP] included. What lies beyond is not embedded: `split` first.
+#: The longest input of BERT, [CLS] and [SEP] included. The rest is not embedded: call `split` first.
 MAX_TOKENS = 512
 #: Texts embedded at the same time; beyond this, memory grows faster than speed.
 MAX_THREADS = 8
@@ -38,7 +38,7 @@ MAX_THREADS = 8
 class LocalEmbedder:
     """Embeds with a BERT-style ONNX model from a folder; the bundled one by default.
 
-    The folder holds `model.onnx` and `vocab.txt` (or `tokenizer.json`).
+    The folder has `model.onnx` and `vocab.txt` (or `tokenizer.json`).
     A text's vector never depends on the texts embedded with it.
     """
 
@@ -61,7 +61,7 @@ class LocalEmbedder:
         self._dimensions = BUNDLED_DIMENSIONS if folder is None else 0
         self._prefix = prefix
         if calibration is not None or folder is None:
-            # Absent otherwise, so that it gets estimated instead of being wrong.
+            # No attribute otherwise, so that the calibration is estimated.
             self.calibration = calibration or ARCTIC
         self._threads = threads or min(_cores(), MAX_THREADS)
         self._window_tokens, self._overlap_tokens = window_tokens, overlap_tokens
@@ -71,7 +71,7 @@ class LocalEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Tell the length of a vector; reads the model when it is not the bundled one."""
+        """The length of a vector; read from the model if it is not the bundled one."""
         if not self._dimensions:
             self._dimensions = int(self._session().get_outputs()[0].shape[-1])
         return self._dimensions
@@ -79,26 +79,25 @@ class LocalEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed stored texts, several at a time.
 
-        A text of more than one part gets the mean of two views: the whole, which knows what it is about,
-        and the centre of its parts, which knows what it says.
+        A text of more than one part gets the mean of two vectors: that of the whole, and the centre of its parts.
         """
         import numpy as np
 
-        views = [self._views(text) for text in texts]
-        flat = [(row, ids) for row, own in enumerate(views) for ids in own]
-        # The longest first: threads that run out of work early have only short texts to wait for.
-        order = sorted(range(len(flat)), key=lambda index: -len(flat[index][1]))
-        made: list[Any] = [None] * len(flat)
-        for index, vector in zip(order, self._run_all([flat[i][1] for i in order]), strict=True):
-            made[index] = vector
+        inputs = [self._inputs(text) for text in texts]
+        flat = [ids for parts in inputs for ids in parts]
+        # The longest first, so that no thread waits long for another at the end.
+        order = sorted(range(len(flat)), key=lambda index: -len(flat[index]))
+        rows: list[Any] = [None] * len(flat)
+        for index, vector in zip(order, self._run_all([flat[index] for index in order]), strict=True):
+            rows[index] = vector
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         start = 0
-        for row, own in enumerate(views):
-            vectors[row] = _joined(made[start : start + len(own)])
-            start += len(own)
+        for row, parts in enumerate(inputs):
+            vectors[row] = _joined(rows[start : start + len(parts)])
+            start += len(parts)
         return vectors
 
-    def _views(self, text: str) -> list[list[int]]:
+    def _inputs(self, text: str) -> list[list[int]]:
         """Return the inputs for one text: the whole, and its parts where there is more than one."""
         words = self._tokenizer()
         whole = words.encode(text, MAX_TOKENS)
@@ -108,16 +107,16 @@ class LocalEmbedder:
         return [whole, *(words.encode(part, MAX_TOKENS) for part in parts)]
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question, with the prefix the model was trained on."""
+        """Embed a query, with the prefix that the model was trained with."""
         return self._run(self._tokenizer().encode(self._prefix + text, MAX_TOKENS))
 
     def split(self, text: str) -> list[str]:
-        """Cut a content into windows that the model reads whole."""
+        """Split a content into windows that fit the model."""
         words = self._tokenizer()
         return windows.by_tokens(text, words.count, atoms, size=self._window_tokens, overlap=self._overlap_tokens)
 
     def close(self) -> None:
-        """Let go of the model; the next text loads it again."""
+        """Release the model; the next text loads it again."""
         with self._lock:
             self._model = None
 
@@ -129,19 +128,19 @@ class LocalEmbedder:
         if workers < 2:
             return [self._run(ids) for ids in inputs]
         self._session()
-        # A pool per call costs microseconds against milliseconds per text, leaves no idle threads behind,
-        # and a process may fork in between.
+        # A pool per call takes microseconds against milliseconds per text, and leaves no idle threads, so that
+        # the process may fork between calls.
         with ThreadPoolExecutor(workers, thread_name_prefix="memotherm-embed") as pool:
             return list(pool.map(self._run, inputs))
 
     def _run(self, ids: list[int]) -> NDArray[np.float32]:
-        """Run one text: dynamic int8 scales a whole batch at once, so neighbours would change its vector."""
+        """Run one text: dynamic int8 scales a whole batch at once, so other texts would change the vector."""
         import numpy as np
 
         session = self._session()
         row = np.array([ids], dtype=np.int64)
-        known = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
-        feed = {field.name: known[field.name] for field in session.get_inputs()}
+        fields = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
+        feed = {field.name: fields[field.name] for field in session.get_inputs()}
         (output,) = session.run([session.get_outputs()[0].name], feed)
         first = np.asarray(output).reshape(-1, output.shape[-1])[0]
         return np.asarray(first / np.linalg.norm(first), dtype=np.float32)
@@ -159,19 +158,19 @@ class LocalEmbedder:
             return self._model
 
 
-def _joined(views: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+def _joined(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     """Return the mean direction of a whole and of the centre of its parts."""
     import numpy as np
 
-    if len(views) == 1:
-        return views[0]
-    centre = np.sum(views[1:], axis=0)
-    both = views[0] + centre / np.linalg.norm(centre)
+    if len(vectors) == 1:
+        return vectors[0]
+    centre = np.sum(vectors[1:], axis=0)
+    both = vectors[0] + centre / np.linalg.norm(centre)
     return np.asarray(both / np.linalg.norm(both), dtype=np.float32)
 
 
 def _cores() -> int:
-    """Count the cores this process may use, which a container may have cut down."""
+    """Return the number of cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -184,8 +183,8 @@ def _read_vocabulary(folder: Path) -> WordPiece:
 
 
 def _load(path: Path) -> Any:  # noqa: ANN401  # onnxruntime ships no types
-    """Load a model for single-threaded runs, quietly."""
-    # Its official builds report to their maker unless this is set before they start; calls later come too late.
+    """Load a model for single-threaded runs, without telemetry and warnings."""
+    # Official builds send telemetry unless this is set before the import.
     os.putenv("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime
@@ -198,8 +197,8 @@ def _load(path: Path) -> Any:  # noqa: ANN401  # onnxruntime ships no types
         raise EmbedderError(f"No model at {path}; reinstall memotherm, or name a folder with a model.onnx.")
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # errors only: warnings about the machine are not the user's business
-    # Texts run in parallel, each in its own thread; more threads inside a run would only compete.
+    options.log_severity_level = 3  # errors only
+    # Texts run in parallel, each in its own thread; more threads inside a run would compete with them.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -1,7 +1,4 @@
-"""An embedder for those who want text search only.
-
-It knows that there are no vectors; recall reports the vector leg as degraded.
-"""
+"""The embedder for text search only: it makes no vectors, and recalls say so in `degraded`."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ __all__ = ["NoEmbedder"]
 
 
 class NoEmbedder:
-    """Returns vectors of length 0 for everything."""
+    """Returns vectors of length 0."""
 
     name = "none"
     dimensions = 0
@@ -28,7 +25,7 @@ class NoEmbedder:
         return np.empty((len(texts), 0), dtype=np.float32)
 
     def split(self, text: str) -> list[str]:
-        """Return the text whole: without vectors, windows are of no use."""
+        """Return the whole text: without vectors, there are no windows."""
         return [text]
 
     def __repr__(self) -> str:

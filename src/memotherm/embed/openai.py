@@ -1,7 +1,6 @@
-"""Embedding by OpenAI, or by any server that speaks its API.
+"""Embedding by OpenAI, or by any server with the same API.
 
 Ollama, vLLM, LM Studio, TEI, LiteLLM and Azure differ only in their base URL.
-This module knows the JSON; `http.py` knows how to send it.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-#: OpenAI takes 2,048 texts and 300,000 tokens; our estimate of tokens leaves room.
+#: OpenAI accepts 2,048 texts and 300,000 tokens; the estimate of tokens may be too low.
 MAX_TEXTS, MAX_TOKENS = 256, 250_000
-#: Other servers: TEI takes 32 texts, and one CPU should answer before the timeout.
+#: For other servers: TEI accepts 32 texts, and a single CPU must respond before the timeout.
 MAX_TEXTS_ELSEWHERE = 32
 
 
 class OpenAIEmbedder(RemoteEmbedder):
-    """Embeds by `POST {base_url}/embeddings`; only OpenAI itself insists on a key."""
+    """Embeds by `POST {base_url}/embeddings`; only OpenAI itself requires a key."""
 
     def __init__(
         self,
@@ -60,9 +59,9 @@ class OpenAIEmbedder(RemoteEmbedder):
         if not headers and host == HOST:
             raise SettingsError("OpenAI needs a key: pass api_key, or set OPENAI_API_KEY.")
         self._model, self._requested = model, dimensions
-        known = dimensions or DIMENSIONS.get(model, 0)
-        # Host, model and dimensions: vectors that differ in one of them do not compare.
-        name = f"openai:{host}/{model}" + (f":{known}" if known else "")
+        size = dimensions or DIMENSIONS.get(model, 0)
+        # Host, model and dimensions: vectors that differ in one of them are not comparable.
+        name = f"openai:{host}/{model}" + (f":{size}" if size else "")
         service = http.Service(name=name, url=f"{url}/embeddings", headers=headers)
         tuning = Tuning(
             max_texts=max_texts or (MAX_TEXTS if host == HOST else MAX_TEXTS_ELSEWHERE),
@@ -72,7 +71,7 @@ class OpenAIEmbedder(RemoteEmbedder):
             retries=retries,
             sleep=sleep,
         )
-        super().__init__(service, known, tuning)
+        super().__init__(service, size, tuning)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts in batches; all of them or an error, never a part."""
@@ -81,13 +80,13 @@ class OpenAIEmbedder(RemoteEmbedder):
     def _send(self, batch: list[str]) -> list[NDArray[np.float32]]:
         payload: dict[str, object] = {"model": self._model, "input": batch}
         if self._requested:
-            # Models with one size refuse the field, so it is sent only when asked for.
+            # Models with one size refuse the field, so it is sent only if it was passed.
             payload["dimensions"] = self._requested
         return _vectors(self._transport.post(payload), self.name)
 
 
 def _vectors(answer: Any, name: str) -> list[NDArray[np.float32]]:  # noqa: ANN401  # JSON is anything
-    """Read the vectors of an answer in the order of the texts."""
+    """Return the vectors of a response in the order of the texts."""
     try:
         entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
         if [entry["index"] for entry in entries] != list(range(len(entries))):
@@ -95,13 +94,13 @@ def _vectors(answer: Any, name: str) -> list[NDArray[np.float32]]:  # noqa: ANN4
         return [_vector(entry["embedding"]) for entry in entries]
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise EmbedderError(
-            f"{name} did not answer in the shape of the OpenAI API; check that base_url ends where "
-            "/embeddings begins, for example in /v1."
+            f"{name} did not respond as the OpenAI API does; check that base_url is the part before "
+            "/embeddings, for example .../v1."
         ) from error
 
 
 def _vector(embedding: str | list[float]) -> NDArray[np.float32]:
-    """Read one vector: numbers, or base64 of little-endian float32."""
+    """Return one vector: numbers, or base64 of little-endian float32."""
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(np.float32)
     return np.array(embedding, dtype=np.float32).reshape(len(embedding))

@@ -1,7 +1,6 @@
-"""What an embedder is, and how the rest of Memotherm talks to one.
+"""The interface of an embedder, and the functions by which it is called and its results are checked.
 
-This module knows the contract and checks it.
-It does not know any embedder, any model or any network, and it imports nothing heavy.
+This module imports no embedder, no model and no network client.
 """
 
 from __future__ import annotations
@@ -25,46 +24,46 @@ __all__ = ["Embedder", "checked", "close", "embed_query", "split", "unit"]
 class Embedder(Protocol):
     """Turns texts into vectors of unit length.
 
-    An embedder may add, and is asked for them by name:
+    Optional members:
 
-    - `embed_query(text)`: one vector of shape (dimensions,), for models that treat questions differently;
-    - `split(text)`: the windows of a long content, each short enough to be embedded whole;
+    - `embed_query(text)`: one vector of shape (dimensions,), for models that embed queries differently;
+    - `split(text)`: the windows of a long content, each short enough to be embedded as a whole;
     - `max_chars: int`: the longest window the default splitter may cut, for embedders without `split`;
-    - `calibration: Calibration`: what its cosines mean;
-    - `close()`: lets go of connections.
+    - `calibration: Calibration`: the map from its cosines to relevance;
+    - `close()`: releases its resources.
     """
 
     @property
     def name(self) -> str:
-        """Say which vectors these are: two embedders share a name only if their vectors compare."""
+        """The identity of its vectors: two embedders have the same name only if their vectors are comparable."""
 
     @property
     def dimensions(self) -> int:
-        """Tell the length of a vector; 0 while it is not known, and for an embedder without vectors."""
+        """The length of a vector; 0 while it is not known, and for an embedder without vectors."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row of unit length for each text."""
 
 
 def checked(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Embed texts and make sure that what came back can be stored."""
+    """Embed texts, and check the shape and the numbers of the result."""
     rows = unit(embedder.embed(texts), count=len(texts), name=embedder.name)
-    return _as_promised(embedder, rows)
+    return _check_dimensions(embedder, rows)
 
 
 def embed_query(embedder: Embedder, text: str) -> Vectors:
-    """Embed one question, the embedder's own way if it has one."""
-    ask: Callable[[str], Vectors] | None = getattr(embedder, "embed_query", None)
-    if ask is None:
+    """Embed a query, by the embedder's `embed_query` if it has one."""
+    own: Callable[[str], Vectors] | None = getattr(embedder, "embed_query", None)
+    if own is None:
         row: Vectors = checked(embedder, [text])[0]
         return row
-    rows = unit(ask(text)[None, :], count=1, name=embedder.name)
-    answer: Vectors = _as_promised(embedder, rows)[0]
-    return answer
+    rows = unit(own(text)[None, :], count=1, name=embedder.name)
+    vector: Vectors = _check_dimensions(embedder, rows)[0]
+    return vector
 
 
 def split(embedder: Embedder, text: str) -> list[str]:
-    """Cut a content into windows that the embedder can take whole."""
+    """Split a content into windows that the embedder accepts."""
     own: Callable[[str], list[str]] | None = getattr(embedder, "split", None)
     if own is not None:
         return own(text)
@@ -72,38 +71,38 @@ def split(embedder: Embedder, text: str) -> list[str]:
 
 
 def close(embedder: Embedder) -> None:
-    """Let an embedder go of what it holds, if it holds anything."""
-    end: Callable[[], None] | None = getattr(embedder, "close", None)
-    if end is not None:
-        end()
+    """Close an embedder, if it has a method `close`."""
+    own: Callable[[], None] | None = getattr(embedder, "close", None)
+    if own is not None:
+        own()
 
 
 def unit(rows: Vectors, *, count: int, name: str) -> Vectors:
-    """Return rows scaled to length 1, or say why they are no vectors."""
+    """Return rows scaled to length 1; raise `EmbedderError` if they are not vectors."""
     import numpy as np
 
-    found = np.asarray(rows, dtype=np.float32)
-    if found.ndim != 2 or found.shape[0] != count:
+    vectors = np.asarray(rows, dtype=np.float32)
+    if vectors.ndim != 2 or vectors.shape[0] != count:
         raise EmbedderError(
-            f"{name} returned an array of shape {found.shape} for {count} texts; "
+            f"{name} returned an array of shape {vectors.shape} for {count} texts; "
             "an embedder returns one row for each text, in the same order."
         )
-    if not found.shape[1]:
-        return found
+    if not vectors.shape[1]:
+        return vectors
     # float64, because the squares of a long unnormalised vector may leave float32.
-    lengths = np.linalg.norm(found.astype(np.float64), axis=1, keepdims=True)
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not np.isfinite(lengths).all():
         raise EmbedderError(f"{name} returned numbers that are not finite; nothing was stored. Check the model.")
     if not lengths.all():
         raise EmbedderError(f"{name} returned a vector of zeros; nothing was stored. Check the model.")
-    return np.asarray(found / lengths, dtype=np.float32)
+    return np.asarray(vectors / lengths, dtype=np.float32)
 
 
-def _as_promised(embedder: Embedder, rows: Vectors) -> Vectors:
-    # Asked after embedding: an embedder may learn its dimensions from its first answer.
+def _check_dimensions(embedder: Embedder, rows: Vectors) -> Vectors:
+    # Read after embedding: an embedder may take its dimensions from its first result.
     if rows.shape[0] and rows.shape[1] != embedder.dimensions:
         raise DimensionMismatch(
-            f"{embedder.name} promises {embedder.dimensions} dimensions and returned {rows.shape[1]}; "
+            f"{embedder.name} has {embedder.dimensions} dimensions and returned {rows.shape[1]}; "
             "set its `dimensions`, or name the model whose vectors are stored."
         )
     return rows

@@ -1,7 +1,4 @@
-"""What all embedders behind HTTP share: identity, dimensions, batches and unit length.
-
-This module does not know any service's JSON: a subclass turns a batch into raw vectors.
-"""
+"""The base class of embedders over HTTP: name, dimensions, batches and unit length."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ __all__ = ["RemoteEmbedder", "Tuning"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """What every remote embedder can be given and few need."""
+    """Options that all remote embedders have in common."""
 
     #: Texts sent at once, at most.
     max_texts: int
@@ -35,14 +32,14 @@ class Tuning:
     max_chars: int = windows.MAX_CHARS
     #: Seconds to wait for an answer.
     timeout: float = http.READ_SECONDS
-    #: How often to try again.
+    #: The number of retries.
     retries: int = http.RETRIES
-    #: What waits between tries; tests do not wait.
+    #: The function that waits between tries.
     sleep: Callable[[float], None] = time.sleep
 
 
 class RemoteEmbedder:
-    """Sends texts in batches, learns an unknown model's dimensions, and returns unit vectors."""
+    """Sends texts in batches and returns unit vectors; the dimensions of an unknown model come from its response."""
 
     def __init__(self, service: http.Service, dimensions: int, tuning: Tuning) -> None:
         self.name = service.name
@@ -53,7 +50,7 @@ class RemoteEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Tell the length of a vector; of an unknown model 0 until its first answer."""
+        """The length of a vector; of an unknown model 0 until its first response."""
         return self._dimensions
 
     def close(self) -> None:
@@ -66,20 +63,20 @@ class RemoteEmbedder:
     def _embed(
         self, texts: Sequence[str], send: Callable[[list[str]], list[NDArray[np.float32]]]
     ) -> NDArray[np.float32]:
-        """Embed all texts or raise; a part is never returned."""
+        """Embed all texts, or raise."""
         tuning = self._tuning
         rows = in_batches(texts, send, max_texts=tuning.max_texts, max_tokens=tuning.max_tokens, name=self.name)
         if not rows:
             return np.empty((0, self._dimensions), dtype=np.float32)
-        self._learn({len(row) for row in rows})
+        self._set_dimensions({len(row) for row in rows})
         return unit(np.stack(rows), count=len(rows), name=self.name)
 
-    def _learn(self, lengths: set[int]) -> None:
-        """Take the dimensions of an unknown model from its first answer, and hold later ones to it."""
+    def _set_dimensions(self, lengths: set[int]) -> None:
+        """Set the dimensions of an unknown model from its first response, and check later ones."""
         expected = self._dimensions or min(lengths)
         if lengths != {expected} or not expected:
             raise DimensionMismatch(
                 f"{self.name} returned vectors of {sorted(lengths)} dimensions instead of {expected}; "
-                "set `dimensions` to what the model gives, and check that it is a model for embedding."
+                "set `dimensions` to those of the model, and check that it is an embedding model."
             )
         self._dimensions = expected

@@ -1,7 +1,4 @@
-"""Keeping keys out of everything that is shown.
-
-This module knows what a key and an address may look like, and what of them may be repeated.
-"""
+"""Checking keys and URLs, and removing secrets from what is printed."""
 
 from __future__ import annotations
 
@@ -16,45 +13,45 @@ __all__ = ["checked_key", "checked_url", "host_of", "redact", "redact_url", "sec
 
 
 def checked_key(key: str | None) -> str | None:
-    """Return a key that fits a header; the HTTP library would print a bad one in its error."""
+    """Return a key that is valid in a header; the HTTP library would print an invalid one in its error."""
     if key is None or not key.strip():
         return None
     key = key.strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InvalidInput("The API key has characters no key has; copy it again, without line breaks.")
+        raise InvalidInput("The API key has characters that no key has; copy it again, without line breaks.")
     return key
 
 
 def checked_url(url: str) -> tuple[str, dict[str, str]]:
-    """Return an address without user and trailing slash, and the header its user stands for."""
+    """Return a URL without user and trailing slash, and the header for its user and password."""
     parts = urlsplit(url)
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
     if parts.scheme not in ("http", "https") or not host:
-        raise InvalidInput(f"{redact_url(url)} is no address; use http(s)://host[:port]/path.")
+        raise InvalidInput(f"{redact_url(url)} is not a URL; use http(s)://host[:port]/path.")
     if parts.query or parts.fragment:
-        # It would end up in other people's logs.
+        # The logs of servers and proxies would contain it.
         raise InvalidInput(f"{redact_url(url)}: a base URL has no query; pass a key as api_key.")
-    where = f"[{host}]" if ":" in host else host
-    where += f":{port}" if port else ""
-    return f"{parts.scheme}://{where}{parts.path.rstrip('/')}", _basic(parts)
+    netloc = f"[{host}]" if ":" in host else host
+    netloc += f":{port}" if port else ""
+    return f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}", _basic(parts)
 
 
 def host_of(url: str) -> str:
-    """Return the host and port of an address, which identify a service."""
+    """Return the host and port of a URL, which identify a service."""
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
 def redact_url(url: str) -> str:
-    """Return an address without user, query and fragment."""
+    """Return a URL without user, query and fragment."""
     bare = re.split(r"[?#]", url, maxsplit=1)[0]
     return re.sub(r"//[^/]*@", "//", bare)
 
 
 def redact(text: str, secrets: Sequence[str] = ()) -> str:
-    """Return a text without secrets, and without what looks like a key."""
+    """Return a text without secrets and without anything that looks like a key."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     text = re.sub(r"(?i)\bbearer\s+\S+", "Bearer ***", text)

@@ -1,8 +1,6 @@
-"""Cutting a long content into overlapping windows, so that its end is as findable as its beginning.
+"""Splitting a long content into overlapping windows at paragraphs, lines, sentences or words.
 
-This module knows where a text may be cut well (paragraph, line, sentence, word) and how much fits.
-It does not know any model: what a unit of text costs is a number it is given.
-Everything here is pure and linear in the length of the text, with or without spaces.
+All functions are pure and linear in the length of the text, with or without spaces.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ WINDOW_TOKENS = 510
 OVERLAP_TOKENS = 64
 #: Tokens of the parts whose vectors are averaged with that of the whole window.
 PART_TOKENS = 64
-#: Characters of one window for embedders whose tokens we cannot count: about 500 tokens of English,
+#: Characters of one window for embedders whose tokens cannot be counted: about 500 tokens of English,
 #: and still within 2,048 tokens where each character is one.
 MAX_CHARS = 2_000
 #: A window of characters repeats this share of the one before, as 64 of 510 tokens do.
@@ -39,7 +37,7 @@ OVERLAP_SHARE = 8
 
 #: A run without spaces up to this length is one unit; a longer one is cut inside.
 LONGEST_RUN = 64
-#: How far back from its end, as a share of its size, a window looks for a better place to end.
+#: How far back from its end, as a share of its size, a window looks for a better boundary.
 LOOK_BACK = 4
 
 # The spaces of BERT, not of `\s`: BERT deletes the control characters that `\s` would also match.
@@ -54,7 +52,7 @@ INSIDE, WORD, SENTENCE, LINE, PARAGRAPH = range(5)
 
 
 class Unit(NamedTuple):
-    """A piece of text that is never cut."""
+    """A piece of text that is not split."""
 
     #: Where it ends in the text; it begins where the unit before it ends.
     end: int
@@ -87,20 +85,20 @@ def by_sentences(
     A short last sentence is repeated at the beginning of the next part, so that what refers to it stays with it.
     """
     sentences = list(_sentences(units(text, count, atoms), size))
-    found: list[str] = []
+    parts: list[str] = []
     first = 0
     while first < len(sentences):
         last, total = first, 0
         while last < len(sentences) and (last == first or total + sentences[last].cost <= size):
             total += sentences[last].cost
             last += 1
-        found.append(text[sentences[first - 1].end if first else 0 : sentences[last - 1].end])
+        parts.append(text[sentences[first - 1].end if first else 0 : sentences[last - 1].end])
         if last == len(sentences):
             break
         tail = sentences[last - 1].cost
         repeats = last - first > 1 and tail <= size // 4 and tail + sentences[last].cost <= size
         first = last - 1 if repeats else last
-    return found or [text]
+    return parts or [text]
 
 
 def _sentences(pieces: Iterable[Unit], size: int) -> Iterator[Unit]:
@@ -136,17 +134,17 @@ def units(
     longest: int = LONGEST_RUN,
     spaces_cost: bool = False,
 ) -> list[Unit]:
-    """Cut a text into the pieces that windows are made of, each with the spaces after it."""
-    found: list[Unit] = []
+    """Split a text into the units of windows, each with the spaces after it."""
+    pieces: list[Unit] = []
     for match in _RUN.finditer(text):
         run, space = match.groups()
         position = match.start()
         for part in [run] if 0 < len(run) <= longest else atoms(run):
             position += len(part)
-            found.append(Unit(position, count(part), SENTENCE if part[-1] in "。！？" else INSIDE))
+            pieces.append(Unit(position, count(part), SENTENCE if part[-1] in "。！？" else INSIDE))
         if space:
-            found += _spaced(found.pop() if run else None, match, longest if spaces_cost else 0)
-    return found
+            pieces += _spaced(pieces.pop() if run else None, match, longest if spaces_cost else 0)
+    return pieces
 
 
 def spans(pieces: Sequence[Unit], *, size: int, overlap: int) -> list[tuple[int, int]]:
@@ -156,8 +154,8 @@ def spans(pieces: Sequence[Unit], *, size: int, overlap: int) -> list[tuple[int,
     before, and ends at the strongest boundary in its last quarter.
     """
     if not 0 <= overlap <= size // 2:
-        raise InvalidInput(f"An overlap of {overlap} does not suit windows of {size}; use half of it at most.")
-    found: list[tuple[int, int]] = []
+        raise InvalidInput(f"An overlap of {overlap} is too large for windows of {size}; use at most half of the size.")
+    windows: list[tuple[int, int]] = []
     start = cut = 0
     while cut < len(pieces):
         fits = _reach(pieces, start, size)
@@ -165,9 +163,9 @@ def spans(pieces: Sequence[Unit], *, size: int, overlap: int) -> list[tuple[int,
             # The repeated part leaves no room for the next unit, so this window repeats nothing.
             start, fits = cut, max(_reach(pieces, cut, size), cut + 1)
         cut = fits if fits == len(pieces) else _best_end(pieces, cut + 1, fits, size // LOOK_BACK)
-        found.append((pieces[start - 1].end if start else 0, pieces[cut - 1].end))
+        windows.append((pieces[start - 1].end if start else 0, pieces[cut - 1].end))
         start = _next_start(pieces, start, cut, overlap)
-    return found or [(0, 0)]
+    return windows or [(0, 0)]
 
 
 def _reach(pieces: Sequence[Unit], start: int, size: int) -> int:
@@ -181,7 +179,7 @@ def _reach(pieces: Sequence[Unit], start: int, size: int) -> int:
 
 
 def _best_end(pieces: Sequence[Unit], first: int, last: int, look_back: int) -> int:
-    """Return the strongest place to end between `first` and `last`, the latest among equals."""
+    """Return the strongest boundary between `first` and `last`, the latest among equals."""
     best, strength, passed = last, pieces[last - 1].strength, 0
     for end in range(last - 1, first - 1, -1):
         passed += pieces[end].cost
@@ -193,13 +191,13 @@ def _best_end(pieces: Sequence[Unit], first: int, last: int, look_back: int) -> 
 
 
 def _next_start(pieces: Sequence[Unit], start: int, cut: int, overlap: int) -> int:
-    """Return where the next window begins: the strongest place to begin within the overlap."""
+    """Return the start of the next window: the strongest boundary within the overlap."""
     best, strength, repeated = cut, -1, 0
     for index in range(cut - 1, start, -1):
         repeated += pieces[index].cost
         if repeated > overlap:
             break
-        # Sentences and better count as equal, and the earliest wins: repeating more is the point.
+        # Sentences, lines and paragraphs count as equal, and the earliest wins, so that more is repeated.
         here = min(pieces[index - 1].strength, SENTENCE)
         if here >= strength:
             best, strength = index, here

@@ -1,9 +1,8 @@
 """BERT's uncased WordPiece: text to the token ids the bundled model was trained on.
 
-This module knows how BERT cleans, separates and cuts words.
-It does not know the model, and it never fails: a word it cannot spell becomes [UNK].
-`tests/embed/test_wordpiece.py` holds it to the ids of the `tokenizers` package, with one intended difference:
-"[SEP]" written inside a text is ordinary text here, so that a memory cannot forge the model's control tokens.
+A word that is not in the vocabulary becomes [UNK].
+`tests/embed/test_wordpiece.py` compares the ids with those of the `tokenizers` package; the one difference is
+that "[SEP]" inside a text is ordinary text here, so that a memory cannot forge the model's control tokens.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from memotherm.errors import EmbedderError
 
 __all__ = ["WordPiece", "atoms", "words"]
 
-#: BERT calls longer words unknown instead of spelling them.
+#: Longer words are unknown to BERT.
 LONGEST_WORD = 100
-#: Words remembered with their ids; a conversation uses a few thousand.
+#: The size of the cache of words; a conversation uses a few thousand.
 REMEMBERED_WORDS = 32_768
-#: Characters remembered with their treatment; all of everyday Unicode, and a bound for hostile text.
+#: The size of the cache of characters: all of everyday Unicode, and a bound for hostile text.
 REMEMBERED_CHARS = 16_384
 
 _CJK = (
@@ -75,7 +74,7 @@ class WordPiece:
 
     def pieces(self, word: str) -> tuple[int, ...]:
         """Return the ids of one word."""
-        # Asked before the cache, which should not remember a megabyte as a key.
+        # Checked before the cache, which should not have a key of a megabyte.
         return self._unknown if len(word) > LONGEST_WORD else self._pieces(word)
 
     def _match(self, word: str) -> tuple[int, ...]:
@@ -100,7 +99,7 @@ def words(text: str) -> list[str]:
 
 
 def atoms(run: str) -> list[str]:
-    """Cut a run without spaces where BERT would, so that the tokens of the parts add up to the whole's."""
+    """Split a run without spaces where BERT would, so that the tokens of the parts add up to the whole's."""
     parts: list[str] = []
     start = 0
     for position, character in enumerate(run):
@@ -111,7 +110,7 @@ def atoms(run: str) -> list[str]:
 
 
 class _Treatments(dict[int, str]):
-    """What becomes of each character, worked out when it is first met."""
+    """The replacement of each character, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= REMEMBERED_CHARS:
@@ -124,7 +123,7 @@ _TREATMENTS = _Treatments()
 
 
 def _treat(character: str) -> str:
-    """Drop, space out, or lower-case one character and strip its accents."""
+    """Return the replacement of one character: nothing, a space, or lower case without accents."""
     if character in " \t\n\r":
         return " "
     category = unicodedata.category(character)

@@ -1,4 +1,4 @@
-"""Vectors kept in a folder between runs, so that a set is embedded once and ranked many times.
+"""A cache of vectors in a folder, so that a set is embedded once and ranked many times.
 
 A text's vector depends on the model and the text alone, so a run with a cache measures the same as one without.
 """
@@ -23,7 +23,7 @@ _KEY_BYTES = 32
 
 
 class CachedEmbedder:
-    """Another embedder, asked only for what it was not asked for before."""
+    """An embedder that calls another one only for texts that are not in the cache."""
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder
@@ -33,45 +33,45 @@ class CachedEmbedder:
             self.calibration = calibration
         # One record after the other: the key, then the vector.
         self._file = folder / f"{hashlib.sha256(self.name.encode()).hexdigest()[:16]}.vectors"
-        self._known = self._read()
+        self._cache = self._read()
 
     @property
     def dimensions(self) -> int:
-        """Tell the length of a vector."""
+        """The length of a vector."""
         return self._embedder.dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one row for each text, made now or before."""
-        return self._made("text", texts, self._embedder.embed)
+        """Return one row for each text."""
+        return self._rows("text", texts, self._embedder.embed)
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the vector of a question, made now or before."""
-        row: Vectors = self._made("query", [text], lambda _: embed.embed_query(self._embedder, text)[np.newaxis])[0]
+        """Return the vector of a query."""
+        row: Vectors = self._rows("query", [text], lambda _: embed.embed_query(self._embedder, text)[np.newaxis])[0]
         return row
 
     def split(self, text: str) -> list[str]:
-        """Cut a content as the embedder does."""
+        """Split a content as the embedder does."""
         return embed.split(self._embedder, text)
 
     def close(self) -> None:
-        """Let the embedder go; what was made stays in the file."""
+        """Close the embedder; the cache stays in the file."""
         embed.close(self._embedder)
 
-    def _made(self, kind: str, texts: Sequence[str], make: Callable[[list[str]], Vectors]) -> Vectors:
+    def _rows(self, kind: str, texts: Sequence[str], make: Callable[[list[str]], Vectors]) -> Vectors:
         keys = [hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts]
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._cache}
         if missing:
-            made = np.asarray(make(list(missing.values())), "<f4")
-            fresh = {key: row.tobytes() for key, row in zip(missing, made, strict=True)}
-            self._known |= fresh
-            # In one write, so that the records of two runs at once stand behind each other.
+            vectors = np.asarray(make(list(missing.values())), "<f4")
+            new = {key: row.tobytes() for key, row in zip(missing, vectors, strict=True)}
+            self._cache |= new
+            # In one write, so that the records of two runs at once do not mix.
             with self._file.open("ab", buffering=0) as file:
-                file.write(b"".join(key + row for key, row in fresh.items()))
-        rows = b"".join(self._known[key] for key in keys)
+                file.write(b"".join(key + row for key, row in new.items()))
+        rows = b"".join(self._cache[key] for key in keys)
         return np.frombuffer(rows, "<f4").reshape(len(keys), -1)
 
     def _read(self) -> dict[bytes, bytes]:
-        """Return what was made before; a record that was cut off at the end is dropped."""
+        """Return the records of the file; an incomplete one at its end is removed."""
         if not self._file.exists():
             return {}
         data = self._file.read_bytes()
@@ -84,7 +84,7 @@ class CachedEmbedder:
 
 
 def cached(embedder: Embedder, folder: Path | None) -> Embedder:
-    """Return the embedder with a memory in a folder, or as it is without one."""
+    """Return an embedder with a cache in a folder, or the embedder itself without a folder."""
     if folder is None:
         return embedder
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Plain rankings to compare with: one vector per text, one BM25, and two ways to join them.
+"""Plain rankings to compare with: one vector per text, BM25, and two ways to combine them.
 
-The controls share the product's model and nothing else: their words are those of a text in lower case.
-The stricter ones share its words as well, without stop words and stemmed, so that only ranking is left to differ.
+The controls use the product's model and nothing else of it: their words are those of a text in lower case.
+The stricter ones use its words as well, without stop words and stemmed, so that only the ranking differs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Wording(NamedTuple):
-    """What BM25 takes for the words of a text and of a question, and its k1."""
+    """How BM25 splits a text and a question into words, and its k1."""
 
     of_text: Callable[[str], Sequence[str]]
     of_question: Callable[[str], Sequence[str]]
@@ -62,7 +62,7 @@ class Corpus:
                 tallies.append(times)
         self._size = len(counts)
 
-    def words(self, question: str) -> Scores:
+    def text_scores(self, question: str) -> Scores:
         """Return BM25 of every document."""
         scores = np.zeros(self._size)
         for word in self._wording.of_question(question):
@@ -73,7 +73,7 @@ class Corpus:
                 scores[rows] += idf * times * (self._wording.k1 + 1) / (times + self._norm[rows])
         return scores
 
-    def meaning(self, vector: NDArray[np.float32]) -> Scores:
+    def vector_scores(self, vector: NDArray[np.float32]) -> Scores:
         """Return the cosine of every document."""
         return np.asarray(self._vectors @ vector, np.float64)
 
@@ -81,22 +81,22 @@ class Corpus:
 def embedded(
     embedder: Embedder, contents: Sequence[str], progress: Callable[[int], None]
 ) -> dict[str, NDArray[np.float32]]:
-    """Return one vector for each distinct text, cut where the model cuts it."""
+    """Return one vector for each distinct text, truncated where the model truncates it."""
     distinct = list(dict.fromkeys(contents))
-    made: dict[str, NDArray[np.float32]] = {}
+    vectors: dict[str, NDArray[np.float32]] = {}
     for start in range(0, len(distinct), 64):
         batch = distinct[start : start + 64]
-        made.update(zip(batch, embed.checked(embedder, batch), strict=True))
+        vectors.update(zip(batch, embed.checked(embedder, batch), strict=True))
         progress(len(batch))
-    return made
+    return vectors
 
 
 def _weighted(text: Scores, vector: Scores) -> Scores:
-    """Return 0.7 of meaning and 0.3 of words, each spread over [0, 1] for the question."""
-    return 0.7 * _spread(vector) + 0.3 * _spread(text)
+    """Return 0.7 of the vector scores and 0.3 of the text scores, each scaled to [0, 1] for the question."""
+    return 0.7 * _min_max(vector) + 0.3 * _min_max(text)
 
 
-def _spread(scores: Scores) -> Scores:
+def _min_max(scores: Scores) -> Scores:
     if not scores.size or scores.max() <= scores.min():
         return np.zeros_like(scores)
     return np.asarray((scores - scores.min()) / (scores.max() - scores.min()), np.float64)

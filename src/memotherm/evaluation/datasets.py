@@ -1,12 +1,12 @@
-"""Evaluation sets, read from any folder of the known forms.
+"""Evaluation sets, read from folders of these forms.
 
     docs + queries               turns or documents; search within `scope` where there is one
     sessions + haystacks + queries   each question searches the sessions of its own haystack
-    corpus + questions           notes, asked in two phrasings
-    Conflict_Resolution.json     numbered facts; a later one makes an earlier one untrue
-    beliefs.seed + retrieval.cases   small beliefs with aliases, asked from several scopes
+    corpus + questions           notes, with questions in two phrasings
+    Conflict_Resolution.json     numbered facts; a later one replaces an earlier one
+    beliefs.seed + retrieval.cases   small beliefs with aliases, with questions from several scopes
 
-A set is a list of documents and a list of questions; nothing in it says how to rank.
+A set is a list of documents and a list of questions.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _LEFT_OUT = {"abstention", "no_user_side_evidence"}
 _ADVERSARIAL = {"5", "adversarial"}
 #: Besides ISO 8601.
 _TIMES = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
-#: Larger contexts of the same questions take long and teach nothing new.
+#: Larger contexts have the same questions and take long.
 _MOST_FACTS = 3000
 _FACT = re.compile(r"^(\d+)\.\s+(.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Document:
-    """Something to remember."""
+    """A text to store."""
 
     id: str
     content: str
     kind: str = "fact"
-    #: Search happens within this; None = one store for all.
+    #: Questions of the same scope search it; None = one scope for all.
     scope: str | None = None
     at: datetime | None = None
     metadata: dict[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvaluationQuestion:
-    """Something to ask, and the documents that answer it."""
+    """A query, and the documents that answer it."""
 
     id: str
     text: str
@@ -61,7 +61,7 @@ class EvaluationQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvaluationSet:
-    """Documents and the questions asked of them."""
+    """Documents and questions about them."""
 
     name: str
     documents: tuple[Document, ...]
@@ -71,15 +71,15 @@ class EvaluationSet:
 def load(folder: Path) -> list[EvaluationSet]:
     """Return every set with questions to score in a folder, or in the folders inside it."""
     if not folder.is_dir():
-        raise InvalidInput(f"there is no folder {folder}: pass the folder that holds the evaluation sets")
-    inside = (each for each in (folder, *sorted(folder.iterdir())) if each.is_dir())
-    found = [one for each in inside for one in _sets_in(each) if one.questions]
-    if not found:
+        raise InvalidInput(f"there is no folder {folder}: pass the folder of the evaluation sets")
+    folders = (path for path in (folder, *sorted(folder.iterdir())) if path.is_dir())
+    sets = [data for path in folders for data in _sets_in(path) if data.questions]
+    if not sets:
         raise InvalidInput(
-            f"{folder} holds no evaluation set of a known form (docs + queries, corpus + questions, ...)"
+            f"{folder} has no evaluation set of a known form (docs + queries, corpus + questions, ...)"
             " with questions that can be scored"
         )
-    return found
+    return sets
 
 
 def _sets_in(folder: Path) -> Iterator[EvaluationSet]:
@@ -135,11 +135,11 @@ def _turn(row: dict[str, Any]) -> Document:
 
 def _haystacks(folder: Path) -> Iterator[EvaluationSet]:
     texts = {str(row["sid"]): row["text"] for row in _rows(folder, "sessions")}
-    asked = {str(row["qid"]): row for row in _rows(folder, "queries") if _is_scored(row)}
+    queries = {str(row["qid"]): row for row in _rows(folder, "queries") if _is_scored(row)}
     documents = tuple(
         Document(id=str(sid), content=texts[str(sid)], kind="context", scope=str(row["qid"]), at=_moment(at))
         for row in _rows(folder, "haystacks")
-        if str(row["qid"]) in asked
+        if str(row["qid"]) in queries
         for sid, at in row["sessions"]
         if texts.get(str(sid), "").strip()
     )
@@ -152,7 +152,7 @@ def _haystacks(folder: Path) -> Iterator[EvaluationSet]:
             category=str(row.get("category", "")),
             at=_moment(row.get("ts")),
         )
-        for qid, row in asked.items()
+        for qid, row in queries.items()
     )
     yield EvaluationSet(name=folder.name, documents=documents, questions=_answerable(questions))
 
@@ -169,14 +169,14 @@ def _notes(folder: Path) -> Iterator[EvaluationSet]:
 
 
 def _conflicts(folder: Path) -> Iterator[EvaluationSet]:
-    """Single-hop questions whose answer stands in the latest fact about their subject."""
+    """Single-hop questions whose answer is in the latest fact about their subject."""
     for number, row in enumerate(_json(folder, "Conflict_Resolution")):
         facts = [Document(id=f"{number}/{no}", content=text, at=None) for no, text in _FACT.findall(row["context"])]
         pairs = row["metadata"].get("qa_pair_ids") or []
         questions = [
-            EvaluationQuestion(id=f"{number}/{place}", text=asked, gold=frozenset(_saying(facts, asked, answers)))
-            for place, (asked, answers) in enumerate(zip(row["questions"], row["answers"], strict=True))
-            if place < len(pairs) and "_sh_" in pairs[place]
+            EvaluationQuestion(id=f"{number}/{index}", text=text, gold=frozenset(_answering(facts, text, answers)))
+            for index, (text, answers) in enumerate(zip(row["questions"], row["answers"], strict=True))
+            if index < len(pairs) and "_sh_" in pairs[index]
         ]
         if len(facts) <= _MOST_FACTS:
             name = f"{folder.name}/{len(facts)} facts"
@@ -184,23 +184,23 @@ def _conflicts(folder: Path) -> Iterator[EvaluationSet]:
 
 
 def _beliefs(folder: Path) -> Iterator[EvaluationSet]:
-    """Beliefs that hold, as each case's scopes see them; a case without a relevant belief asks for nothing."""
-    held = [row for row in _json(folder, "beliefs") if not row.get("superseded_by") and not row.get("resolved_at")]
+    """Current beliefs, as each case's scopes see them; a case without a relevant belief is left out."""
+    current = [row for row in _json(folder, "beliefs") if not row.get("superseded_by") and not row.get("resolved_at")]
     documents: dict[tuple[str, str], Document] = {}
     questions: list[EvaluationQuestion] = []
     for case in _cases(folder):
-        wanted = case.get("expect", {}).get("relevantBeliefs", {})
+        expected = case.get("expect", {}).get("relevantBeliefs", {})
         scope = " ".join(sorted(case.get("scope") or ()))
         questions.append(
             EvaluationQuestion(
                 id=case["caseId"],
                 text=case["query"],
-                gold=frozenset((*wanted.get("shouldOnlyInclude", ()), *wanted.get("mustInclude", ()))),
+                gold=frozenset((*expected.get("shouldOnlyInclude", ()), *expected.get("mustInclude", ()))),
                 scope=scope,
                 category=str(case.get("category", "")),
             )
         )
-        for row in held:
+        for row in current:
             ours = row.get("user_id") == case.get("userId", "test-user")
             if ours and set(row["scope"]) & {*(case.get("scope") or ()), "user:universal"}:
                 content = f"{row['canonical_name']} ({', '.join(row['aliases'])}): {row['content']}"
@@ -209,7 +209,7 @@ def _beliefs(folder: Path) -> Iterator[EvaluationSet]:
 
 
 def _cases(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield single questions, then the turns of sessions, each of which asks with the user's message."""
+    """Yield single questions, then the turns of sessions, whose queries are the user's messages."""
     yield from _json(folder, "retrieval")
     if any(path.name.split(".")[0] == "session-retrieval" for path in folder.iterdir()):
         for session in _json(folder, "session-retrieval"):
@@ -218,19 +218,19 @@ def _cases(folder: Path) -> Iterator[dict[str, Any]]:
                 yield {**turn, "caseId": number, "query": turn["userMessage"], "category": "Sessions"}
 
 
-def _saying(facts: list[Document], asked: str, answers: list[str]) -> list[str]:
+def _answering(facts: list[Document], question: str, answers: list[str]) -> list[str]:
     """Return the latest fact that ends with an answer and shares the most words with the question."""
-    words = set(re.findall(r"\w+", asked.lower()))
-    telling = [
-        (len(words & set(re.findall(r"\w+", fact.content.lower()))), place, fact.id)
-        for place, fact in enumerate(facts)
+    words = set(re.findall(r"\w+", question.lower()))
+    candidates = [
+        (len(words & set(re.findall(r"\w+", fact.content.lower()))), index, fact.id)
+        for index, fact in enumerate(facts)
         if any(fact.content.rstrip(".").endswith(answer) for answer in answers)
     ]
-    return [max(telling)[2]] if telling else []
+    return [max(candidates)[2]] if candidates else []
 
 
 def _is_scored(row: dict[str, Any]) -> bool:
-    """Tell whether a question has an answer among the documents, as far as its line says so."""
+    """Return whether a question has an answer among the documents, according to its line."""
     kinds = {str(row.get("cat")), str(row.get("category"))}
     return not kinds & _ADVERSARIAL and not _LEFT_OUT & set(row.get("flags") or ())
 
@@ -261,11 +261,11 @@ def _json(folder: Path, stem: str) -> list[dict[str, Any]]:
     return loaded
 
 
-def _parsed(text: str, place: str) -> Any:  # noqa: ANN401  # whatever JSON holds
+def _parsed(text: str, source: str) -> Any:  # noqa: ANN401  # whatever JSON holds
     try:
         return json.loads(text)
     except ValueError as exc:
-        raise InvalidInput(f"{place}: not JSON ({exc})") from exc
+        raise InvalidInput(f"{source}: not JSON ({exc})") from exc
 
 
 def _text(folder: Path, stem: str) -> str:
@@ -278,7 +278,7 @@ def _text(folder: Path, stem: str) -> str:
 
 
 def _moment(value: object) -> datetime | None:
-    """Return a moment in any of the known forms, in UTC where it does not say otherwise."""
+    """Return a moment in any of these forms, in UTC if it has no time zone."""
     text = str(value)
     for form in (None, *_TIMES):
         try:

@@ -1,4 +1,4 @@
-"""How good a ranked list is, and how sure one can be that another one is better."""
+"""Measures of a ranked list, and the confidence interval of a difference between two rankings."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _RESAMPLES = 2000
 
 def measured(ranked: Sequence[str], gold: Collection[str]) -> dict[str, float]:
     """Return every measure of one ranked list."""
-    places = [place for place, each in enumerate(ranked) if each in gold]
-    ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(gold))))
-    gain = sum(1 / math.log2(place + 2) for place in places if place < 10)
+    ranks = [rank for rank, document in enumerate(ranked) if document in gold]
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(10, len(gold))))
+    gain = sum(1 / math.log2(rank + 2) for rank in ranks if rank < 10)
     return {
-        **{f"any@{k}": float(any(place < k for place in places)) for k in (1, 5, 10)},
-        **{f"all@{k}": float(sum(place < k for place in places) == len(gold)) for k in (5, 10)},
+        **{f"any@{k}": float(any(rank < k for rank in ranks)) for k in (1, 5, 10)},
+        **{f"all@{k}": float(sum(rank < k for rank in ranks) == len(gold)) for k in (5, 10)},
         "nDCG@10": gain / ideal if ideal else 0.0,
-        "MRR": 1 / (places[0] + 1) if places else 0.0,
+        "MRR": 1 / (ranks[0] + 1) if ranks else 0.0,
     }
 
 
 def mean(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean of each measure."""
-    return {name: sum(each[name] for each in values) / len(values) if values else 0.0 for name in MEASURES}
+    return {name: sum(measures[name] for measures in values) / len(values) if values else 0.0 for name in MEASURES}
 
 
 def difference(

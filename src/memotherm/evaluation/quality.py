@@ -1,4 +1,4 @@
-"""A set run through `remember` and `recall`, with the controls beside it."""
+"""Running a set through `remember` and `recall`, and through the controls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memotherm.storage.open import open_store
 
 __all__ = ["ABLATIONS", "OURS", "WITHOUT_PARTS", "Result", "ablate", "diagnose", "quality_sets", "run"]
 
-#: How the product's own ranking is called in the tables.
+#: The name of the product's own ranking in the tables.
 OURS = "memotherm"
 
 #: The weights without one part of the ranking, by the part that is left out.
@@ -48,7 +48,7 @@ _DEPTH = 100
 _START = datetime(2025, 1, 1, tzinfo=UTC)
 _BATCH = 64
 
-#: Called with (what is being done, how much more of it is done, how much there is).
+#: Called with (the name of the step, how much more of it is done, how much there is).
 Progress = Callable[[str, int, int], None]
 
 
@@ -62,9 +62,9 @@ class Result:
 
     def table(self, category: str | None = None) -> dict[str, dict[str, float]]:
         """Return the mean of every measure by ranking, of all questions or of one category."""
-        keep = [category is None or question.category == category for question in self.questions]
+        selected = [category is None or question.category == category for question in self.questions]
         return {
-            ranking: mean([value for value, kept in zip(values, keep, strict=True) if kept])
+            ranking: mean([value for value, counts in zip(values, selected, strict=True) if counts])
             for ranking, values in self.measures.items()
         }
 
@@ -84,27 +84,27 @@ class Result:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything that the tables show, for machines."""
+        """Return everything that the tables show, as JSON values."""
         categories = sorted({question.category for question in self.questions if question.category})
         return {
             "set": self.name,
             "n": len(self.questions),
             "rankings": self.table(),
             "categories": {
-                each: {"n": sum(q.category == each for q in self.questions), "rankings": self.table(each)}
-                for each in categories
+                name: {"n": sum(question.category == name for question in self.questions), "rankings": self.table(name)}
+                for name in categories
             },
-            "lead": self._told(CONTROLS),
-            "lead_over_our_words": self._told(STRICTER),
+            "lead": self._lead_json(CONTROLS),
+            "lead_over_our_words": self._lead_json(STRICTER),
         }
 
-    def _told(self, controls: Iterable[str]) -> dict[str, Any]:
+    def _lead_json(self, controls: Iterable[str]) -> dict[str, Any]:
         best, (delta, low, high) = self.lead("nDCG@10", controls)
         return {"over": best, "nDCG@10": delta, "low": low, "high": high}
 
 
 class _Clock:
-    """A clock that stands where the documents say."""
+    """A clock that is set to the times of the documents."""
 
     def __init__(self) -> None:
         self.now = _START
@@ -126,22 +126,22 @@ def run(
     """Run one set in a scratch folder: the product first, then every control.
 
     Args:
-        data: What is remembered and asked.
-        folder: Where the store may be made.
-        progress: Told of every step.
+        data: The documents and questions.
+        folder: The folder for the store.
+        progress: Called after every step.
         embedder: Makes all vectors; None takes the bundled model, and whole texts for the controls.
-        settings: What differs from the defaults.
-        cache: Where vectors are kept between runs.
-        store: Another store to remember in, such as a PostgreSQL database; the set gets a tenant of its own there.
+        settings: Settings that differ from the defaults.
+        cache: A folder for vectors that later runs use again.
+        store: Another store, such as a PostgreSQL database; the set gets a tenant of its own there.
     """
     model = cached(embedder or embed.resolve("local"), cache)
-    place, scope = (folder / "evaluation.db", None) if store is None else (store, Scope(tenant=data.name))
+    url, scope = (folder / "evaluation.db", None) if store is None else (store, Scope(tenant=data.name))
     plain = model if embedder else cached(embed.resolve(_WHOLE_TEXTS), cache)
     clock = _Clock()
     result = Result(data.name, data.questions, {})
-    with open_memory(place, embedder=model, settings=settings, clock=clock, scope=scope) as memory:
+    with open_memory(url, embedder=model, settings=settings, clock=clock, scope=scope) as memory:
         names = _remember(memory, clock, data, progress)
-        result.measures[OURS] = _asked(memory, clock, data, names, progress)
+        result.measures[OURS] = _measured(memory, clock, data, names, progress)
     result.measures.update(_controls(data, plain, progress))
     return result
 
@@ -166,15 +166,15 @@ def ablate(
     for name, model in models.items():
         clock, settings = _Clock(), load_settings()
         store = open_store(str(folder / f"{len(result.measures)}.db"), settings)
-        kept = cached(model, cache)
-        with Memotherm(store, kept, settings=settings, clock=clock) as memory:
+        embedding = cached(model, cache)
+        with Memotherm(store, embedding, settings=settings, clock=clock) as memory:
             names = _remember(memory, clock, data, progress)
-            result.measures[name] = _asked(memory, clock, data, names, progress)
+            result.measures[name] = _measured(memory, clock, data, names, progress)
             for part, weights in ABLATIONS.items() if name == OURS else ():
                 changed = Memotherm(
-                    store, kept, settings=settings, clock=clock, ranking=RankingOptions(weights=weights)
+                    store, embedding, settings=settings, clock=clock, ranking=RankingOptions(weights=weights)
                 )
-                result.measures[part] = _asked(changed, clock, data, names, progress)
+                result.measures[part] = _measured(changed, clock, data, names, progress)
     return result
 
 
@@ -188,12 +188,12 @@ def diagnose(
     settings: dict[str, Any] | None = None,
     cache: Path | None = None,
 ) -> list[str]:
-    """Return, for one question, the gold and what came first instead, with every part of each score."""
+    """Return, for one question, the gold documents and the first hits, with the parts of each score."""
     clock = _Clock()
     scope = question.scope
     part = EvaluationSet(
         name=data.name,
-        documents=tuple(each for each in data.documents if each.scope == scope),
+        documents=tuple(document for document in data.documents if document.scope == scope),
         questions=(question,),
     )
     model = cached(embedder or embed.resolve("local"), cache)
@@ -201,27 +201,27 @@ def diagnose(
         names = _remember(memory, clock, part, progress)
         recall = _ask(memory, clock, part, question)
     lines = [f"{question.id}: {question.text}", f"gold: {', '.join(sorted(question.gold))}"]
-    for place, hit in enumerate(recall, 1):
-        found = names[hit.memory.id]
-        right = "GOLD" if question.gold & set(found) else "    "
-        if place <= 10 or right == "GOLD":
-            lines.append(f"{place:>3} {right} {hit.explain()}  {found[0]}: {hit.memory.content[:100]!r}")
-    missing = question.gold - {each for hit in recall for each in names[hit.memory.id]}
+    for rank, hit in enumerate(recall, 1):
+        documents = names[hit.memory.id]
+        label = "GOLD" if question.gold & set(documents) else "    "
+        if rank <= 10 or label == "GOLD":
+            lines.append(f"{rank:>3} {label} {hit.explain()}  {documents[0]}: {hit.memory.content[:100]!r}")
+    missing = question.gold - {document for hit in recall for document in names[hit.memory.id]}
     if missing:
         lines.append(f"not among the first {_DEPTH}: {', '.join(sorted(missing))}")
     return lines
 
 
 def _remember(memory: Memotherm, clock: _Clock, data: EvaluationSet, progress: Progress) -> dict[str, list[str]]:
-    """Store the documents in their order and return the documents behind each memory's id."""
+    """Store the documents in their order and return the documents of each memory's id."""
     names: dict[str, list[str]] = defaultdict(list)
-    for (scope, at), group in groupby(data.documents, key=lambda each: (each.scope, each.at)):
+    for (scope, at), group in groupby(data.documents, key=lambda document: (document.scope, document.at)):
         clock.now = at or clock.now
         view = _view(memory, scope)
         for batch in _batches(list(group)):
             stored = view.remember_many([_draft(document) for document in batch])
-            for document, kept in zip(batch, stored, strict=True):
-                names[kept.id].append(document.id)
+            for document, record in zip(batch, stored, strict=True):
+                names[record.id].append(document.id)
             progress("remember", len(batch), len(data.documents))
     return names
 
@@ -231,21 +231,22 @@ def _draft(document: Document) -> dict[str, Any]:
 
 
 def _ask(memory: Memotherm, clock: _Clock, data: EvaluationSet, question: EvaluationQuestion) -> Recall:
-    latest = max((each.at for each in data.documents if each.at and each.scope == question.scope), default=_START)
+    times = (document.at for document in data.documents if document.at and document.scope == question.scope)
+    latest = max(times, default=_START)
     clock.now = question.at or latest
     return _view(memory, question.scope).recall(question.text, limit=_DEPTH, track=False)
 
 
-def _asked(
+def _measured(
     memory: Memotherm, clock: _Clock, data: EvaluationSet, names: dict[str, list[str]], progress: Progress
 ) -> list[dict[str, float]]:
-    """Ask every question and return how good each answer is."""
-    found = []
+    """Ask every question and return the measures of each answer."""
+    results = []
     for question in data.questions:
         recall = _ask(memory, clock, data, question)
-        found.append(measured(_ranked(recall, names), question.gold))
+        results.append(measured(_ranked(recall, names), question.gold))
         progress("ask", 1, len(data.questions))
-    return found
+    return results
 
 
 def _view(memory: Memotherm, scope: str | None) -> Memotherm:
@@ -262,23 +263,23 @@ def _controls(data: EvaluationSet, model: Embedder, progress: Progress) -> dict[
         model, [document.content for document in data.documents], lambda n: progress("control", n, total)
     )
     corpora: dict[str | None, tuple[Corpus, Corpus, list[str]]] = {}
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in (*CONTROLS, *STRICTER)}
+    results: dict[str, list[dict[str, float]]] = {name: [] for name in (*CONTROLS, *STRICTER)}
     for question in data.questions:
         if question.scope not in corpora:
-            inside = [document for document in data.documents if document.scope == question.scope]
-            rows = np.array([vectors[document.content] for document in inside], np.float32)
-            rows = rows.reshape(len(inside), model.dimensions)
-            contents = [document.content for document in inside]
-            ids = [document.id for document in inside]
+            documents = [document for document in data.documents if document.scope == question.scope]
+            rows = np.array([vectors[document.content] for document in documents], np.float32)
+            rows = rows.reshape(len(documents), model.dimensions)
+            contents = [document.content for document in documents]
+            ids = [document.id for document in documents]
             corpora[question.scope] = (Corpus(contents, rows, PLAIN), Corpus(contents, rows, OUR_WORDS), ids)
         plain, ours, ids = corpora[question.scope]
-        vector = plain.meaning(embed.embed_query(model, question.text))
+        vector = plain.vector_scores(embed.embed_query(model, question.text))
         for corpus, controls in ((plain, CONTROLS), (ours, STRICTER)):
-            text = corpus.words(question.text)
+            text = corpus.text_scores(question.text)
             for name, control in controls.items():
                 order = np.argsort(-control(text, vector), kind="stable")[:_DEPTH]
-                found[name].append(measured([ids[row] for row in order], question.gold))
-    return found
+                results[name].append(measured([ids[row] for row in order], question.gold))
+    return results
 
 
 def _batches(documents: Sequence[Document]) -> Iterable[Sequence[Document]]:
@@ -286,6 +287,6 @@ def _batches(documents: Sequence[Document]) -> Iterable[Sequence[Document]]:
         yield documents[start : start + _BATCH]
 
 
-def quality_sets(found: Iterable[EvaluationSet], wanted: Sequence[str]) -> list[EvaluationSet]:
-    """Return the sets whose names begin with one of those wanted; all when none is."""
-    return [each for each in found if not wanted or any(each.name.startswith(name) for name in wanted)]
+def quality_sets(sets: Iterable[EvaluationSet], prefixes: Sequence[str]) -> list[EvaluationSet]:
+    """Return the sets whose names begin with one of the prefixes; all if there are none."""
+    return [data for data in sets if not prefixes or data.name.startswith(tuple(prefixes))]

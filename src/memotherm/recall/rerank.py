@@ -6,6 +6,7 @@ import math
 
 from memotherm.embed.reranker import ScoreTexts
 from memotherm.recall.values import State
+from memotherm.text.quantity import counted
 
 __all__ = ["Rerank"]
 
@@ -29,11 +30,15 @@ class Rerank:
         texts = [state.records[candidate.no].memory.content for candidate in best]
         try:
             scores = [float(score) for score in self._score(state.question.text, texts)]
-        except Exception as exc:  # noqa: BLE001 - whatever a plugin raises, the recall has an answer
+        except Exception as exc:  # noqa: BLE001 - a recall has an answer whatever a plugin raises
             state.degraded.append(f"not reranked: the reranker failed: {type(exc).__name__}: {exc}")
             return
-        if len(scores) != len(best) or any(map(math.isnan, scores)):
-            state.degraded.append(f"not reranked: the reranker must return {len(best)} numbers, not {scores[:3]}...")
+        if len(scores) != len(best):
+            returned = f"{counted(len(scores), 'score')} for {counted(len(best), 'text')}"
+            state.degraded.append(f"not reranked: the reranker returned {returned}")
+            return
+        if any(map(math.isnan, scores)):
+            state.degraded.append("not reranked: the reranker returned a score that is not a number")
             return
         scored = [candidate._replace(rerank=score) for candidate, score in zip(best, scores, strict=True)]
         scored.sort(key=lambda candidate: -(candidate.rerank or 0.0))

@@ -1,0 +1,126 @@
+"""Recall as of an earlier moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memotherm import Memotherm, Scope
+from memotherm.errors import InvalidInput
+from tests.helpers import Flaky, Hand, Words, contents, opened
+
+
+@pytest.fixture
+def clock() -> Hand:
+    """A clock that is moved by hand."""
+    return Hand()
+
+
+@pytest.fixture
+def embedder() -> Flaky:
+    """An embedder that can fail."""
+    return Flaky()
+
+
+@pytest.fixture
+def mem(tmp_path: Path, clock: Hand, embedder: Flaky) -> Iterator[Memotherm]:
+    """A memory whose clock and embedder the test controls."""
+    with opened(tmp_path / "a.db", clock=clock, embedder=embedder) as memory:
+        yield memory
+        assert memory.check() == []
+
+
+def test_the_answer_is_the_one_of_that_moment(mem: Memotherm, clock: Hand) -> None:
+    """Changed contents, forgotten memories and those that did not exist yet are as they were then."""
+    port = mem.remember("the port is 5433")
+    host = mem.remember("the host is otter")
+    then = clock.now
+    clock.forward(days=1)
+    mem.update(port.id, content="the port is 5544")
+    mem.forget(host.id)
+    mem.remember("the port of the mirror is 6000")
+
+    assert set(contents(mem.recall("port host", as_of=then))) == {"the port is 5433", "the host is otter"}
+    assert set(contents(mem.recall("port host"))) == {"the port is 5544", "the port of the mirror is 6000"}
+    assert len(mem.recall("port host", as_of=then - timedelta(days=1))) == 0
+
+
+def test_a_failing_embedder_degrades_the_answer(mem: Memotherm, clock: Hand, embedder: Flaky) -> None:
+    """As in a plain recall, words are searched and the answer says so; later the vectors are made after all."""
+    memory = mem.remember("the port is 5433")
+    then = clock.now
+    clock.forward(days=1)
+    mem.update(memory.id, content="the host is otter")
+    embedder.down = True
+    down = mem.recall("port", as_of=then)
+    plain = mem.recall("host")
+    embedder.down = False
+    up = mem.recall("port", as_of=then)
+
+    assert contents(down) == ["the port is 5433"]
+    assert down.degraded[0] == plain.degraded[0] == "text only: words is down: try again later"
+    assert down[0].why.vector is None
+    assert up.degraded == ()
+    assert up[0].why.vector is not None
+
+
+def test_vectors_of_another_embedder_degrade_the_answer(tmp_path: Path, clock: Hand) -> None:
+    """No vector is made anew for a query about the past."""
+    with opened(tmp_path / "b.db", clock=clock, embedder=Words("first")) as first:
+        first.remember("the port is 5433")
+    second = Words("second")
+    with opened(tmp_path / "b.db", clock=clock, embedder=second) as mem:
+        found = mem.recall("port", as_of=clock.now)
+
+        assert contents(found) == ["the port is 5433"]
+        assert found.degraded == mem.recall("port").degraded
+        assert "the port is 5433" not in second.seen
+
+
+def test_a_moment_is_rebuilt_once(mem: Memotherm, clock: Hand, embedder: Flaky) -> None:
+    """A second query about the same moment makes no vector of a content again."""
+    memory = mem.remember("the port is 5433")
+    then = clock.now
+    clock.forward(days=1)
+    mem.update(memory.id, content="the port is 5544")
+    mem.recall("port", as_of=then)
+    mem.recall("the number of the port", as_of=then)
+
+    assert embedder.seen.count("the port is 5433") == 2, "when it was stored, and for the first query"
+
+
+def test_a_purge_is_seen_at_once(mem: Memotherm, clock: Hand) -> None:
+    """What was rebuilt before is not used after another event."""
+    memory = mem.remember("the port is 5433")
+    then = clock.now
+    clock.forward(days=1)
+    assert len(mem.recall("port", as_of=then)) == 1
+    mem.purge(memory.id)
+
+    assert len(mem.recall("port", as_of=then)) == 0
+
+
+def test_each_scope_sees_its_own_past(mem: Memotherm, clock: Hand) -> None:
+    """A state that was rebuilt for one scope is not used for another."""
+    mem.scoped(user="u1").remember("the port is 5433")
+    mem.scoped(user="u2").remember("the port is 6000")
+
+    assert contents(mem.scoped(user="u1").recall("port", as_of=clock.now)) == ["the port is 5433"]
+    assert contents(mem.scoped(user="u2").recall("port", as_of=clock.now)) == ["the port is 6000"]
+    assert mem.scope == Scope()
+
+
+@pytest.mark.parametrize(
+    ("moment", "message"),
+    [
+        (datetime(2026, 3, 1), "as_of must have a time zone.*2026-03-01T00:00:00 has none"),  # noqa: DTZ001
+        ("2026-03-01", "as_of must be a datetime, not '2026-03-01'"),
+    ],
+)
+def test_a_moment_without_a_time_zone_is_refused(mem: Memotherm, moment: datetime, message: str) -> None:
+    """The message names the argument."""
+    with pytest.raises(InvalidInput, match=message):
+        mem.recall("port", as_of=moment)
