@@ -32,6 +32,7 @@ from memotherm.services import Services, View, require_limit
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
+from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import Find
 from memotherm.text.clean import require_text
@@ -548,7 +549,10 @@ class Memotherm:
     def checkpoint(self, path: str | Path) -> Path:
         """Write a consistent copy of the whole store to a new file; other processes may keep writing."""
         target = Path(path).expanduser()
-        self._services.whole.checkpoint(target)
+        store = self._services.whole
+        if not isinstance(store, SupportsCheckpoint):
+            raise InvalidInput(f"{store.name} cannot write checkpoints: use the backup of its database")
+        store.checkpoint(target)
         return target
 
     def key_value(self, namespace: str) -> KeyValue:

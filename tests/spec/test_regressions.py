@@ -436,13 +436,16 @@ def test_a_long_job_keeps_its_lease(mem: Memotherm, clock: FakeClock) -> None:
             changed.notify_all()
         return clock()
 
+    def await_renewal() -> None:
+        with changed:
+            # The second reading of the clock comes after the renewal that the first one is for.
+            wanted = readings + 2
+            assert changed.wait_for(lambda: readings >= wanted, timeout=20)
+
     def job(part: Store) -> None:
         for _ in range(11):
             clock.advance(minutes=1)
-            with changed:
-                # The second reading of the clock comes after the renewal that the first one is for.
-                wanted = readings + 2
-                assert changed.wait_for(lambda: readings >= wanted, timeout=20)  # noqa: B023 - awaited here
+            await_renewal()
         assert not mem.maintenance().run_once()
 
     inside = mem._services.whole

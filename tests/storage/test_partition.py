@@ -112,6 +112,6 @@ def test_the_command(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["partition", url, "--parts", "2", "--json"]) == 0
     assert "memories" in json.loads(capsys.readouterr().out)["tables"]
     assert run(["partition", "agent.db"]) != 0
-    assert "PostgreSQL" in capsys.readouterr().err
+    assert "there is no store agent.db" in capsys.readouterr().err
     with pytest.raises(InvalidInput, match="between"):
         memotherm.partition(url, 1)

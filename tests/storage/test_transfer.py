@@ -162,7 +162,7 @@ def test_a_source_that_changed_during_an_interruption_is_noticed(
     source: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first half of the copy would be of another time than the second."""
-    monkeypatch.setattr(transfer, "_verified", _interrupt)
+    monkeypatch.setattr(transfer, "_verify", _interrupt)
     with pytest.raises(KeyboardInterrupt):
         memotherm.migrate(source, url)
     monkeypatch.undo()
@@ -196,7 +196,7 @@ def test_a_half_copy_of_another_store_is_left_alone(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It goes on only from where it came."""
-    monkeypatch.setattr(transfer, "_verified", _interrupt)
+    monkeypatch.setattr(transfer, "_verify", _interrupt)
     with pytest.raises(KeyboardInterrupt):
         memotherm.migrate(source, tmp_path / "half.db")
     monkeypatch.undo()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from memotherm.errors import InvalidInput, StoreDamaged
 from memotherm.storage.statements import Row, Statements
@@ -113,6 +113,7 @@ class MetaTable:
         return not self._statements.value("spaces_any")
 
 
+@runtime_checkable
 class TransferSource(Protocol):
     """A store that can be copied."""
 
@@ -122,6 +123,7 @@ class TransferSource(Protocol):
         """Open the tables for reading, in one snapshot."""
 
 
+@runtime_checkable
 class TransferTarget(TransferSource, Protocol):
     """A store that can be filled."""
 

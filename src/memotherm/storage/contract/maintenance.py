@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
 
 from memotherm.model.results import Problem
@@ -28,9 +27,6 @@ class MaintenanceStore(Protocol):
 
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
-
-    def checkpoint(self, path: Path) -> None:
-        """Write a consistent copy to a new file while the store is in use."""
 
     def close(self) -> None:
         """Close all connections; calling it twice is harmless."""

@@ -11,6 +11,7 @@ from datetime import timedelta
 from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
 from memotherm.storage.contract import Claim
+from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.testing.contract.base import Contract, numbers
 
 __all__ = ["CheckpointContract", "UpkeepContract"]
@@ -173,12 +174,13 @@ class CheckpointContract(Contract):
     def test_a_checkpoint_is_a_new_file(self) -> None:
         """The store goes on, and a file that exists is left as it is."""
         self.stored("before")
-        target = self.folder / "copy.checkpoint"
-        self.store.checkpoint(target)
+        store, target = self.store, self.folder / "copy.checkpoint"
+        assert isinstance(store, SupportsCheckpoint)
+        store.checkpoint(target)
         written = target.read_bytes()
         self.stored("after")
         try:
-            self.store.checkpoint(target)
+            store.checkpoint(target)
         except InvalidInput:
             refused = True
         else:
