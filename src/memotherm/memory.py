@@ -13,16 +13,25 @@ from typing import Any, Self
 
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
-from memotherm.errors import InvalidInput, MemothermError, StaleWrite
+from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_duration, reading, system_clock
-from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Metrics, Page, Problem, Status
+from memotherm.model.results import (
+    Captured,
+    Compaction,
+    EventPage,
+    Maintenance,
+    Metrics,
+    Page,
+    Problem,
+    SessionStatus,
+    Status,
+)
 from memotherm.notes import Imported, Notes
-from memotherm.notes.day import local_day
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
 from memotherm.recall.as_of import stored
-from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, own_words
+from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
 from memotherm.rules.promotion import promotion
 from memotherm.rules.retention import require_active
 from memotherm.services import Services, View, require_limit
@@ -32,7 +41,7 @@ from memotherm.storage.contract import Store
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.open import open_store
 from memotherm.storage.values import Find
-from memotherm.text.clean import require_text
+from memotherm.text.clean import digest, require_text
 from memotherm.text.marker import without_blocks
 from memotherm.tiers.engine import combined
 from memotherm.tiers.metrics import metrics
@@ -177,16 +186,23 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
     ) -> Captured:
-        """Store something that nobody asked to remember, unless it says nothing or nothing new."""
-        words = without_blocks(content) if isinstance(content, str) else content
-        if isinstance(content, str) and words != content and not words.strip():
-            return Captured(status="skipped", why="nothing but recalled memories")
-        if isinstance(words, str) and len(words.strip()) < self.settings.capture_min_chars:
-            return Captured(status="skipped", why=f"shorter than {self.settings.capture_min_chars} characters")
+        """Store text of a conversation, unless it is short or stored already.
+
+        Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
+        having been recalled; the result says how many characters were removed.
+        """
+        text = without_blocks(content) if isinstance(content, str) else content
+        removed = len(content) - len(text) if isinstance(content, str) else 0
+        why = f"{removed} characters of recalled memories were removed" if removed else ""
+        if removed and not text.strip():
+            return Captured(status="skipped", why="nothing but recalled memories", removed_chars=removed)
+        if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
+            why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
+            return Captured(status="skipped", why=why, removed_chars=removed)
         before = self._services.store.seq()
-        memory = self.remember(words, kind=kind, tags=tags, metadata=metadata, source=source)
+        memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
-        return Captured(status="stored" if new else "duplicate", memory=memory)
+        return Captured(status="stored" if new else "duplicate", memory=memory, why=why, removed_chars=removed)
 
     # Recalling
 
@@ -385,7 +401,7 @@ class Memotherm:
         cause = replace(self._view.cause("update", why), at=now)
         if content is None:
             return self._services.changes.change(self.scope, memory_id, alter, cause)
-        content = own_words(require_text(content, "content", self.settings.max_content_chars))
+        content = require_text(content, "content", self.settings.max_content_chars)
         self._view.record(memory_id)
         return self._services.changes.rewrite(self.scope, memory_id, alter, content, cause)
 
@@ -441,6 +457,14 @@ class Memotherm:
             memory._sync_notes_at_start()
         return Session(memory, view)
 
+    def session_status(self, session_id: str) -> SessionStatus:
+        """Return the status of a session that has begun, without beginning or changing it."""
+        view = self._view.narrowed(session=session_id)
+        space = self._services.working.find(view.scope)
+        if space is None:
+            raise NotFound(f"no session {session_id!r} has begun in this scope ({self.scope})")
+        return self._services.working.status(session_id, space, view.now())
+
     # Markdown notes
 
     def notes(self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None) -> Notes:
@@ -454,18 +478,32 @@ class Memotherm:
         return Notes(self._workshop(self.scope), root, extra_paths, name)
 
     def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
-        """Remember what another program keeps: openclaw, claude-code, codex, mcp-memory, or jsonl from an export."""
-        day = local_day(self._view.now(), self.settings)
+        """Import memories of another program: openclaw, claude-code, codex, mcp-memory, or jsonl from an export.
 
-        def bring(drafts: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+        Memories that were archived when they were exported are stored as archived.
+        """
+        now = self._view.now()
+        archived: set[tuple[str, str]] | None = None
+
+        def store(entries: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+            nonlocal archived
+            drafts = [_imported_draft(entry) for entry in entries]
+            if any(draft.retention is Retention.ARCHIVED for draft in drafts):
+                archived = self._archived() if archived is None else archived
+                drafts = _without_repeats(drafts, archived)
             before = self._services.store.seq()
-            brought = self._services.remember.bring(
-                [draft_of(draft) for draft in drafts], self.scope, self._view.now(), self._view.actor
-            )
-            stored = {each.id for each in brought if each and each.version > before and not each.access_count}
-            return len(stored), brought.count(None)
+            memories = self._services.remember.bring(drafts, self.scope, now, self._view.actor)
+            new = {memory.id for memory in memories if memory and memory.version > before and not memory.access_count}
+            return len(new), memories.count(None)
 
-        return import_memories(kind, path, day, self.settings, bring)
+        return import_memories(kind, path, now, self.settings, store)
+
+    def _archived(self) -> set[tuple[str, str]]:
+        """Return the digest and kind of every archived memory of exactly this scope."""
+        pages = [page := self.find(retention=Retention.ARCHIVED, limit=_LARGEST_PAGE)]
+        while page.cursor is not None:
+            pages.append(page := self.find(retention=Retention.ARCHIVED, limit=_LARGEST_PAGE, cursor=page.cursor))
+        return {(memory.digest, memory.kind) for page in pages for memory in page if memory.scope == self.scope}
 
     def _workshop(self, scope: Scope) -> NoteServices:
         return NoteServices(
@@ -577,6 +615,24 @@ def _as_lines(recall: Recall) -> str:
     return "\n".join(
         f"- {label}{' '.join(hit.memory.content.split())}" for label, hit in zip(labels, recall, strict=True)
     )
+
+
+def _imported_draft(entry: Mapping[str, Any]) -> Draft:
+    draft = draft_of({name: value for name, value in entry.items() if name != "retention"})
+    return replace(draft, retention=Retention.of(entry.get("retention", Retention.ACTIVE)))
+
+
+def _without_repeats(drafts: Sequence[Draft], archived: set[tuple[str, str]]) -> list[Draft]:
+    """Return the drafts without archived ones that are archived here already; remember the others there."""
+    kept = []
+    for draft in drafts:
+        key = (digest(draft.content), draft.kind)
+        if draft.retention is Retention.ARCHIVED:
+            if key in archived:
+                continue
+            archived.add(key)
+        kept.append(draft)
+    return kept
 
 
 def _place(cursor: str, word: str) -> int:

@@ -167,12 +167,14 @@ class Metrics:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Captured:
-    """What became of something that was offered rather than told to remember."""
+    """The result of `capture`."""
 
     #: stored, duplicate or skipped.
     status: str
     memory: Memory | None = None
     why: str = ""
+    #: How many characters of recalled memories were removed from the text.
+    removed_chars: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
