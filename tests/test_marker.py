@@ -8,7 +8,6 @@ import re
 import pytest
 
 from memotherm import Memotherm
-from memotherm.errors import InvalidInput
 from memotherm.text.marker import CLOSE, OPEN, carries_marker, escape_markers, without_blocks
 from tests.properties import texts
 
@@ -66,29 +65,38 @@ def test_nothing_is_left_of_any_context(mem: Memotherm) -> None:
         assert without_blocks(text) == ""
 
 
-def test_recalled_text_is_never_stored_again(mem: Memotherm) -> None:
-    """Through every way of writing; what is new beside it is kept."""
+def test_remember_and_update_store_what_they_are_given(mem: Memotherm) -> None:
+    """A content that mentions the mark, or quotes a whole block, comes back character by character."""
     mem.remember("the deploy is frozen", tier="hot")
     block = mem.context().text
+    quoted = f"The marks are {OPEN} and {CLOSE}, see:\n{block}\nAnd that is all."
 
-    with pytest.raises(InvalidInput, match="recalled"):
-        mem.remember(block)
-    with pytest.raises(InvalidInput, match="recalled"):
-        mem.remember_many([{"content": "fine"}, {"content": block}])
-    with pytest.raises(InvalidInput, match="recalled"):
-        mem.session("s").add(block)
-    assert mem.capture(block).status == "skipped"
-    kept = mem.remember(f"{block}\nI prefer tea.")
-    assert kept.content == "I prefer tea."
-    captured = mem.capture(f"{block}\nI prefer coffee in the morning.")
-    assert captured.memory is not None
-    assert captured.memory.content == "I prefer coffee in the morning."
-    assert mem.update(kept.id, content=f"I prefer green tea. {block}").content == "I prefer green tea."
-    assert {memory.content for memory in mem.find()} == {
-        "the deploy is frozen",
-        "I prefer green tea.",
-        "I prefer coffee in the morning.",
-    }
+    assert mem.remember(quoted).content == quoted
+    assert mem.remember_many([{"content": f"Bulk {quoted}"}])[0].content == f"Bulk {quoted}"
+    assert mem.session("s").add(f"Session {quoted}").content == f"Session {quoted}"
+    memory = mem.remember("I prefer tea.")
+    assert mem.update(memory.id, content=f"I prefer {CLOSE}").content == f"I prefer {CLOSE}"
+    assert mem.get(memory.id).content == f"I prefer {CLOSE}"
+    text = mem.context("marks tea prefer").text
+    assert (text.count(OPEN), text.count(CLOSE)) == (1, 1)
+
+
+def test_capture_removes_recalled_text_and_says_so(mem: Memotherm) -> None:
+    """Recalled memories are not stored again; the text around them is, and the result has the count."""
+    mem.remember("the deploy is frozen", tier="hot")
+    block = mem.context().text
+    echo = mem.capture(block)
+    mixed = mem.capture(f"{block}\nI prefer coffee in the morning.")
+    short = mem.capture(f"{block}\nok")
+    plain = mem.capture("I prefer tea in the evening.")
+
+    assert (echo.status, echo.why, echo.removed_chars) == ("skipped", "nothing but recalled memories", len(block))
+    assert mixed.memory is not None
+    assert (mixed.status, mixed.memory.content) == ("stored", "I prefer coffee in the morning.")
+    assert mixed.removed_chars == len(block) + 1
+    assert f"{len(block) + 1} characters of recalled memories were removed" in mixed.why
+    assert (short.status, short.removed_chars) == ("skipped", len(block) + 1)
+    assert (plain.status, plain.why, plain.removed_chars) == ("stored", "", 0)
 
 
 def test_no_content_can_open_or_close_the_marker() -> None:

@@ -13,17 +13,27 @@ from typing import Any, Self
 
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
-from memotherm.errors import InvalidInput, MemothermError, StaleWrite
+from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_duration, system_clock
-from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Metrics, Page, Problem, Status
+from memotherm.model.results import (
+    Captured,
+    Compaction,
+    EventPage,
+    Maintenance,
+    Metrics,
+    Page,
+    Problem,
+    SessionStatus,
+    Status,
+)
 from memotherm.notes import Imported, Notes
-from memotherm.notes.day import local_day
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, own_words
+from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
+from memotherm.remember.importing import Importer
 from memotherm.rules import Rule
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
@@ -185,16 +195,23 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
     ) -> Captured:
-        """Store a piece of a conversation, unless it is too short or stored already."""
-        words = without_blocks(content) if isinstance(content, str) else content
-        if isinstance(content, str) and words != content and not words.strip():
-            return Captured(status="skipped", why="nothing but recalled memories")
-        if isinstance(words, str) and len(words.strip()) < self.settings.capture_min_chars:
-            return Captured(status="skipped", why=f"shorter than {self.settings.capture_min_chars} characters")
+        """Store text of a conversation, unless it is short or stored already.
+
+        Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
+        having been recalled; the result says how many characters were removed.
+        """
+        text = without_blocks(content) if isinstance(content, str) else content
+        removed = len(content) - len(text) if isinstance(content, str) else 0
+        why = f"{removed} characters of recalled memories were removed" if removed else ""
+        if removed and not text.strip():
+            return Captured(status="skipped", why="nothing but recalled memories", removed_chars=removed)
+        if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
+            why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
+            return Captured(status="skipped", why=why, removed_chars=removed)
         before = self._services.store.seq()
-        memory = self.remember(words, kind=kind, tags=tags, metadata=metadata, source=source)
+        memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
-        return Captured(status="stored" if new else "duplicate", memory=memory)
+        return Captured(status="stored" if new else "duplicate", memory=memory, why=why, removed_chars=removed)
 
     # Recalling
 
@@ -388,7 +405,7 @@ class Memotherm:
         cause = replace(self._view.cause("update", why), at=now)
         if content is None:
             return self._services.changes.change(self.scope, memory_id, alter, cause)
-        content = own_words(require_text(content, "content", self.settings.max_content_chars))
+        content = require_text(content, "content", self.settings.max_content_chars)
         self._view.record(memory_id)
         return self._services.changes.rewrite(self.scope, memory_id, alter, content, cause)
 
@@ -444,6 +461,14 @@ class Memotherm:
             memory._sync_notes_at_start()
         return Session(memory, view)
 
+    def session_status(self, session_id: str) -> SessionStatus:
+        """Return the status of a session that has begun, without beginning or changing it."""
+        view = self._view.narrowed(session=session_id)
+        space = self._services.working.find(view.scope)
+        if space is None:
+            raise NotFound(f"no session {session_id!r} has begun in this scope ({self.scope})")
+        return self._services.working.status(session_id, space, view.now())
+
     # Markdown notes
 
     def notes(self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None) -> Notes:
@@ -457,18 +482,13 @@ class Memotherm:
         return Notes(self._note_services(self.scope), root, extra_paths, name)
 
     def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
-        """Import memories of another program: openclaw, claude-code, codex, mcp-memory, or jsonl from an export."""
-        day = local_day(self._view.now(), self.settings)
+        """Import memories of another program: openclaw, claude-code, codex, mcp-memory, or jsonl from an export.
 
-        def store(drafts: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
-            before = self._services.store.seq()
-            memories = self._services.writer.import_drafts(
-                [draft_of(draft) for draft in drafts], self.scope, self._view.now(), self._view.actor
-            )
-            new = {memory.id for memory in memories if memory and memory.version > before and not memory.access_count}
-            return len(new), memories.count(None)
-
-        return import_memories(kind, path, day, self.settings, store)
+        Memories that were archived when they were exported are stored as archived.
+        """
+        now = self._view.now()
+        importer = Importer(self._services.store, self._services.writer, self.scope, now, self._view.actor)
+        return import_memories(kind, path, now, self.settings, importer.store)
 
     def _note_services(self, scope: Scope) -> NoteServices:
         return NoteServices(

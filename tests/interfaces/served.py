@@ -70,13 +70,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(path: Path, *, key: str | None = None, options: Sequence[str] = (), **settings: str) -> Iterator[Served]:
+def served(
+    path: Path, *, key: str | None = None, options: Sequence[str] = (), home: Path | None = None, **settings: str
+) -> Iterator[Served]:
     """Start `memotherm serve` on a store and wait until it answers."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "memotherm", "serve", "--store", str(path), "--port", str(port), *options],
         stderr=subprocess.PIPE,
-        env=environment(path.parent / "home", **settings),
+        env=environment(home or path.parent / "home", **settings),
         cwd=path.parent,
     )
     running = Served(f"http://127.0.0.1:{port}", process, key)

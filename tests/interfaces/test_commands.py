@@ -254,6 +254,31 @@ def test_export_and_import_are_the_same_memories(cli: Cli):
     assert old == new
 
 
+def test_what_was_archived_is_archived_after_an_export_and_import(cli: Cli):
+    """`export --all` writes archived memories as such, and `import jsonl` stores them as such, once."""
+    remembered(cli, "an active fact")
+    cli("archive", remembered(cli, "an archived fact"))
+    cli("export", "--all", "all.jsonl")
+    new = ("--store", "new.db")
+
+    assert cli("import", "jsonl", "all.jsonl", *new, "--json").data["stored"] == 2
+    assert cli("import", "jsonl", "all.jsonl", *new, "--json").data["duplicates"] == 2
+    active, archived = (
+        [memory["content"] for memory in cli("list", "--retention", retention, *new, "--json").data["memories"]]
+        for retention in ("active", "archived")
+    )
+    assert (active, archived) == (["an active fact"], ["an archived fact"])
+    assert [hit["content"] for hit in cli("recall", "archived fact", *new, "--json").data["hits"]] == ["an active fact"]
+
+
+def test_the_status_of_an_unknown_session_is_not_found(cli: Cli):
+    """Asking for it does not begin the session."""
+    assert cli("session", "status", "s1").code == exit_codes.NOT_FOUND
+    assert cli("session", "status", "s1").code == exit_codes.NOT_FOUND
+    cli("session", "add", "s1", "an otter")
+    assert cli("session", "status", "s1", "--json").data["hot"]["items"] == 1
+
+
 def test_lines_that_are_no_memories_are_told(cli: Cli, tmp_path: Path):
     """A broken export brings what can be read, and says what cannot."""
     over = '{"content": "over", "expires_at": "2020-01-01T00:00:00+00:00"}'

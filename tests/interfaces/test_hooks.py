@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,13 +19,14 @@ import pytest
 
 import memotherm
 from memotherm import Scope, Settings
-from memotherm.hooks.capture import Done, work_off
-from memotherm.hooks.events import answer, fitted, read_event
+from memotherm.hooks.capture import WorkerResult, process_spool
+from memotherm.hooks.events import answer, parse_event, truncated
 from memotherm.hooks.options import Options
-from memotherm.hooks.server import announced, running
+from memotherm.hooks.recalling import project_name
+from memotherm.hooks.server import advertised, running_server
 from memotherm.hooks.spool import Spool
-from memotherm.hooks.work import project_name
 from tests.helpers import ROOT
+from tests.interfaces.served import served
 
 FACT = "The staging database is called heron"
 
@@ -122,9 +124,9 @@ def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path)
     for event in talk:
         hook(event)
 
-    assert work_off(spool).captured == 0
+    assert process_spool(spool).captured == 0
     hook(end)
-    done = work_off(spool)
+    done = process_spool(spool)
 
     assert (done.captured, done.ended, done.failed) == (2, 1, ())
     assert spool.waiting() == []
@@ -248,7 +250,7 @@ def test_the_limits_hold_whatever_is_stored(home: Path):
 def test_a_block_is_cut_at_a_line(length: int):
     """A text that is too long loses whole lines, never its end."""
     text = "<memotherm-memory>\n" + "- a memory\n" * (length // 11) + "</memotherm-memory>"
-    cut = fitted(text)
+    cut = truncated(text)
 
     assert len(cut) <= 9000
     assert cut.endswith("</memotherm-memory>")
@@ -262,7 +264,7 @@ def test_recalled_text_is_never_kept(home: Path):
     hook({"hook_event_name": "UserPromptSubmit", "prompt": block})
     hook({"hook_event_name": "UserPromptSubmit", "prompt": f"We renamed the server to egret.\n{block}"})
     hook({"hook_event_name": "SessionEnd"})
-    work_off(Spool(home / "spool"))
+    process_spool(Spool(home / "spool"))
 
     with memotherm.open() as mem:
         assert [memory.content for memory in mem.find(kind="message")] == ["We renamed the server to egret."]
@@ -274,7 +276,7 @@ def test_what_says_nothing_is_not_kept(home: Path):
     for text in ("/compact", "!ls", "<system-reminder>be brief</system-reminder>", "Which one?", "ok", "NO_REPLY"):
         spool.add({"do": "capture", "role": "user", "text": text, "session": "s", "client": "claude"})
 
-    assert work_off(spool, everything=True) == Done(left_out=6)
+    assert process_spool(spool, include_running=True) == WorkerResult(skipped=6)
 
 
 def test_a_stop_that_a_stop_hook_caused_keeps_nothing(home: Path):
@@ -289,7 +291,7 @@ def test_capture_can_be_refused(home: Path):
     hook({"hook_event_name": "UserPromptSubmit", "prompt": "Something private"}, "--no-capture")
     hook({"hook_event_name": "SessionEnd"}, "--no-capture")
 
-    assert work_off(Spool(home / "spool")) == Done(ended=1)
+    assert process_spool(Spool(home / "spool")) == WorkerResult(ended=1)
 
 
 def test_the_reply_is_read_from_the_transcript_where_the_host_does_not_tell_it(home: Path, tmp_path: Path):
@@ -304,10 +306,10 @@ def test_the_reply_is_read_from_the_transcript_where_the_host_does_not_tell_it(h
     hook({"hook_event_name": "Stop", "transcript_path": str(tmp_path / "missing.jsonl")})
     hook({"hook_event_name": "SessionEnd"})
 
-    assert work_off(Spool(home / "spool")).left_out == 2  # "On heron." is too short to be worth a memory
+    assert process_spool(Spool(home / "spool")).skipped == 2  # "On heron." is too short to be worth a memory
     file.write_text(file.read_text("utf-8").replace("On heron.", "On heron, since May."), "utf-8")
     hook({"hook_event_name": "Stop", "transcript_path": str(file)})
-    assert work_off(Spool(home / "spool"), everything=True).captured == 1
+    assert process_spool(Spool(home / "spool"), include_running=True).captured == 1
 
 
 @pytest.mark.parametrize("runs", [True, False])
@@ -320,7 +322,7 @@ def test_the_end_of_a_session_compacts_after_capture_if_it_is_set_to(
         blocker = mem.remember("The build is broken", tags=["blocker"])
     hook({"hook_event_name": "UserPromptSubmit", "prompt": "Remember that the cake is a lie"})
     hook({"hook_event_name": "SessionEnd"})
-    work_off(Spool(home / "spool"))
+    process_spool(Spool(home / "spool"))
 
     with memotherm.open() as mem:
         moves = [event for event in mem.history(blocker.id) if event.action == "move"]
@@ -336,7 +338,7 @@ def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
         (tmp_path / name / "src").mkdir()
     said = {"hook_event_name": "UserPromptSubmit", "prompt": "Our mascot is a purple walrus"}
     hook({**said, "cwd": str(tmp_path / "shop" / "src")}, "--project", "auto")
-    work_off(Spool(home / "spool"), everything=True)
+    process_spool(Spool(home / "spool"), include_running=True)
 
     assert project_name(tmp_path / "shop" / "src") == "shop"
     ask = {"hook_event_name": "UserPromptSubmit", "prompt": "mascot walrus", "session_id": "s2"}
@@ -388,7 +390,7 @@ def test_a_job_of_another_version_is_put_aside(home: Path):
     spool = Spool(home / "spool")
     spool.add({"do": "dance", "session": "s1"})
     spool.add({"do": "end", "session": "s1"})
-    done = work_off(spool)
+    done = process_spool(spool)
 
     assert (done.ended, len(done.failed)) == (1, 1)
     assert spool.waiting() == []
@@ -401,9 +403,40 @@ def test_jobs_wait_for_a_store_that_cannot_be_written(home: Path, monkeypatch: p
     spool.add({"do": "capture", "role": "user", "text": "Kept for later on", "session": "s1", "client": "claude"})
     with closing(sqlite3.connect(home / "memory.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        assert work_off(spool, everything=True).failed
+        assert process_spool(spool, include_running=True).failed
     assert len(spool.waiting()) == 1
-    assert work_off(spool, everything=True).captured == 1
+    assert process_spool(spool, include_running=True).captured == 1
+
+
+def test_a_store_that_cannot_be_reached_does_not_block_the_jobs_of_others(home: Path):
+    """Its jobs wait, in order; those behind them for another store are done, and its own once it is reachable."""
+    spool = Spool(home / "spool")
+    job = {"do": "capture", "role": "user", "session": "s1", "client": "claude"}
+    missing = home / "missing" / "memory.db"
+    spool.add({**job, "store": str(missing), "text": "Stored where nothing can be written"})
+    spool.add({**job, "store": None, "text": "Our mascot is a purple walrus"})
+    spool.add({**job, "store": str(missing), "do": "end"})
+    spool.add({**job, "store": None, "do": "end"})
+    result = process_spool(spool)
+
+    assert (result.captured, result.ended, result.waiting, len(result.failed)) == (1, 1, 2, 1)
+    assert "missing" in result.failed[0]
+    missing.parent.mkdir()
+    assert process_spool(spool)[:1] == (1,)
+    assert spool.waiting() == []
+
+
+def test_a_job_is_set_aside_when_its_store_has_been_unreachable_for_a_week(home: Path):
+    """It is reported and can be inspected, and is not tried for ever."""
+    spool = Spool(home / "spool")
+    job = {"do": "end", "session": "s1", "store": str(home / "missing" / "memory.db")}
+    week_ago = time.time_ns() - 8 * 86_400 * 10**9
+    spool.add(job).rename(spool.folder / f"{week_ago:020d}-1-x.job.json")
+    result = process_spool(spool)
+
+    assert "not retried" in result.failed[0]
+    assert spool.waiting() == []
+    assert len(list(spool.folder.glob("*.failed.json"))) == 1
 
 
 def test_one_worker_at_a_time(home: Path):
@@ -414,8 +447,8 @@ def test_one_worker_at_a_time(home: Path):
     spool.add({"do": "end", "session": "s1"})
     with (spool.folder / "lock").open("a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert work_off(spool).busy
-    assert work_off(spool).ended == 1
+        assert process_spool(spool).busy
+    assert process_spool(spool).ended == 1
 
 
 def test_the_worker_command(home: Path):
@@ -443,7 +476,7 @@ def test_options_are_read_by_hand():
 @pytest.mark.parametrize(("client", "events"), SESSIONS.items())
 def test_the_host_is_recognised_by_its_words(client: str, events: list[dict[str, Any]]):
     """Where a host has words of its own, they tell who asks."""
-    found = {event.client for each in events if (event := read_event(each)) is not None}
+    found = {event.client for each in events if (event := parse_event(each)) is not None}
 
     assert client in found
 
@@ -451,7 +484,7 @@ def test_the_host_is_recognised_by_its_words(client: str, events: list[dict[str,
 @pytest.mark.parametrize("name", ["Stop", "PreCompact", "SessionEnd", "AfterAgent", "PreCompress"])
 def test_nothing_is_said_where_a_host_forbids_it(name: str):
     """Codex refuses hookSpecificOutput at Stop and PreCompact."""
-    event = read_event({"hook_event_name": name})
+    event = parse_event({"hook_event_name": name})
 
     assert event is not None
     assert answer(event, "text") is None
@@ -482,7 +515,7 @@ def serving(home: Path, store: str) -> Iterator[list[dict[str, Any]]]:
     thread.start()
     _Server.asked.clear()
     try:
-        with announced(home, "127.0.0.1", server.server_port, store):
+        with advertised(home, "127.0.0.1", server.server_port, store):
             yield _Server.asked
     finally:
         server.shutdown()
@@ -497,7 +530,22 @@ def test_a_running_server_is_asked(home: Path):
 
     assert "from the server" in out
     assert asked == [{"prompt": "staging", "budget": 2000}]
-    assert running(home, str(home / "memory.db")) is None
+    assert running_server(home, str(home / "memory.db")) is None
+
+
+def test_the_tenant_of_a_hook_counts_while_a_server_is_running(home: Path):
+    """A memory of a tenant is recalled beside a running server as it is without one."""
+    with memotherm.open(scope=Scope(tenant="acme")) as mem:
+        mem.remember("The acme staging database is called egret", tier="hot")
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "Which staging database?"}
+    without_server, _ = hook({**event, "session_id": "s1"}, "--tenant", "acme", "--no-capture")
+    with served(home / "memory.db", home=home):
+        with_server, _ = hook({**event, "session_id": "s2"}, "--tenant", "acme", "--no-capture")
+        other_tenant, _ = hook({**event, "session_id": "s3"}, "--tenant", "globex", "--no-capture")
+
+    assert "egret" in without_server
+    assert "egret" in with_server
+    assert "egret" not in other_tenant
 
 
 def test_a_server_of_another_store_is_not_asked(home: Path):
@@ -511,7 +559,7 @@ def test_a_server_of_another_store_is_not_asked(home: Path):
 
 def test_a_server_that_is_gone_is_no_loss(home: Path):
     """An announcement that nobody took back: the hook opens the memory itself."""
-    with announced(home, "127.0.0.1", 9, str(home / "memory.db")):
+    with advertised(home, "127.0.0.1", 9, str(home / "memory.db")):
         assert FACT in hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})[0]
 
 
@@ -520,9 +568,9 @@ def test_only_this_machine_is_asked(home: Path):
     (home / "server.json").write_text(
         json.dumps({"host": "192.0.2.1", "port": 80, "store": "x://y", "pid": os.getpid()}), "utf-8"
     )
-    assert running(home, "x://y") is None
-    with announced(home, "0.0.0.0", 80, "x://y"), announced(home, "127.0.0.1", 0, "x://y"):
-        assert running(home, "x://y") is None
+    assert running_server(home, "x://y") is None
+    with advertised(home, "0.0.0.0", 80, "x://y"), advertised(home, "127.0.0.1", 0, "x://y"):
+        assert running_server(home, "x://y") is None
 
 
 # The plugins in the package
@@ -540,7 +588,7 @@ def test_the_plugins_are_well_formed():
     hooks = json.loads((plugin / "hooks" / "hooks.json").read_text("utf-8"))["hooks"]
 
     assert (about["name"], about["version"]) == (entry["name"], memotherm.__version__)
-    assert all(read_event({"hook_event_name": name}) is not None for name in hooks)
+    assert all(parse_event({"hook_event_name": name}) is not None for name in hooks)
     assert len((plugin / "README.md").read_text("utf-8").split()) >= 40
     for name in ("package.json", "openclaw.plugin.json"):
         assert json.loads((plugins / "openclaw" / name).read_text("utf-8"))["description"]

@@ -234,3 +234,12 @@ def test_the_command_line_does_not_load_the_servers() -> None:
     )
 
     assert python(code).stderr.strip() == "[]"
+
+
+def test_the_status_of_an_unknown_session_is_refused_and_begins_none(mem: Memotherm) -> None:
+    """The answer names the session; a second question gets the same answer."""
+    for _ in range(2):
+        assert "no session 's1' has begun" in refused(mem, "memory_status", sessionId="s1")
+        assert "[not_found]" in refused(mem, "memory_status", sessionId="s1")
+    called(mem, "memory_add", sessionId="s1", content="An otter", type="fact")
+    assert called(mem, "memory_status", sessionId="s1")["hot"]["items"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import logging
 import subprocess
@@ -18,10 +19,10 @@ from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm, Scope, errors
-from memotherm.errors import SettingsError
+from memotherm.errors import NotFound, SettingsError
 from memotherm.rest.app import application
 from memotherm.rest.keys import Keys
-from memotherm.rest.observability import JsonLines
+from memotherm.rest.observability import JsonFormatter
 from memotherm.rest.problems import STATUSES
 from memotherm.rest.serve import require_safe
 from tests.helpers import opened, python, together
@@ -235,9 +236,9 @@ def test_keys_are_hashed_scoped_and_revoked(mem: Memotherm, tmp_path: Path) -> N
         place = f"/memories/{made['id']}"
 
         assert made["scope"] == {"tenant": "acme"}
-        assert problem(client.get("/status"), 401, "unauthorized")["detail"].startswith("this server wants")
+        assert problem(client.get("/status"), 401, "unauthorized")["detail"].startswith("this server requires")
         assert client.get("/status").headers["www-authenticate"].startswith("Bearer")
-        for wrong in (bearer("tck_wrong"), {"authorization": "Basic eDp5"}, {"authorization": "Bearer"}):
+        for wrong in (bearer("mtk_wrong"), {"authorization": "Basic eDp5"}, {"authorization": "Bearer"}):
             problem(client.get("/status", headers=wrong), 401, "unauthorized")
         assert client.get("/health").status_code == 200
         for method, path in (("GET", place), ("DELETE", place), ("POST", f"{place}/pin"), ("GET", f"{place}/history")):
@@ -390,13 +391,14 @@ def test_resources_and_prompts_are_a_tenants_own(mem: Memotherm) -> None:
 def test_every_route_wants_a_key(mem: Memotherm) -> None:
     """All that the document names but health, and what it does not name."""
     Keys(mem).create("ci", "acme")
-    with asking(mem) as client:
+    # An hour passes between two looks at the clock, so that no wrong key is one too many.
+    with asking(mem, monotonic=itertools.count(step=3600).__next__) as client:
         paths = client.get("/openapi.json").json()["paths"]
         routes = [(method, path) for path, operations in paths.items() for method in operations if path != "/health"]
         for method, path in [*routes, ("get", "/mcp"), ("post", "/mcp"), ("get", "/"), ("get", "/docs")]:
             filled = path.replace("{memory_id}", NOBODY).replace("{session_id}", "s1").replace("{seq}", "1")
             problem(client.request(method, filled), 401, "unauthorized")
-            problem(client.request(method, filled, headers=bearer("tck_wrong")), 401, "unauthorized")
+            problem(client.request(method, filled, headers=bearer("mtk_wrong")), 401, "unauthorized")
 
 
 def test_oversized_bodies_are_refused(tmp_path: Path) -> None:
@@ -517,7 +519,7 @@ def test_logs_and_metrics_tell_what_happened_and_never_what_was_said(client: Tes
     """One JSON line for a request, with its name; counts by route."""
     written = io.StringIO()
     handler = logging.StreamHandler(written)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonFormatter())
     logger = logging.getLogger("memotherm.rest")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -627,3 +629,66 @@ def test_without_the_packages_the_command_says_how_to_get_them(tmp_path: Path) -
 
     assert done.returncode == 5
     assert "pip install 'memotherm[server]'" in done.stderr
+
+
+# Sessions that have not begun
+
+
+def test_reading_the_status_of_a_session_does_not_begin_it(mem: Memotherm, client: TestClient) -> None:
+    """An unknown session is 404 and stays unknown; one that has begun is described."""
+    before = mem.status().seq
+    problem(client.get("/sessions/nobody/status"), 404, "not_found")
+    problem(client.get("/sessions/nobody/hot"), 404, "not_found")
+    problem(client.get("/sessions/nobody/status"), 404, "not_found")
+    with pytest.raises(NotFound, match="no session 'nobody' has begun"):
+        mem.session_status("nobody")
+
+    assert mem.status().seq == before
+    client.post("/sessions/somebody/memories", json={"content": "An otter"})
+    assert client.get("/sessions/somebody/status").json()["hot"]["items"] == 1
+    assert len(client.get("/sessions/somebody/hot").json()["memories"]) == 1
+    problem(client.get("/sessions/nobody/status"), 404, "not_found")
+
+
+# Wrong keys
+
+
+class Seconds:
+    """A monotonic clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_wrong_keys_are_limited_by_the_address_they_come_from(mem: Memotherm) -> None:
+    """429 with Retry-After until the minute has passed; a key that has worked from there goes on working."""
+    keys, seconds = Keys(mem), Seconds()
+    secret, other = keys.create("acme", "acme"), keys.create("globex", "globex")
+    with asking(mem, require_keys=True, monotonic=seconds) as client:
+        assert client.get("/status", headers=bearer(secret)).status_code == 200
+        answers = [client.get("/status", headers=bearer(f"wrong-{n}")) for n in range(40)]
+        refused = next(number for number, answer in enumerate(answers) if answer.status_code == 429)
+        limited = problem(answers[-1], 429, "too_many_failures")
+
+        assert 0 < refused <= 20
+        assert {answer.status_code for answer in answers[:refused]} == {401}
+        assert {answer.status_code for answer in answers[refused:]} == {429}
+        assert 0 < int(answers[-1].headers["retry-after"]) <= 60
+        assert "API key" in limited["detail"]
+        assert client.get("/status", headers=bearer(secret)).status_code == 200
+        assert client.get("/status", headers=bearer(other)).status_code == 429, "an untried key may be a guess"
+        assert client.get("/health").status_code == 200
+        seconds.now += 61
+        assert client.get("/status", headers=bearer(other)).status_code == 200
+        assert client.get("/status", headers=bearer("wrong")).status_code == 401
+
+
+def test_a_missing_key_is_not_a_failed_attempt(mem: Memotherm) -> None:
+    """Requests without a key guess nothing, and do not lock anybody out."""
+    secret = Keys(mem).create("acme", "acme")
+    with asking(mem, require_keys=True, monotonic=Seconds()) as client:
+        assert {client.get("/status").status_code for _ in range(40)} == {401}
+        assert client.get("/status", headers=bearer(secret)).status_code == 200

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NoteUnavailable
 from memotherm.notes import KINDS
+from memotherm.testing import FakeClock
 
 
 def told(mem: Memotherm) -> dict[str, str]:
@@ -128,3 +131,35 @@ def test_what_cannot_be_imported_says_why(mem: Memotherm, tmp_path: Path) -> Non
     with pytest.raises(NoteUnavailable, match="does not exist"):
         mem.import_("codex", tmp_path / "nowhere")
     assert KINDS == ("openclaw", "claude-code", "codex", "mcp-memory", "jsonl")
+
+
+def test_an_import_restores_what_was_archived_as_archived(
+    open_mem: Callable[..., Memotherm], clock: FakeClock, tmp_path: Path
+) -> None:
+    """Archived memories of an export stay archived, none is stored twice, and the expiry follows the given clock."""
+    clock.now = datetime(2031, 5, 1, tzinfo=UTC)
+    entries = [
+        {"content": "an active otter", "retention": "active"},
+        {"content": "an archived otter", "retention": "archived"},
+        {
+            "content": "an archived and expired otter",
+            "retention": "archived",
+            "expires_at": "2031-04-01T00:00:00+00:00",
+        },
+        {"content": "an expired otter", "expires_at": "2031-04-30T00:00:00+00:00"},
+        {"content": "an otter for a day", "expires_at": "2031-05-02T00:00:00+00:00"},
+    ]
+    export = tmp_path / "all.jsonl"
+    export.write_text("".join(json.dumps(entry) + "\n" for entry in entries), "utf-8")
+    mem = open_mem(tmp_path / "target.db")
+    first, again = mem.import_("jsonl", export), mem.import_("jsonl", export)
+
+    archived = {"an archived otter", "an archived and expired otter"}
+    assert (first.stored, again.stored, again.duplicates, len(first.skipped)) == (4, 0, 4, 1)
+    assert {memory.content for memory in mem.find(retention="archived")} == archived
+    assert {memory.content for memory in mem.find()} == {"an active otter", "an otter for a day"}
+    assert {hit.memory.content for hit in mem.recall("otter")} == {"an active otter", "an otter for a day"}
+    clock.advance(days=2)
+    assert {memory.content for memory in mem.find()} == {"an active otter"}
+    restored = mem.restore(next(iter(mem.find(retention="archived"))).id)
+    assert restored.content in {hit.memory.content for hit in mem.recall("archived otter")}

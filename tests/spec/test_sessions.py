@@ -731,3 +731,14 @@ def test_the_vectors_of_what_a_session_adds_are_made_once(mem: Memotherm, embedd
     assert first.id == again.id
     assert again.access_count == 1
     assert np.allclose(embedder.embed(["hello there"]), embedder.embed(["hello there"]))
+
+
+def test_the_same_summary_is_stored_once(mem: Memotherm) -> None:
+    """Sessions that end with the same summary share one memory in the scope around them."""
+    for name in ("s1", "s2", "s2"):
+        mem.session(name).end(summary="the user prefers short answers")
+
+    summaries = [memory for memory in mem.find() if memory.content == "the user prefers short answers"]
+    assert len(summaries) == 1
+    assert summaries[0].scope == mem.scope
+    assert summaries[0].source == "summary"

@@ -22,7 +22,7 @@ from memotherm.cli.options import StoreOptions, json_option, store_option
 from memotherm.cli.output import print_json
 from memotherm.errors import MemothermError, SettingsError
 from memotherm.hooks.clients import CLIENTS, installed
-from memotherm.hooks.worker import spool_of
+from memotherm.hooks.worker import user_spool
 from memotherm.settings import default_store, load
 
 __all__ = ["command"]
@@ -91,7 +91,7 @@ def _findings(store: StoreOptions) -> Iterator[Finding]:
     yield from _memory(store)
     yield _tried("write", _write)
     yield from _clients()
-    waiting = len(spool_of().waiting())
+    waiting = len(user_spool().waiting())
     if waiting:
         yield Finding(
             "hooks", "note", f"{waiting} jobs wait for their sessions to end", "memotherm worker --once --all"

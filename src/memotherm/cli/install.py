@@ -58,7 +58,7 @@ def command(
                 "changed": [str(change.path) for change in found.changes],
                 "diff": "".join(change.diff for change in found.changes),
                 "backups": [str(path) for path in backups],
-                "next": list(found.next),
+                "next": list(found.next_steps),
             }
         )
         return
@@ -67,7 +67,7 @@ def command(
     if not found.changes:
         click.echo("nothing to change")
     notes = [f"the old file is kept as {path}" for path in backups]
-    notes += ["dry run: nothing was changed"] if dry_run else [f"next: {step}" for step in found.next]
+    notes += ["dry run: nothing was changed"] if dry_run else [f"next: {step}" for step in found.next_steps]
     if not uninstall and find_spec("mcp") is None:
         notes.append('the tools need the MCP package: pip install "memotherm[mcp]"')
     print_notes(notes)

@@ -14,7 +14,7 @@ import click
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.hooks.work import project_name
+from memotherm.hooks.recalling import project_name
 from memotherm.model import SCOPE_FIELDS, Scope
 
 __all__ = ["StoreOptions", "dry_run_option", "json_option", "opened", "rehearsed", "store_option"]

@@ -8,7 +8,7 @@ import click
 
 import memotherm
 from memotherm.cli.options import StoreOptions, store_option
-from memotherm.hooks.server import announced
+from memotherm.hooks.server import advertised
 from memotherm.settings import data_home, default_store
 
 __all__ = ["command"]
@@ -33,6 +33,6 @@ def command(host: str | None, port: int | None, log_level: str, store: StoreOpti
         settings = mem.settings
         place = host or settings.server_host, settings.server_port if port is None else port
         # Hooks ask a server that sees everything, as they do; one with a scope serves others.
-        told = announced(data_home(), *place, store.url or default_store(settings))
-        with nullcontext() if store.scope.items() else told:
+        advertisement = advertised(data_home(), *place, store.url or default_store(settings))
+        with nullcontext() if store.scope.items() else advertisement:
             serve(mem, *place, log_level)

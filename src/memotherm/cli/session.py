@@ -8,8 +8,7 @@ from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes
 from memotherm.text.quantity import pluralize
-from memotherm.tools.definitions import call
-from memotherm.tools.serializers import hit_json, memory_json, move_json
+from memotherm.tools.serializers import hit_json, memory_json, move_json, session_status_json
 
 __all__ = ["command"]
 
@@ -120,18 +119,17 @@ def recall(
 @_session
 @store_option
 @json_option
-def status(name: str, store: StoreOptions, as_json: bool) -> None:
-    """Tell how full hot is, and what to do next."""
+def show_status(name: str, store: StoreOptions, as_json: bool) -> None:
+    """Show how full hot is, and what is suggested."""
     with opened(store) as mem:
-        found = mem.session(name).status()
-        told = call(mem, "memory_status", {"sessionId": name})
+        status = mem.session_status(name)
     if as_json:
-        print_json(told)
+        print_json(session_status_json(status))
         return
-    click.echo(f"{found.session} ({found.state}): hot {pluralize(found.hot.memories, 'memory')}, {found.hot.tokens} of "
-               f"{found.limit} tokens; warm {found.warm.memories}, cold {found.cold.memories}")  # fmt: skip
-    for each in found.suggestions:
-        click.echo(f"{each.type}: {each.reason}")
+    hot = f"hot {pluralize(status.hot.memories, 'memory')}, {status.hot.tokens} of {status.limit} tokens"
+    click.echo(f"{status.session} ({status.state}): {hot}; warm {status.warm.memories}, cold {status.cold.memories}")
+    for suggestion in status.suggestions:
+        click.echo(f"{suggestion.type}: {suggestion.reason}")
 
 
 @command.command("end")

@@ -1,5 +1,5 @@
-"""Hooks of coding agents: what is recalled before a turn, and what is kept after it.
+"""Hooks of coding agents: recall memories before a turn, and capture what was said after it.
 
-`entry`, `options`, `events`, `spool` and `server` know the standard library only, because a host waits for them;
-`work` opens the memory, and only when it must.
+`entry`, `options`, `events`, `spool` and `server` import the standard library only, because the host waits for
+them; `recalling` and `capture` open the store.
 """

@@ -1,7 +1,7 @@
-"""The worker's side of the spool: remember what was said, end sessions, in the order in which it happened.
+"""Process the spool: store captured texts and end sessions, in the order in which they happened.
 
-What is said in a session stands in its context anyway. So it is remembered when the session is over or
-its context is compacted, and not recalled into the conversation that it comes from.
+The text of a running session is still in its context. It is therefore stored when the session has ended or
+its context was compacted, so that it is not recalled into the conversation it comes from.
 """
 
 from __future__ import annotations
@@ -16,77 +16,105 @@ from typing import IO, Any, NamedTuple
 import memotherm
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, MemothermError, StoreError
-from memotherm.hooks.spool import Spool
-from memotherm.hooks.work import scope_of
+from memotherm.hooks.recalling import scope_of
+from memotherm.hooks.spool import Job, Spool
 from memotherm.model import Scope
 from memotherm.notes.transcript import transcript
 
-__all__ = ["Done", "work_off"]
+__all__ = ["WorkerResult", "process_spool"]
 
-#: What hosts put into the user's mouth, and commands to the host itself.
-_NOT_SAID = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
-_LONGEST = 20_000
-_SHORT_QUESTION = 200
-_TAIL = 2_000_000
-#: A session that did not say that it ended is taken for over after this time.
-_PATIENCE_SECONDS = 3600
+#: How texts begin that a host adds to the conversation, and commands to the host itself.
+_HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
+_MAX_CHARS = 20_000
+_SHORT_QUESTION_CHARS = 200
+_TRANSCRIPT_TAIL_BYTES = 2_000_000
+#: A session without an end event counts as ended after this time.
+_SESSION_TIMEOUT_SECONDS = 3600
+#: How long a job is retried whose store cannot be used.
+_RETRY_SECONDS = 7 * 86_400
 
 
-Job = tuple[Path, dict[str, Any]]
-
-
-class Done(NamedTuple):
+class WorkerResult(NamedTuple):
     """What one run of the worker did."""
 
     captured: int = 0
-    #: What was said already, or says nothing.
-    left_out: int = 0
+    #: Texts that were not stored: too short, stored before, or not worth a memory.
+    skipped: int = 0
+    #: Characters of recalled memories that were removed from captured texts.
+    removed_chars: int = 0
     ended: int = 0
-    #: What belongs to sessions that still go on.
+    #: Jobs of sessions that have not ended, and of stores that cannot be used now.
     waiting: int = 0
     failed: tuple[str, ...] = ()
-    #: Whether another worker has the spool.
+    #: Whether another worker is processing the spool.
     busy: bool = False
 
 
-def work_off(spool: Spool, *, everything: bool = False) -> Done:
-    """Do what is ready, oldest first; a store that cannot be written now keeps its jobs."""
+def process_spool(spool: Spool, *, include_running: bool = False) -> WorkerResult:
+    """Process the jobs that are ready, oldest first.
+
+    A store that cannot be used now keeps its jobs for a later run; jobs of other stores are not affected.
+
+    Args:
+        spool: The jobs.
+        include_running: Also process jobs of sessions that have not ended.
+    """
     if not spool.waiting():
-        return Done()
-    with _alone(spool) as alone:
-        return _worked(spool, everything=everything) if alone else Done(busy=True)
+        return WorkerResult()
+    with _lock(spool) as locked:
+        return _process(spool, include_running=include_running) if locked else WorkerResult(busy=True)
 
 
-def _worked(spool: Spool, *, everything: bool) -> Done:
+def _process(spool: Spool, *, include_running: bool) -> WorkerResult:
     jobs = list(spool.jobs())
-    ready = jobs if everything else _ready(jobs)
-    done = Done(waiting=len(jobs) - len(ready))
+    ready = jobs if include_running else _ready(jobs)
+    result = WorkerResult(waiting=len(jobs) - len(ready))
     with contextlib.ExitStack() as stack:
         opened: dict[tuple[Any, ...], Memotherm] = {}
+        unusable: set[object] = set()
         for path, job in ready:
+            store = job.get("store")
+            if store in unusable:
+                result = result._replace(waiting=result.waiting + 1)
+                continue
             try:
-                done = _one(job, _memory(job, opened, stack), done)
+                result = _run(job, _open(job, opened, stack), result)
             except StoreError as error:
-                return done._replace(failed=(*done.failed, f"{error}; the job waits"))
+                if path.name < _name_before(_RETRY_SECONDS):
+                    spool.set_aside(path)
+                    result = _with_failure(result, f"{path.name}: {error}; not retried any more")
+                else:
+                    unusable.add(store)
+                    result = _with_failure(result, f"{error}; the jobs of this store wait")
+                    result = result._replace(waiting=result.waiting + 1)
             except (MemothermError, KeyError, TypeError, ValueError) as error:
-                spool.put_aside(path)
-                done = done._replace(failed=(*done.failed, f"{path.name}: {error}"))
+                spool.set_aside(path)
+                result = _with_failure(result, f"{path.name}: {error}")
             else:
-                spool.done(path)
-    return done
+                spool.remove(path)
+    return result
+
+
+def _with_failure(result: WorkerResult, message: str) -> WorkerResult:
+    return result._replace(failed=(*result.failed, message))
 
 
 def _ready(jobs: list[Job]) -> list[Job]:
-    """Return the jobs of sessions that were over, or compacted, after them, or that nobody has heard of for long."""
-    old = f"{time.time_ns() - _PATIENCE_SECONDS * 10**9:020d}"
+    """Return the jobs of sessions that have since ended, were compacted, or have timed out."""
+    timed_out = _name_before(_SESSION_TIMEOUT_SECONDS)
     released: dict[object, str] = {}
     for path, job in jobs:
-        if job.get("do") != "capture" or path.name < old:
+        if job.get("do") != "capture" or path.name < timed_out:
             released[job.get("session")] = path.name
     return [(path, job) for path, job in jobs if path.name <= released.get(job.get("session"), "")]
 
 
-def _memory(job: dict[str, Any], opened: dict[tuple[Any, ...], Memotherm], stack: contextlib.ExitStack) -> Memotherm:
+def _name_before(seconds: int) -> str:
+    """Return the name that jobs added that long ago have; older ones sort before it."""
+    return f"{time.time_ns() - seconds * 10**9:020d}"
+
+
+def _open(job: dict[str, Any], opened: dict[tuple[Any, ...], Memotherm], stack: contextlib.ExitStack) -> Memotherm:
     scope = scope_of(dict(job.get("scope") or {}), str(job.get("folder") or ""))
     key = (job.get("store"), *sorted(scope.items()))
     if key not in opened:
@@ -94,37 +122,38 @@ def _memory(job: dict[str, Any], opened: dict[tuple[Any, ...], Memotherm], stack
     return opened[key]
 
 
-def _one(job: dict[str, Any], mem: Memotherm, done: Done) -> Done:
+def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerResult:
     if job["do"] == "compact":
         mem.session(str(job["session"])).context_compacted()
-        return done
+        return result
     if job["do"] == "end":
         mem.session(str(job["session"])).session_end()
-        return done._replace(ended=done.ended + 1)
+        return result._replace(ended=result.ended + 1)
     if job["do"] != "capture":
-        raise InvalidInput(f"unknown job {job['do']!r}: it was spooled by another version")
+        raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
     text = str(job["text"]) if "text" in job else _last_reply(Path(str(job["transcript"])))
-    words = text.strip()[:_LONGEST]
-    if _says_nothing(words, str(job["role"])) or words == mem.settings.silent_token:
-        return done._replace(left_out=done.left_out + 1)
-    about = {"role": job["role"], "session": job["session"], "client": job["client"]}
-    captured = mem.capture(words, metadata=about, source="hook")
+    content = text.strip()[:_MAX_CHARS]
+    if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
+        return result._replace(skipped=result.skipped + 1)
+    metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
+    captured = mem.capture(content, metadata=metadata, source="hook")
+    result = result._replace(removed_chars=result.removed_chars + captured.removed_chars)
     if captured.status == "stored":
-        return done._replace(captured=done.captured + 1)
-    return done._replace(left_out=done.left_out + 1)
+        return result._replace(captured=result.captured + 1)
+    return result._replace(skipped=result.skipped + 1)
 
 
-def _says_nothing(words: str, role: str) -> bool:
-    """Tell whether something is not worth a memory: empty, the host's own words, or a short question."""
-    asks = role == "user" and words.endswith("?") and len(words) < _SHORT_QUESTION and "\n" not in words
-    return not words or words.startswith(_NOT_SAID) or asks
+def _worth_storing(content: str, role: str) -> bool:
+    """Return False for empty text, text of the host, and short questions."""
+    question = role == "user" and content.endswith("?") and len(content) < _SHORT_QUESTION_CHARS and "\n" not in content
+    return bool(content) and not content.startswith(_HOST_PREFIXES) and not question
 
 
 def _last_reply(path: Path) -> str:
-    """Return what the agent said last, from the end of its transcript."""
+    """Return the agent's last reply from the end of a transcript."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL))
+            file.seek(max(0, path.stat().st_size - _TRANSCRIPT_TAIL_BYTES))
             lines = transcript(file.read()).lines
     except OSError:
         return ""
@@ -132,13 +161,13 @@ def _last_reply(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _alone(spool: Spool) -> Iterator[bool]:
-    """Hold the spool, unless another process does; a process that dies gives it back."""
+def _lock(spool: Spool) -> Iterator[bool]:
+    """Lock the spool unless another process has; the operating system releases the lock of a process that dies."""
     with (spool.folder / "lock").open("a+b") as file:
-        yield _locked(file)
+        yield _try_lock(file)
 
 
-def _locked(file: IO[bytes]) -> bool:
+def _try_lock(file: IO[bytes]) -> bool:
     try:
         if os.name == "nt":
             import msvcrt

@@ -1,4 +1,4 @@
-"""What each coding agent needs to have a memory: its hooks, its MCP server, and the files they stand in."""
+"""The hooks and the MCP server of each coding agent, and the files that configure them."""
 
 from __future__ import annotations
 
@@ -25,47 +25,48 @@ from memotherm.settings import client_home, data_home
 
 __all__ = ["CLIENTS", "PLUGINS", "InstallRequest", "Plan", "installed", "plan"]
 
-#: The plugins that come with the package.
+#: The plugins in the package.
 PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
 
 
 class InstallRequest(NamedTuple):
-    """What somebody wants installed."""
+    """The options of an installation."""
 
     #: user or project.
     scope: str = "user"
-    #: The folder of the project.
+    #: The project's folder, for the scope project.
     folder: Path = Path()
-    #: What the hook and the server are told: --store, --project.
+    #: Options for the hook and the server: --store, --project.
     options: tuple[str, ...] = ()
     capture: bool = True
     uninstall: bool = False
 
 
 class Plan(NamedTuple):
-    """What has to change, and what a person has to do."""
+    """The changes to files, and the steps left to the user."""
 
     changes: tuple[FileChange, ...]
-    next: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
 
 
-def plan(client: str, wish: InstallRequest) -> Plan:
-    """Return what has to change for a client; nothing is written."""
-    changes, steps = CLIENTS[client](wish)
+def plan(client: str, request: InstallRequest) -> Plan:
+    """Return the changes for a client; nothing is written."""
+    changes, steps = CLIENTS[client](request)
     return Plan(tuple(change for change in changes if change is not None), tuple(steps))
 
 
 def installed(client: str) -> bool:
-    """Tell whether everything for a client stands in the user's settings, as somebody may want it."""
+    """Return whether a client has our hooks or MCP server in the user's settings."""
     return bool(plan(client, InstallRequest(uninstall=True)).changes)
 
 
-Found = tuple[list[FileChange | None], list[str]]
+#: The changes to files, None where nothing changes, and the steps left to the user.
+ClientPlan = tuple[list[FileChange | None], list[str]]
 
 
-def _claude_code(wish: InstallRequest) -> Found:
-    if wish.scope == "project":
-        settings, servers = wish.folder / ".claude" / "settings.json", wish.folder / ".mcp.json"
+def _claude_code(request: InstallRequest) -> ClientPlan:
+    if request.scope == "project":
+        settings, servers = request.folder / ".claude" / "settings.json", request.folder / ".mcp.json"
     else:
         home = client_home("CLAUDE_CONFIG_DIR", ".claude")
         settings = home / "settings.json"
@@ -78,13 +79,13 @@ def _claude_code(wish: InstallRequest) -> Found:
         "SessionEnd": (None, 5),
     }
     return [
-        merged_json(settings, _hooks(wish, "claude", events)),
-        merged_json(servers, _server(wish, {"type": "stdio"})),
-    ], ["start a new Claude Code session; `/hooks` and `/mcp` show what is there"]
+        merged_json(settings, _hooks(request, "claude", events)),
+        merged_json(servers, _server(request, {"type": "stdio"})),
+    ], ["start a new Claude Code session; `/hooks` and `/mcp` list them"]
 
 
-def _codex(wish: InstallRequest) -> Found:
-    home = wish.folder / ".codex" if wish.scope == "project" else client_home("CODEX_HOME", ".codex")
+def _codex(request: InstallRequest) -> ClientPlan:
+    home = request.folder / ".codex" if request.scope == "project" else client_home("CODEX_HOME", ".codex")
     events = {
         "SessionStart": ("startup|resume|clear|compact", 10),
         "UserPromptSubmit": (None, 10),
@@ -92,41 +93,41 @@ def _codex(wish: InstallRequest) -> Found:
         "Stop": (None, 10),
         "SessionEnd": (None, 3),
     }
-    program, *arguments = _program("mcp", wish)
+    program, *arguments = _command("mcp", request)
     table = f"[mcp_servers.memotherm]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
     return [
-        merged_json(home / "hooks.json", _hooks(wish, "codex", events)),
-        merged_toml(home / "config.toml", None if wish.uninstall else table),
+        merged_json(home / "hooks.json", _hooks(request, "codex", events)),
+        merged_toml(home / "config.toml", None if request.uninstall else table),
     ], ["start a new Codex session, and trust the hooks when it asks"]
 
 
-def _gemini(wish: InstallRequest) -> Found:
-    home = wish.folder / ".gemini" if wish.scope == "project" else Path.home() / ".gemini"
-    # Gemini counts in milliseconds.
+def _gemini(request: InstallRequest) -> ClientPlan:
+    home = request.folder / ".gemini" if request.scope == "project" else Path.home() / ".gemini"
+    # Gemini's timeouts are in milliseconds.
     events = dict.fromkeys(("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"), (None, 10000))
-    hooks, server = _hooks(wish, "gemini", events, {"name": "memotherm"}), _server(wish, {})
+    hooks, server = _hooks(request, "gemini", events, {"name": "memotherm"}), _server(request, {})
     return [merged_json(home / "settings.json", lambda values: server(hooks(values)))], [
         "start a new Gemini CLI session in a trusted folder"
     ]
 
 
-def _openclaw(wish: InstallRequest) -> Found:
+def _openclaw(request: InstallRequest) -> ClientPlan:
     folder = data_home() / "openclaw-plugin"
-    if wish.uninstall:
+    if request.uninstall:
         files = sorted(folder.glob("*")) if folder.is_dir() else []
         return [FileChange(file, file.read_text("utf-8"), None, own=True) for file in files], [
             "openclaw plugins uninstall memotherm"
         ]
-    command = json.dumps({"command": _program("hook", wish)}, indent=2) + "\n"
+    command = json.dumps({"command": _command("hook", request)}, indent=2) + "\n"
     texts = {file.name: file.read_text("utf-8") for file in sorted((PLUGINS / "openclaw").iterdir()) if file.is_file()}
     texts["command.json"] = command
-    return [_file(folder / name, text) for name, text in texts.items()], [
+    return [_own_file(folder / name, text) for name, text in texts.items()], [
         f"openclaw plugins install {shlex.quote(str(folder))} --accept-capabilities",
         "openclaw config set plugins.entries.memotherm.hooks.allowConversationAccess true",
     ]
 
 
-CLIENTS: dict[str, Callable[[InstallRequest], Found]] = {
+CLIENTS: dict[str, Callable[[InstallRequest], ClientPlan]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "gemini": _gemini,
@@ -134,41 +135,40 @@ CLIENTS: dict[str, Callable[[InstallRequest], Found]] = {
 }
 
 
-def _file(path: Path, text: str) -> FileChange | None:
+def _own_file(path: Path, text: str) -> FileChange | None:
     before = path.read_text("utf-8") if path.is_file() else None
     return None if before == text else FileChange(path, before, text, own=True)
 
 
 def _hooks(
-    wish: InstallRequest, client: str, events: Mapping[str, tuple[str | None, int]], more: Json | None = None
+    request: InstallRequest, client: str, events: Mapping[str, tuple[str | None, int]], extra: Json | None = None
 ) -> Callable[[Json], Json]:
-    if wish.uninstall:
+    if request.uninstall:
         return without_hooks
-    words = _program("hook", wish)
-    place = words.index("hook") + 1
-    command = _line([*words[:place], "--client", client, *words[place:]])
+    words = _command("hook", request)
+    after_verb = words.index("hook") + 1
+    command = _command_line([*words[:after_verb], "--client", client, *words[after_verb:]])
     entries: dict[str, Json] = {}
     for event, (matcher, timeout) in events.items():
-        hook = {**(more or {}), "type": "command", "command": command, "timeout": timeout}
+        hook = {**(extra or {}), "type": "command", "command": command, "timeout": timeout}
         entries[event] = {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
     return lambda values: with_hooks(values, entries)
 
 
-def _server(wish: InstallRequest, more: Json) -> Callable[[Json], Json]:
-    if wish.uninstall:
+def _server(request: InstallRequest, extra: Json) -> Callable[[Json], Json]:
+    if request.uninstall:
         return without_server
-    program, *arguments = _program("mcp", wish)
-    return lambda values: with_server(values, {**more, "command": program, "args": arguments})
+    program, *arguments = _command("mcp", request)
+    return lambda values: with_server(values, {**extra, "command": program, "args": arguments})
 
 
-def _program(verb: str, wish: InstallRequest) -> list[str]:
-    """Return the command with its absolute path: hosts do not have our PATH."""
-    beside = Path(sys.executable).parent
-    script = shutil.which("memotherm", path=str(beside))
-    own = [script] if script else [sys.executable, "-m", "memotherm"]
-    capture = ["--no-capture"] if verb == "hook" and not wish.capture else []
-    return [*own, verb, *wish.options, *capture]
+def _command(verb: str, request: InstallRequest) -> list[str]:
+    """Return a command with the absolute path of the program: hosts may have another PATH."""
+    script = shutil.which("memotherm", path=str(Path(sys.executable).parent))
+    program = [script] if script else [sys.executable, "-m", "memotherm"]
+    capture = ["--no-capture"] if verb == "hook" and not request.capture else []
+    return [*program, verb, *request.options, *capture]
 
 
-def _line(words: list[str]) -> str:
+def _command_line(words: list[str]) -> str:
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)

@@ -1,9 +1,8 @@
-"""`memotherm hook`: read an event, answer within its deadline, always leave with 0.
+"""`memotherm hook`: read an event, answer before its deadline, always exit with 0.
 
-A hook is in the way of a person: exit code 2 would erase the prompt, a slow one delays every turn, and
-anything but one JSON object on standard output confuses the host. So the options are read by hand,
-standard output is kept for the answer, what takes long is spooled, and whatever goes wrong is one line
-on standard error.
+The user waits for a hook: exit code 2 would erase the prompt, a slow hook delays every turn, and anything
+but one JSON object on standard output confuses the host. The options are therefore parsed without errors,
+standard output is reserved for the answer, slow work is spooled, and an error is one line on standard error.
 """
 
 from __future__ import annotations
@@ -15,82 +14,79 @@ import threading
 import time
 from typing import Any, NoReturn
 
-from memotherm.hooks.events import HookEvent, answer, fitted, listens, read_event
+from memotherm.hooks.events import HookEvent, accepts_text, answer, parse_event, truncated
 from memotherm.hooks.options import Options
 
 __all__ = ["run"]
 
-#: Seconds that a moment may take, from the start of the process. Opening the memory takes 0.8 s of CPU; on a
-#: machine that is busy with a build that is 2 s, and a turn without its memory is worse than a turn a second later.
+#: Seconds for each moment, from the start of the process. Opening the store takes 0.8 s of CPU time, which can be
+#: 2 s on a busy machine; a turn that is a second late is better than one without its memories.
 _DEADLINES = {"start": 5.0, "prompt": 3.0, "compact": 1.5, "stop": 1.0, "end": 0.5}
-_MOST_INPUT = 16_000_000
+_MAX_INPUT_BYTES = 16_000_000
 
 
 def run(arguments: list[str]) -> NoReturn:
-    """Answer one event on standard input; whatever happens, leave with 0."""
-    began = time.monotonic()
-    out = _claimed_output()
-    told: dict[str, Any] | None = None
+    """Answer one event on standard input, and exit with 0 even after an error."""
+    started = time.monotonic()
+    output = _reserve_output()
+    response: dict[str, Any] | None = None
     try:
-        told = _answered(Options(arguments), began)
+        response = _handle(Options(arguments), started)
     except BaseException as error:  # noqa: BLE001 - the host must never see a failure
-        _complain(error)
-    _leave(out, told)
+        _print_error(error)
+    _exit(output, response)
 
 
-def _answered(options: Options, began: float) -> dict[str, Any] | None:
+def _handle(options: Options, started: float) -> dict[str, Any] | None:
     if options.selftest:
         from memotherm.hooks.selftest import selftest
 
         return selftest()
-    event = _event(options)
+    event = _read_event(options)
     if event is None:
         return None
-    deadline = began + (_DEADLINES[event.moment] if options.deadline is None else options.deadline)
+    deadline = started + (_DEADLINES[event.moment] if options.deadline is None else options.deadline)
     _spool(event, options)
-    if not (listens(event) or event.moment == "compact"):
+    if not (accepts_text(event) or event.moment == "compact"):
         return None
-    text = _text_in_time(event, options, deadline)
-    return answer(event, fitted(text)) if text else None
+    text = _recall(event, options, deadline)
+    return answer(event, truncated(text)) if text else None
 
 
-def _event(options: Options) -> HookEvent | None:
-    data = sys.stdin.buffer.read(_MOST_INPUT + 1)
-    if len(data) > _MOST_INPUT:
-        raise ValueError(f"the event is larger than {_MOST_INPUT} bytes")
+def _read_event(options: Options) -> HookEvent | None:
+    data = sys.stdin.buffer.read(_MAX_INPUT_BYTES + 1)
+    if len(data) > _MAX_INPUT_BYTES:
+        raise ValueError(f"the event is larger than {_MAX_INPUT_BYTES} bytes")
     if not data.strip():
-        return read_event({}, options.event, options.client)
+        return parse_event({}, options.event, options.client)
     payload = json.loads(data.decode("utf-8", "replace"))
     if not isinstance(payload, dict):
         raise TypeError("an event is a JSON object")
-    return read_event(payload, options.event, options.client)
-
-
-# What takes long is left to the worker
+    return parse_event(payload, options.event, options.client)
 
 
 def _spool(event: HookEvent, options: Options) -> None:
-    """Keep what was said, and the end of a session, for the worker; a failure of that is no failure of the turn."""
+    """Add jobs for the worker: texts to capture, and the end of a session. An error does not affect the turn."""
     jobs = list(_jobs(event, options))
     try:
-        from memotherm.hooks.worker import spool_of, start_worker
+        from memotherm.hooks.worker import start_worker, user_spool
 
-        spool = spool_of()
+        spool = user_spool()
         for job in jobs:
             spool.add(job)
         if options.worker and event.moment in ("start", "compact", "end") and spool.waiting():
             start_worker()
-    except Exception as error:  # noqa: BLE001 - remembering less is better than being in the way
-        _complain(error)
+    except Exception as error:  # noqa: BLE001 - the turn matters more than the capture
+        _print_error(error)
 
 
 def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
-    about = {"client": event.client, "session": event.session, "folder": event.folder}
-    job = {"version": 1, **about, "store": options.store, "scope": options.scope}
-    said = [("user", event.prompt)] if event.moment in ("prompt", "stop") else []
+    origin = {"client": event.client, "session": event.session, "folder": event.folder}
+    job = {"version": 1, **origin, "store": options.store, "scope": options.scope}
+    texts = [("user", event.prompt)] if event.moment in ("prompt", "stop") else []
     if event.moment == "stop":
-        said.append(("assistant", event.reply))
-    jobs = [{**job, "do": "capture", "role": role, "text": text} for role, text in said if text.strip()]
+        texts.append(("assistant", event.reply))
+    jobs = [{**job, "do": "capture", "role": role, "text": text} for role, text in texts if text.strip()]
     if event.moment == "stop" and not event.reply and event.transcript:
         jobs.append({**job, "do": "capture", "role": "assistant", "transcript": event.transcript})
     if event.continued or not options.capture:
@@ -100,58 +96,52 @@ def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
     return jobs
 
 
-# The text
-
-
-def _text_in_time(event: HookEvent, options: Options, deadline: float) -> str:
-    """Return the text for the host; nothing when it is not there in time."""
-    found: list[str] = []
+def _recall(event: HookEvent, options: Options, deadline: float) -> str:
+    """Return the text for the host; empty if it is not ready before the deadline."""
+    texts: list[str] = []
 
     def work() -> None:
         try:
-            from memotherm.hooks.work import text_for
+            from memotherm.hooks.recalling import text_for
 
-            found.append(text_for(event, options, deadline))
-        except BaseException as error:  # noqa: BLE001 - a thread's failure ends here
-            _complain(error)
+            texts.append(text_for(event, options, deadline))
+        except BaseException as error:  # noqa: BLE001 - an error must not end the hook
+            _print_error(error)
 
     thread = threading.Thread(target=work, name="memotherm-hook", daemon=True)
     thread.start()
     thread.join(max(0.0, deadline - time.monotonic()))
     if thread.is_alive():
-        _complain(TimeoutError(f"nothing was recalled for {event.name} before its deadline"))
-    return found[0] if found else ""
+        _print_error(TimeoutError(f"nothing was recalled for {event.name} before its deadline"))
+    return texts[0] if texts else ""
 
 
-# Leaving
-
-
-def _claimed_output() -> int:
-    """Keep standard output for the answer: whatever else writes there goes to standard error."""
+def _reserve_output() -> int:
+    """Return a descriptor of standard output; other writes to standard output go to standard error."""
     try:
-        mine = os.dup(1)
+        output = os.dup(1)
         os.dup2(2, 1)
     except OSError:
         return 1
-    return mine
+    return output
 
 
-def _leave(out: int, told: dict[str, Any] | None) -> NoReturn:
+def _exit(output: int, response: dict[str, Any] | None) -> NoReturn:
     try:
-        if told is not None:
-            data = json.dumps(told).encode() + b"\n"
+        if response is not None:
+            data = json.dumps(response).encode() + b"\n"
             while data:
-                data = data[os.write(out, data) :]
+                data = data[os.write(output, data) :]
     except OSError as error:
-        _complain(error)
+        _print_error(error)
     finally:
-        # Not sys.exit: a thread that is late must not keep the host waiting.
+        # Not sys.exit, which waits for threads.
         os._exit(0)
 
 
-def _complain(error: BaseException) -> None:
+def _print_error(error: BaseException) -> None:
     try:
-        words = " ".join(str(error).split()) or type(error).__name__
-        os.write(2, f"memotherm hook: {words}\n".encode(errors="replace"))
+        message = " ".join(str(error).split()) or type(error).__name__
+        os.write(2, f"memotherm hook: {message}\n".encode(errors="replace"))
     except OSError:
         pass

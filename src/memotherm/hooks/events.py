@@ -1,17 +1,17 @@
-"""What hosts say to a hook and what they understand: Claude Code, Codex, Gemini CLI, Cursor, OpenClaw.
+"""The events and answers of each host: Claude Code, Codex, Gemini CLI, Cursor, OpenClaw.
 
-Every host has names of its own for five moments: start, prompt, compact, stop and end.
+The hosts have different names for five moments: start, prompt, compact, stop and end.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["CLIENTS", "MOST_CHARACTERS", "HookEvent", "answer", "fitted", "listens", "read_event"]
+__all__ = ["CLIENTS", "MAX_CHARS", "HookEvent", "accepts_text", "answer", "parse_event", "truncated"]
 
 CLIENTS = ("claude", "codex", "gemini", "cursor", "openclaw")
-#: What every host passes to its model whole.
-MOST_CHARACTERS = 9000
+#: The longest text that every host passes on unchanged.
+MAX_CHARS = 9000
 
 _MOMENTS = {
     "SessionStart": "start",
@@ -38,33 +38,33 @@ _CLOSE = "</memotherm-memory>"
 
 
 class HookEvent(NamedTuple):
-    """One moment in a session of a host."""
+    """An event in a session of a host."""
 
     client: str
-    #: The host's word for it.
+    #: The host's name of the event.
     name: str
     #: start, prompt, compact, stop or end.
     moment: str
     session: str
-    #: What the user asks, at a prompt; with some hosts also at a stop.
+    #: The user's prompt, at a prompt; with some hosts also at a stop.
     prompt: str = ""
-    #: What the agent said last, at a stop.
+    #: The agent's last reply, at a stop.
     reply: str = ""
     folder: str = ""
     transcript: str = ""
-    #: Whether the host goes on because a stop hook told it to.
+    #: Whether the host continues because of a stop hook.
     continued: bool = False
 
 
-def read_event(payload: dict[str, Any], name: str = "", client: str = "auto") -> HookEvent | None:
-    """Read what a host says; None when it is about a moment that is not ours."""
-    called = _text(payload, "hook_event_name", "hookEventName", "event") or name
-    moment = _MOMENTS.get(called)
+def parse_event(payload: dict[str, Any], name: str = "", client: str = "auto") -> HookEvent | None:
+    """Return the event of a payload; None if it is not one of the five moments."""
+    event_name = _text(payload, "hook_event_name", "hookEventName", "event") or name
+    moment = _MOMENTS.get(event_name)
     if moment is None:
         return None
     return HookEvent(
-        client=client if client in CLIENTS else _client(called, payload),
-        name=called,
+        client=client if client in CLIENTS else _client(event_name, payload),
+        name=event_name,
         moment=moment,
         session=_text(payload, "session_id", "sessionId", "conversation_id", "sessionKey")[:200] or "unknown",
         prompt=_text(payload, "prompt"),
@@ -76,7 +76,7 @@ def read_event(payload: dict[str, Any], name: str = "", client: str = "auto") ->
 
 
 def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
-    """Return what the host puts before its model; None where it takes nothing."""
+    """Return the answer that makes the host add a text to its context; None where it accepts none."""
     if not text or event.moment not in ("start", "prompt"):
         return None
     if event.client == "cursor":
@@ -86,16 +86,16 @@ def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
     return {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
 
 
-def listens(event: HookEvent) -> bool:
-    """Tell whether the host takes a text at this moment."""
+def accepts_text(event: HookEvent) -> bool:
+    """Return whether the host accepts a text at this event."""
     return answer(event, "x") is not None
 
 
-def fitted(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a block with as many of its lines as a host passes on whole, closed as it should be."""
-    if len(text) <= most:
+def truncated(text: str, max_chars: int = MAX_CHARS) -> str:
+    """Return a block with as many lines as fit, and with its closing mark."""
+    if len(text) <= max_chars:
         return text
-    lines = text[: most - len(_CLOSE) - 1].split("\n")[:-1]
+    lines = text[: max_chars - len(_CLOSE) - 1].split("\n")[:-1]
     return "\n".join([*lines, _CLOSE]) if lines else ""
 
 

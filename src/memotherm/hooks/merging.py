@@ -1,4 +1,4 @@
-"""How our entries get into another program's settings, and out again, with everything else left as it is."""
+"""Add entries to the settings files of other programs, and remove them, without changing anything else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 Json = dict[str, Any]
 
-#: What tells a hook of ours from all others: no one else calls `memotherm hook --client`.
+#: Recognises our hooks by their command.
 _OURS = re.compile(r"memotherm\S*\s+hook\s+--client\s")
 _BEGIN = "# >>> memotherm: written by `memotherm install`, removed by `--uninstall`"
 _END = "# <<< memotherm"
@@ -36,23 +36,23 @@ _BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}\n.*?{re.escape(_END)}\n", re.DOTAL
 
 
 class FileChange(NamedTuple):
-    """A file as it is and as it shall be; None where there is none."""
+    """The content of a file before and after a change; None means no file."""
 
     path: Path
     before: str | None
     after: str | None
-    #: Whether the file is ours alone, so that nobody misses the old one.
+    #: Whether the file belongs to Memotherm, so that no backup is needed.
     own: bool = False
 
     @property
     def diff(self) -> str:
-        """The difference, as a patch."""
+        """The change as a unified diff."""
         old, new = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
         return "".join(difflib.unified_diff(old, new, str(self.path), str(self.path)))
 
 
 def apply(change: FileChange) -> Path | None:
-    """Write a file whole or not at all, and return where a copy of the old one is."""
+    """Write a file atomically, and return the path of the backup of the old one."""
     target = Path(os.path.realpath(change.path))
     backup = None
     if change.before is not None and not change.own:
@@ -82,40 +82,40 @@ def _write(path: Path, text: str, like: Path) -> None:
 
 
 def merged_json(path: Path, alter: Callable[[Json], Json]) -> FileChange | None:
-    """Return the change that `alter` makes to a file of JSON; None when it makes none."""
+    """Return the change that `alter` makes to a JSON file; None if it changes nothing."""
     before = _read(path)
     try:
         values = json.loads(before) if before and before.strip() else {}
     except ValueError as exc:
-        raise SettingsError(f"{path} is no valid JSON ({exc}): mend it and try again; nothing was changed") from exc
+        raise SettingsError(f"{path} is not valid JSON ({exc}): correct it and try again; nothing was changed") from exc
     if not isinstance(values, dict):
-        raise SettingsError(f"{path} holds no JSON object: mend it and try again; nothing was changed")
-    wanted = alter(deepcopy(values))
-    if wanted == values:
+        raise SettingsError(f"{path} is not a JSON object: correct it and try again; nothing was changed")
+    altered = alter(deepcopy(values))
+    if altered == values:
         return None
     indent = re.search(r"\n([ \t]+)\S", before or "")
-    after = json.dumps(wanted, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
-    return FileChange(path, before, after if wanted else None)
+    after = json.dumps(altered, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
+    return FileChange(path, before, after if altered else None)
 
 
 def with_hooks(values: Json, entries: dict[str, Json]) -> Json:
-    """Put our hooks in, in place of our older ones."""
+    """Add our hooks; replace older ones."""
     values = without_hooks(values)
-    hooks = _part(values, "hooks", {})
+    hooks = _section(values, "hooks", {})
     for event, entry in entries.items():
-        _part(hooks, event, []).append(entry)
+        _section(hooks, event, []).append(entry)
     return values
 
 
 def without_hooks(values: Json) -> Json:
-    """Take our hooks out, and what is empty without them."""
+    """Remove our hooks, and entries that are empty without them."""
     hooks = values.get("hooks")
     if not isinstance(hooks, dict):
         return values
     for event in [event for event, groups in hooks.items() if isinstance(groups, list)]:
-        kept = [left for group in hooks[event] if (left := _without_ours(group)) is not None]
-        if kept:
-            hooks[event] = kept
+        others = [rest for group in hooks[event] if (rest := _without_ours(group)) is not None]
+        if others:
+            hooks[event] = others
         elif hooks[event]:
             del hooks[event]
     if not hooks:
@@ -124,13 +124,13 @@ def without_hooks(values: Json) -> Json:
 
 
 def _without_ours(group: Any) -> Any:  # noqa: ANN401 - whatever another program's settings hold
-    """Return a group of hooks without ours; None when nothing is left of it."""
+    """Return a group of hooks without ours; None if it has no others."""
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
         return group
-    kept = [hook for hook in group["hooks"] if not _is_ours(hook)]
-    if len(kept) == len(group["hooks"]):
+    others = [hook for hook in group["hooks"] if not _is_ours(hook)]
+    if len(others) == len(group["hooks"]):
         return group
-    return {**group, "hooks": kept} if kept else None
+    return {**group, "hooks": others} if others else None
 
 
 def _is_ours(hook: object) -> bool:
@@ -139,17 +139,17 @@ def _is_ours(hook: object) -> bool:
 
 
 def with_server(values: Json, entry: Json) -> Json:
-    """Put our MCP server in, in place of our older one."""
-    servers = _part(values, "mcpServers", {})
-    known = servers.get("memotherm")
-    if known is not None and not _is_our_server(known):
-        raise SettingsError("another MCP server is called memotherm there: rename it and try again")
+    """Add our MCP server; replace an older one."""
+    servers = _section(values, "mcpServers", {})
+    existing = servers.get("memotherm")
+    if existing is not None and not _is_our_server(existing):
+        raise SettingsError("another MCP server has the name memotherm: rename it and try again")
     servers["memotherm"] = entry
     return values
 
 
 def without_server(values: Json) -> Json:
-    """Take our MCP server out."""
+    """Remove our MCP server."""
     servers = values.get("mcpServers")
     if isinstance(servers, dict) and _is_our_server(servers.get("memotherm")):
         del servers["memotherm"]
@@ -165,39 +165,42 @@ def _is_our_server(entry: object) -> bool:
     return "mcp" in words and any("memotherm" in word for word in words)
 
 
-def _part(values: Json, name: str, empty: Any) -> Any:  # noqa: ANN401
-    found = values.setdefault(name, empty)
-    if not isinstance(found, type(empty)):
-        raise SettingsError(f"{name!r} there is not what it should be: mend it and try again; nothing was changed")
-    return found
+def _section(values: Json, name: str, empty: Any) -> Any:  # noqa: ANN401
+    section = values.setdefault(name, empty)
+    if not isinstance(section, type(empty)):
+        raise SettingsError(
+            f"{name!r} must be a JSON {'object' if empty == {} else 'array'}: correct it and try again; "
+            "nothing was changed"
+        )
+    return section
 
 
-# TOML, of which nothing is rewritten: our lines stand between two marks
+# TOML: the file is not rewritten, our lines are between two comments
 
 
 def merged_toml(path: Path, lines: str | None) -> FileChange | None:
-    """Return the change that puts our table at the end of a file of TOML, or takes it out."""
+    """Return the change that appends our table to a TOML file, or removes it if `lines` is None."""
     before = _read(path)
     others = _BLOCK.sub("", before or "")
-    _toml(path, others)
+    _require_toml(path, others)
     if lines is None:
         after = others
     else:
-        space = "" if not others or others.endswith("\n") else "\n"
-        gap = "\n" if others else ""
-        after = f"{others}{space}{gap}{_BEGIN}\n{lines}{_END}\n"
-        _toml(path, after)
+        newline = "" if not others or others.endswith("\n") else "\n"
+        blank_line = "\n" if others else ""
+        after = f"{others}{newline}{blank_line}{_BEGIN}\n{lines}{_END}\n"
+        _require_toml(path, after)
     if after == (before or ""):
         return None
     return FileChange(path, before, after or None)
 
 
-def _toml(path: Path, text: str) -> None:
+def _require_toml(path: Path, text: str) -> None:
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         raise SettingsError(
-            f"{path} would be no valid TOML ({exc}): mend it and try again; nothing was changed"
+            f"{path} would not be valid TOML ({exc}): correct it and try again; nothing was changed"
         ) from exc
 
 

@@ -1,4 +1,4 @@
-"""Work for later: a folder with one small file per job, oldest first, each written whole or not at all."""
+"""A queue of jobs in a folder: one small file for each job, oldest first, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Spool"]
+__all__ = ["Job", "Spool"]
+
+#: The file of a job, and its content.
+Job = tuple[Path, dict[str, Any]]
 
 _SUFFIX = ".job.json"
-#: More than this means that nobody has taken any for weeks.
-_MOST_JOBS = 5000
+#: This many jobs accumulate only if no worker has run for weeks.
+_MAX_JOBS = 5000
 
 
 class Spool:
-    """The jobs of one folder."""
+    """The jobs in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def add(self, job: dict[str, Any]) -> Path:
-        """Keep a job until somebody takes it."""
+        """Add a job, and return its file."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if len(self.waiting()) >= _MOST_JOBS:
-            raise OSError(f"{_MOST_JOBS} jobs wait in {self.folder}: run `memotherm worker --once`")
+        if len(self.waiting()) >= _MAX_JOBS:
+            raise OSError(f"{_MAX_JOBS} jobs wait in {self.folder}: run `memotherm worker --once`")
         name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"
         partial = self.folder / f"{name}.part"
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -36,31 +39,31 @@ class Spool:
         return partial.replace(self.folder / f"{name}{_SUFFIX}")
 
     def waiting(self) -> list[Path]:
-        """Return the jobs that wait, oldest first."""
+        """Return the files of the jobs, oldest first."""
         try:
             return sorted(path for path in self.folder.iterdir() if path.name.endswith(_SUFFIX))
         except FileNotFoundError:
             return []
 
-    def jobs(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield the jobs, oldest first; what is no job is put aside."""
+    def jobs(self) -> Iterator[Job]:
+        """Yield the jobs, oldest first; a file that is no job is set aside."""
         for path in self.waiting():
             try:
                 job = json.loads(path.read_text("utf-8"))
             except FileNotFoundError:
                 continue
             except (OSError, ValueError):
-                self.put_aside(path)
+                self.set_aside(path)
                 continue
             if isinstance(job, dict):
                 yield path, job
             else:
-                self.put_aside(path)
+                self.set_aside(path)
 
-    def done(self, path: Path) -> None:
-        """Drop a job that was done."""
+    def remove(self, path: Path) -> None:
+        """Remove a job that is done."""
         path.unlink(missing_ok=True)
 
-    def put_aside(self, path: Path) -> None:
-        """Keep a job that cannot be done where a person may look at it."""
+    def set_aside(self, path: Path) -> None:
+        """Rename a job that cannot be done, so that it is not tried again and can be inspected."""
         path.replace(path.with_name(path.name.removesuffix(_SUFFIX) + ".failed.json"))

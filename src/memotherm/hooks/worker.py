@@ -1,4 +1,4 @@
-"""Where the spool is, and who takes from it: a worker that a hook starts, or `memotherm worker`."""
+"""The user's spool, and the worker process that a hook starts for it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import sys
 from memotherm.hooks.spool import Spool
 from memotherm.settings import data_home
 
-__all__ = ["spool_of", "start_worker"]
+__all__ = ["start_worker", "user_spool"]
 
 
-def spool_of() -> Spool:
+def user_spool() -> Spool:
     """Return the user's spool."""
     return Spool(data_home() / "spool")
 
 
 def start_worker() -> None:
-    """Start a worker that outlives this process, does what waits, and ends."""
+    """Start a worker in the background that processes the spool and ends."""
     detached = {"start_new_session": True} if sys.platform != "win32" else {"creationflags": 0x00000208}
     subprocess.Popen(
         [sys.executable, "-m", "memotherm", "worker", "--once", "--quiet"],

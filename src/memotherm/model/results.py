@@ -173,6 +173,8 @@ class Captured(Value):
     status: str
     memory: Memory | None = None
     why: str = ""
+    #: How many characters of recalled memories were removed from the text.
+    removed_chars: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

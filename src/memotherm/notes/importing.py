@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.errors import InvalidInput, NoteUnavailable
-from memotherm.model import Priority, Tier
-from memotherm.model.clock import system_clock
+from memotherm.model import Priority, Retention, Tier
 from memotherm.model.value import Value
+from memotherm.notes.day import local_day
 from memotherm.notes.files import read
 from memotherm.notes.placement import is_curated, note_date, note_tier
 from memotherm.notes.values import Skipped
@@ -76,6 +76,7 @@ class _Reading:
     """What has been read so far."""
 
     source: str
+    now: datetime
     today: date
     settings: Settings
     drafts: list[Draft] = field(default_factory=list)
@@ -86,22 +87,22 @@ class _Reading:
 def import_memories(
     kind: str,
     path: str | os.PathLike[str],
-    today: date,
+    now: datetime,
     settings: Settings,
-    bring: Callable[[Sequence[Draft]], tuple[int, int]],
+    store: Callable[[Sequence[Draft]], tuple[int, int]],
 ) -> Imported:
-    """Read another program's memories; `bring` stores some and tells how many are new, and how many were purged."""
+    """Read another program's memories; `store` stores some and returns how many are new and how many were purged."""
     reader = _READERS.get(kind)
     if reader is None:
         raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
     place = Path(path).expanduser()
     if not place.exists():
         raise NoteUnavailable(f"{place} does not exist: name the folder or file to import")
-    reading = _Reading(f"import:{kind}", today, settings)
+    reading = _Reading(f"import:{kind}", now, local_day(now, settings), settings)
     reader(place, reading)
     stored = purged = 0
     for start in range(0, len(reading.drafts), _BATCH):
-        new, gone = bring(reading.drafts[start : start + _BATCH])
+        new, gone = store(reading.drafts[start : start + _BATCH])
         stored, purged = stored + new, purged + gone
     return Imported(
         kind=kind,
@@ -150,7 +151,7 @@ def _jsonl(place: Path, reading: _Reading) -> None:
 
 
 def _json_lines(
-    file: Path, reading: _Reading, drafts_of: Callable[[Mapping[str, Any]], Iterator[Draft]], otherwise: str
+    file: Path, reading: _Reading, drafts_of: Callable[[Mapping[str, Any], datetime], Iterator[Draft]], otherwise: str
 ) -> None:
     """Take a file with one JSON object in each line; a line that is something else is skipped, and told."""
     text = _text(file, reading)
@@ -158,7 +159,7 @@ def _json_lines(
         if not line.strip():
             continue
         try:
-            drafts = list(drafts_of(json.loads(line)))
+            drafts = list(drafts_of(json.loads(line), reading.now))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
             reading.skipped.append(Skipped(path=f"{file.name}#L{number}", why=f"{otherwise}: {exc}"))
             continue
@@ -180,7 +181,7 @@ KINDS = tuple(_READERS)
 # Their forms
 
 
-def _graph(entry: Mapping[str, Any]) -> Iterator[Draft]:
+def _graph(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:  # noqa: ARG001
     """Yield what an entity's observations or a relation say, as sentences."""
     if entry.get("type") == "entity":
         name, sort = str(entry["name"]), str(entry.get("entityType", ""))
@@ -197,8 +198,8 @@ def _graph(entry: Mapping[str, Any]) -> Iterator[Draft]:
         raise ValueError(f"type {entry.get('type')!r}")
 
 
-def _exported(entry: Mapping[str, Any]) -> Iterator[Draft]:
-    """Yield what `export` wrote: where and how it was kept stays, when it expires does too."""
+def _exported(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    """Yield a memory that `export` wrote, with its tier, priority, retention and time of expiry."""
     draft: Draft = {name: entry[name] for name in _EXPORTED if entry.get(name) is not None}
     content = entry["content"]
     if not isinstance(content, str) or not content.strip():
@@ -206,12 +207,15 @@ def _exported(entry: Mapping[str, Any]) -> Iterator[Draft]:
     draft["content"] = content
     Tier.of(draft.get("tier", "warm"))
     Priority.of(draft.get("priority", "normal"))
+    if Retention.of(entry.get("retention") or "active") is Retention.ARCHIVED:
+        draft["retention"] = "archived"
     expires = entry.get("expires_at")
     if expires:
-        left = (datetime.fromisoformat(str(expires)) - system_clock()).total_seconds()
-        if left <= 0:
+        left = (datetime.fromisoformat(str(expires)) - now).total_seconds()
+        if left > 0:
+            draft["ttl"] = left
+        elif "retention" not in draft:
             raise ValueError(f"it expired on {expires}")
-        draft["ttl"] = left
     yield draft
 
 

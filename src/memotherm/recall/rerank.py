@@ -6,7 +6,7 @@ import math
 
 from memotherm.embed.reranker import ScoreTexts
 from memotherm.recall.values import State
-from memotherm.text.quantity import counted
+from memotherm.text.quantity import pluralize
 
 __all__ = ["Rerank"]
 
@@ -34,7 +34,7 @@ class Rerank:
             state.degraded.append(f"not reranked: the reranker failed: {type(exc).__name__}: {exc}")
             return
         if len(scores) != len(best):
-            returned = f"{counted(len(scores), 'score')} for {counted(len(best), 'text')}"
+            returned = f"{pluralize(len(scores), 'score')} for {pluralize(len(best), 'text')}"
             state.degraded.append(f"not reranked: the reranker returned {returned}")
             return
         if any(map(math.isnan, scores)):

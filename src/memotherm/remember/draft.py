@@ -10,12 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Priority, Scope, Tier
+from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import as_duration
 from memotherm.model.ids import new_id
 from memotherm.settings import Settings
 from memotherm.text.clean import digest, require_text
-from memotherm.text.marker import without_blocks
 from memotherm.text.tokens import count_tokens
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "expiry",
     "first_tier",
     "memory_of",
-    "own_words",
 ]
 
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -50,15 +48,21 @@ class Draft:
     metadata: Mapping[str, Any] | None = field(default=None)
     source: str = "agent"
     supersedes: str | None = None
+    #: Archived for imports; `remember` stores active memories.
+    retention: Retention = Retention.ACTIVE
+
+
+#: The arguments of `remember`.
+_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name != "retention")
 
 
 def draft_of(values: Mapping[str, Any]) -> Draft:
     """Read a draft from a mapping, as `remember_many` takes them."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"a memory is a mapping with a 'content', not {type(values).__name__}")
-    unknown = set(values) - set(Draft.__dataclass_fields__)
+    unknown = set(values) - set(_ARGUMENTS)
     if unknown:
-        raise InvalidInput(f"unknown field {min(unknown)!r} in a memory: use {', '.join(Draft.__dataclass_fields__)}")
+        raise InvalidInput(f"unknown field {min(unknown)!r} in a memory: use {', '.join(_ARGUMENTS)}")
     if "content" not in values:
         raise InvalidInput("a memory without content: give each one a 'content'")
     return Draft(**values)
@@ -66,7 +70,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
 
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
     """Return the memory that a draft describes, or say what is wrong with it."""
-    content = own_words(require_text(draft.content, "content", settings.max_content_chars))
+    content = require_text(draft.content, "content", settings.max_content_chars)
     lifetime = None if draft.ttl is None else as_duration(draft.ttl)
     tier, rule = first_tier(draft.tier, lifetime, settings)
     return Memory(
@@ -77,6 +81,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         tier=tier,
         tier_rule=rule,
         priority=Priority.of(draft.priority),
+        retention=draft.retention,
         scope=scope,
         metadata=checked_metadata(draft.metadata),
         source=require_text(draft.source, "source", _LONGEST_TAG),
@@ -90,14 +95,6 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         tier_since=now,
         retention_since=now,
     )
-
-
-def own_words(content: str) -> str:
-    """Return the content without the memories that it only repeats because they were recalled."""
-    rest = without_blocks(content)
-    if not rest.strip():
-        raise InvalidInput("the content is nothing but recalled memories, which are stored already: say something new")
-    return rest
 
 
 def first_tier(asked: Tier | str | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:

@@ -1,4 +1,4 @@
-"""The HTTP server: the verbs as a REST API, with keys, limits and metrics, and MCP beside it.
+"""The HTTP server: a REST API with API keys, rate limits and metrics, and MCP at /mcp.
 
-Needs the extra `server`; importing this package itself needs nothing.
+The server needs the extra `server`; importing this package does not.
 """

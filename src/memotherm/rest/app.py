@@ -1,9 +1,10 @@
-"""The ASGI application: routes, errors, gates and the OpenAPI document, over one memory."""
+"""The ASGI application: routes, error handlers, middleware and the OpenAPI document."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -17,19 +18,19 @@ from starlette.routing import BaseRoute, Match
 
 from memotherm import Memotherm, __version__
 from memotherm.errors import MemothermError
-from memotherm.rest.bodies import Problem
-from memotherm.rest.idempotency import Repetition
-from memotherm.rest.middleware import App, Body, Hosts, KeyCheck, Rate, is_loopback
-from memotherm.rest.observability import Counts, Watch
-from memotherm.rest.problems import answer, status_of
+from memotherm.rest.idempotency import Idempotency
+from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
+from memotherm.rest.observability import RequestLog, RequestMetrics
+from memotherm.rest.problems import encode_problem, status_of
 from memotherm.rest.routes import router
+from memotherm.rest.schemas import ProblemResponse
 
 __all__ = ["application"]
 
 _log = logging.getLogger("memotherm.rest")
 
 _DESCRIPTION = (
-    "Tiered memory for AI agents: hot, warm and cold. Every answer is JSON; every error is "
+    "Tiered memory for AI agents: hot, warm and cold. Every response is JSON; every error is "
     "application/problem+json with a stable `code`. A POST with an Idempotency-Key can be repeated safely."
 )
 _CODES = {
@@ -44,24 +45,30 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
 def application(
-    mem: Memotherm, *, host: str = "127.0.0.1", require_keys: bool = False, maintenance: bool = False
+    mem: Memotherm,
+    *,
+    host: str = "127.0.0.1",
+    require_keys: bool = False,
+    maintenance: bool = False,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> App:
     """Return the server as an ASGI application.
 
     Args:
         mem: The memory; the caller closes it.
-        host: The address that the server listens on, which decides by which names it may be called.
-        require_keys: Whether a key is needed even while there is none.
+        host: The address that the server listens on, which determines the accepted Host headers.
+        require_keys: Whether a key is required even if the store has none.
         maintenance: Whether to run maintenance in the background, and to watch the notes.
+        monotonic: The clock of the rate limits.
     """
-    inner = FastAPI(
+    api = FastAPI(
         title="Memotherm",
         version=__version__,
         description=_DESCRIPTION,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # Its own spans and logs quote the query and what was sent; `Watch` tells what may be told.
+        # FastAPI's own spans and logs contain queries and bodies; `RequestLog` writes those without.
         telemetry={
             "tracing": False,
             "metrics": False,
@@ -71,31 +78,31 @@ def application(
         },
         lifespan=_lifespan(mem, background=maintenance),
     )
-    inner.state.mem = mem
-    inner.state.counts = Counts()
-    inner.include_router(router)
-    inner.state.mcp = _add_mcp(inner, mem)
-    _add_errors(inner)
-    inner.openapi = lambda: _document(inner)  # type: ignore[method-assign]
-    return _gated(inner, mem, host, required=require_keys or not is_loopback(host))
+    api.state.mem = mem
+    api.state.metrics = RequestMetrics()
+    api.include_router(router)
+    api.state.mcp = _add_mcp(api, mem)
+    _add_error_handlers(api)
+    api.openapi = lambda: _document(api)  # type: ignore[method-assign]
+    return _with_middleware(api, mem, host, required=require_keys or not is_loopback(host), monotonic=monotonic)
 
 
-def _gated(inner: FastAPI, mem: Memotherm, host: str, *, required: bool) -> App:
-    """Put the gates before the application, the outermost last."""
+def _with_middleware(api: FastAPI, mem: Memotherm, host: str, *, required: bool, monotonic: Callable[[], float]) -> App:
+    """Wrap the application in its middleware, the outermost last."""
     settings = mem.settings
-    app: App = Repetition(inner, mem.key_value("replies"))
-    app = Body(app, settings.server_body_bytes)
-    app = Rate(app, settings.server_rate_per_minute)
-    app = KeyCheck(app, mem, required=required)
+    app: App = Idempotency(api, mem.key_value("replies"))
+    app = BodyLimit(app, settings.server_body_bytes)
+    app = RateLimit(app, settings.server_rate_per_minute, monotonic)
+    app = KeyCheck(app, mem, required=required, monotonic=monotonic)
     if settings.server_origins:
         app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
-    anywhere = not is_loopback(host) and not settings.server_hosts
-    names = frozenset() if anywhere else frozenset({"localhost", "127.0.0.1", "::1", host, *settings.server_hosts})
-    app = Hosts(app, names, frozenset(settings.server_origins))
-    return Watch(app, inner.state.counts)
+    any_host = not is_loopback(host) and not settings.server_hosts
+    hosts = frozenset() if any_host else frozenset({"localhost", "127.0.0.1", "::1", host, *settings.server_hosts})
+    app = HostCheck(app, hosts, frozenset(settings.server_origins))
+    return RequestLog(app, api.state.metrics)
 
 
-def _lifespan(mem: Memotherm, *, background: bool) -> Any:  # noqa: ANN401 - what FastAPI takes
+def _lifespan(mem: Memotherm, *, background: bool) -> Any:  # noqa: ANN401 - the type of FastAPI's parameter
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
@@ -111,7 +118,7 @@ def _lifespan(mem: Memotherm, *, background: bool) -> Any:  # noqa: ANN401 - wha
 
 
 def _add_mcp(app: FastAPI, mem: Memotherm) -> Any:  # noqa: ANN401 - an optional package's class
-    """Serve MCP at /mcp where its package is installed; every request stands for itself."""
+    """Serve MCP at /mcp, without sessions, if its package is installed."""
     try:
         from mcp.server.transport_security import TransportSecuritySettings
 
@@ -119,26 +126,26 @@ def _add_mcp(app: FastAPI, mem: Memotherm) -> Any:  # noqa: ANN401 - an optional
     except ImportError:
         return None
     server = build(mem)
-    # Host and Origin are checked by our own gate, for all routes alike.
-    trusted = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    beside = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=trusted)
-    app.router.routes.extend(beside.routes)
+    # `HostCheck` checks Host and Origin for all routes.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    mcp_app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
+    app.router.routes.extend(mcp_app.routes)
     return server
 
 
 # Errors
 
 
-def _add_errors(app: FastAPI) -> None:
+def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(MemothermError)
-    def ours(request: Request, error: MemothermError) -> Response:  # noqa: ARG001
+    def known(request: Request, error: MemothermError) -> Response:  # noqa: ARG001
         return _response(status_of(error), error.code, str(error))
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001
-        found = [{"where": ".".join(map(str, each["loc"])), "what": each["msg"]} for each in error.errors()][:20]
-        detail = "; ".join(f"{each['where']}: {each['what']}" for each in found[:3])
-        return _response(422, "invalid_input", detail, errors=found)
+        errors = [{"where": ".".join(map(str, entry["loc"])), "what": entry["msg"]} for entry in error.errors()][:20]
+        detail = "; ".join(f"{entry['where']}: {entry['what']}" for entry in errors[:3])
+        return _response(422, "invalid_input", detail, errors=errors)
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
@@ -148,20 +155,22 @@ def _add_errors(app: FastAPI) -> None:
         return _response(error.status_code, _CODES.get(error.status_code, "error"), str(error.detail), headers)
 
     @app.exception_handler(Exception)
-    def broken(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    def unexpected(request: Request, error: Exception) -> Response:  # noqa: ARG001
         _log.error("a request failed", exc_info=error)
-        return _response(500, "error", "the server has failed at this request; its log says where")
+        return _response(500, "error", "the request failed: see the log of the server")
 
 
-def _response(status: int, code: str, detail: str, headers: dict[str, str] | None = None, **more: object) -> Response:
-    _, lines, body = answer(status, code, detail, headers, **more)
-    found = Response(body, status_code=status)
-    found.raw_headers = lines
-    return found
+def _response(
+    status: int, code: str, detail: str, headers: dict[str, str] | None = None, **members: object
+) -> Response:
+    _, lines, body = encode_problem(status, code, detail, headers, **members)
+    response = Response(body, status_code=status)
+    response.raw_headers = lines
+    return response
 
 
 def _allowed(routes: list[BaseRoute], scope: Any) -> list[str]:  # noqa: ANN401
-    """Return the methods that a path takes; Starlette names those of the first route only."""
+    """Return the methods that a path accepts; Starlette returns those of the first route only."""
     return [
         method
         for method in _METHODS
@@ -182,9 +191,9 @@ def _document(app: FastAPI) -> dict[str, Any]:
             servers=[{"url": "/"}],
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )
-        parts = document.setdefault("components", {})
-        parts.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
-        parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        components = document.setdefault("components", {})
+        components.setdefault("schemas", {})["ProblemResponse"] = ProblemResponse.model_json_schema()
+        components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"key": []}]
         app.openapi_schema = document
     return app.openapi_schema

@@ -1,6 +1,6 @@
-"""API keys: who may call the server, and whose memories each key reaches.
+"""API keys of the server; each gives access to the memories of one tenant.
 
-A key is shown once, when it is made; the store has only its hash. It knows no HTTP.
+A key is printed once, when it is created; the store holds only its hash.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["Key", "Keys"]
 
 _NAMESPACE = "api-keys"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_PREFIX = "tck_"
+_PREFIX = "mtk_"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Key:
-    """A key as the store knows it."""
+    """A key without its secret."""
 
     name: str
     tenant: str
@@ -36,21 +36,21 @@ class Key:
 
 
 class Keys:
-    """The keys of a store; changes take effect in every running server at once."""
+    """The keys of a store; a change takes effect in running servers immediately."""
 
     def __init__(self, mem: Memotherm) -> None:
         self._keys = mem.key_value(_NAMESPACE)
 
     def create(self, name: str, tenant: str) -> str:
-        """Make a key and return its secret, which cannot be shown again."""
+        """Create a key and return its secret, which cannot be read again."""
         if not _NAME.fullmatch(name):
-            raise InvalidInput(f"{name!r} is no name for a key: use up to 64 letters, digits, dots, dashes")
+            raise InvalidInput(f"{name!r} is not a valid name of a key: use up to 64 letters, digits, dots and dashes")
         Scope(tenant=tenant)
         if any(key.name == name for key in self.all()):
-            raise InvalidInput(f"there is a key {name!r} already: revoke it first, or choose another name")
+            raise InvalidInput(f"a key {name!r} exists: revoke it first, or choose another name")
         secret = _PREFIX + secrets.token_urlsafe(32)
-        made = Key(name=name, tenant=tenant, created_at=self._keys.now())
-        self._keys.put(_hash(secret), made.as_dict())
+        key = Key(name=name, tenant=tenant, created_at=self._keys.now())
+        self._keys.put(_hash(secret), key.as_dict())
         return secret
 
     def all(self) -> list[Key]:
@@ -58,15 +58,15 @@ class Keys:
         return sorted((_key(value) for value in self._keys.all().values()), key=lambda key: (key.created_at, key.name))
 
     def revoke(self, name: str) -> None:
-        """Make a key worthless."""
-        places = [place for place, value in self._keys.all().items() if value["name"] == name]
-        if not places:
-            raise NotFound(f"there is no key {name!r}: `memotherm keys list` shows them")
-        for place in places:
-            self._keys.delete(place)
+        """Revoke a key."""
+        hashes = [secret_hash for secret_hash, value in self._keys.all().items() if value["name"] == name]
+        if not hashes:
+            raise NotFound(f"no key {name!r}: `memotherm keys list` lists them")
+        for secret_hash in hashes:
+            self._keys.delete(secret_hash)
 
     def find(self, secret: str) -> Key | None:
-        """Return the key with a secret; looking it up by its hash tells nobody how much of it was right."""
+        """Return the key of a secret, or None; the lookup by hash does not leak by its duration how much is right."""
         value = self._keys.get(_hash(secret))
         return None if value is None else _key(value)
 

@@ -1,11 +1,11 @@
-"""What every request passes before a handler sees it: Host and Origin, key, rate, size.
+"""ASGI middleware: check the Host and Origin headers, the API key, the request rate and the body size.
 
-Each gate is plain ASGI and knows one thing. The key decides the tenant; `scope["memotherm"]` is the memory
-as that tenant sees it, and nothing behind the gates can see another.
+The key determines the tenant: `scope["memotherm"]` is the memory as that tenant sees it, and handlers use no other.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -15,9 +15,9 @@ import anyio.to_thread
 
 from memotherm.memory import Memotherm
 from memotherm.rest.keys import Key, Keys
-from memotherm.rest.problems import answer
+from memotherm.rest.problems import encode_problem
 
-__all__ = ["Body", "Hosts", "KeyCheck", "Rate", "header", "is_loopback", "refuse"]
+__all__ = ["App", "BodyLimit", "HostCheck", "KeyCheck", "RateLimit", "header", "is_loopback", "refuse", "retry_after"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,181 +27,229 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-#: What anybody may ask: whether the server lives, and what it offers.
-_OPEN = ("/health", "/openapi.json")
-_MOST_BUCKETS = 10_000
+#: Paths that need no key.
+_OPEN_PATHS = ("/health", "/openapi.json")
+#: The most callers that are remembered at once.
+_MAX_ENTRIES = 10_000
+#: The most wrong keys from one address in a minute.
+_FAILURES_PER_MINUTE = 20
+_MAX_LENGTH_DIGITS = 18
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address is reachable from this machine only."""
+    """Return whether an address is reachable from this machine only."""
     return host in _LOOPBACK or host.startswith("127.")
 
 
 def header(scope: Scope, name: str) -> str | None:
     """Return a header of a request."""
-    wanted = name.encode()
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == wanted), None)
+    encoded = name.encode()
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == encoded), None)
 
 
 async def refuse(send: Send, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
-    """Answer with a problem."""
-    found, lines, body = answer(status, code, detail, headers)
-    await send({"type": "http.response.start", "status": found, "headers": lines})
+    """Send a problem response."""
+    _, lines, body = encode_problem(status, code, detail, headers)
+    await send({"type": "http.response.start", "status": status, "headers": lines})
     await send({"type": "http.response.body", "body": body})
 
 
-class Hosts:
-    """Refuses requests that a web page has sent here: a strange Host (DNS rebinding) or a strange Origin."""
+class HostCheck:
+    """Refuse requests of web pages: an unknown Host header (DNS rebinding) or an unknown Origin."""
 
     def __init__(self, app: App, hosts: frozenset[str], origins: frozenset[str]) -> None:
         self._app = app
-        #: Empty = any name, which is safe only where every request needs a key.
+        #: Empty: any name, which is safe only if every request needs a key.
         self._hosts = hosts
         self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or refuse it."""
+        """Pass the request on, or refuse it."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         host = header(scope, "host") or ""
-        if self._hosts and _name(host) not in self._hosts:
-            detail = f"this server is not called {host[:100]!r}: add the name to the setting server_hosts"
+        if self._hosts and _host_name(host) not in self._hosts:
+            detail = f"the Host {host[:100]!r} is not a name of this server: add it to the setting server_hosts"
             return await refuse(send, 421, "wrong_host", detail)
         origin = header(scope, "origin")
         if origin is not None and origin not in self._origins and origin.partition("://")[2] != host:
-            detail = f"pages of {origin[:100]!r} may not call this server: add it to the setting server_origins"
+            detail = f"the Origin {origin[:100]!r} may not call this server: add it to the setting server_origins"
             return await refuse(send, 403, "wrong_origin", detail)
         return await self._app(scope, receive, send)
 
 
-def _name(host: str) -> str:
-    """Return a Host header without its port; what is no Host header has no name."""
-    found = _HOST.fullmatch(host)
-    return (found["name"] or found["address"]).lower() if found else ""
+def _host_name(host: str) -> str:
+    """Return a Host header without its port; empty if it is malformed."""
+    match = _HOST.fullmatch(host)
+    return (match["name"] or match["address"]).lower() if match else ""
 
 
 class KeyCheck:
-    """Finds out who asks, and lends them the memory as they may see it."""
+    """Identify the caller by the API key, and set the memory as the key's tenant sees it.
 
-    def __init__(self, app: App, mem: Memotherm, *, required: bool) -> None:
+    After too many wrong keys from one address, keys that have not been accepted from there before are refused
+    without looking them up, until a minute has passed.
+    """
+
+    def __init__(
+        self, app: App, mem: Memotherm, *, required: bool, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._app = app
         self._mem = mem
         self._keys = Keys(mem)
         self._required = required
+        self._failures = TokenBuckets(_FAILURES_PER_MINUTE, monotonic)
+        #: Address and hashed key of accepted requests.
+        self._accepted: set[tuple[str, bytes]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or refuse it."""
-        if scope["type"] != "http" or scope["path"] in _OPEN:
+        """Pass the request on with its memory and key, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in _OPEN_PATHS:
             return await self._app(scope, receive, send)
-        given = header(scope, "authorization")
-        allowed, key = await anyio.to_thread.run_sync(self._who, given)
+        authorization, address = header(scope, "authorization"), _address(scope)
+        caller = (address, hashlib.sha256((authorization or "").encode()).digest())
+        if authorization is not None and caller not in self._accepted:
+            wait = self._failures.wait(address)
+            if wait > 0:
+                detail = "too many requests with a wrong API key from this address: try again later"
+                return await refuse(send, 429, "too_many_failures", detail, retry_after(wait))
+        allowed, key = await anyio.to_thread.run_sync(self._authenticate, authorization)
         if not allowed:
+            if authorization is not None:
+                self._accepted.discard(caller)
+                self._failures.take(address)
             detail = (
-                "this server wants an API key: send Authorization: Bearer <key>; `memotherm keys create` makes one"
-                if given is None
-                else "this is no key of this server, or it was revoked"
+                "this server requires an API key: send Authorization: Bearer <key>; `memotherm keys create` makes one"
+                if authorization is None
+                else "the API key is unknown or was revoked"
             )
             return await refuse(send, 401, "unauthorized", detail, {"www-authenticate": 'Bearer realm="memotherm"'})
+        if authorization is not None:
+            if len(self._accepted) >= _MAX_ENTRIES:
+                self._accepted.clear()
+            self._accepted.add(caller)
         scope["memotherm"] = self._mem if key is None else self._mem.scoped(tenant=key.tenant)
         scope["memotherm.key"] = key
         return await self._app(scope, receive, send)
 
-    def _who(self, given: str | None) -> tuple[bool, Key | None]:
-        if given is None:
+    def _authenticate(self, authorization: str | None) -> tuple[bool, Key | None]:
+        if authorization is None:
             return not (self._required or self._keys), None
-        scheme, _, secret = given.partition(" ")
+        scheme, _, secret = authorization.partition(" ")
         key = self._keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
-        # A server of one tenant has nothing for others.
+        # A server of one tenant accepts only that tenant's keys.
         return key is not None and self._mem.scope.tenant in (None, key.tenant), key
 
 
-class Rate:
-    """Refuses more than so many requests in a minute from one key, or one address where there are no keys."""
+class TokenBuckets:
+    """A number of requests per minute for each caller, refilled continuously."""
 
-    def __init__(self, app: App, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._app = app
+    def __init__(self, per_minute: int, monotonic: Callable[[], float]) -> None:
         self._per_minute = per_minute
-        self._clock = clock
-        #: Who -> (requests they may still make, when that was so).
+        self._monotonic = monotonic
+        #: Caller -> (requests left, the time when that was so).
         self._left: dict[str, tuple[float, float]] = {}
 
+    def wait(self, caller: str) -> float:
+        """Return the seconds until a caller may make a request; 0 if now."""
+        return max(0.0, (1 - self._remaining(caller)) * 60 / self._per_minute)
+
+    def take(self, caller: str) -> None:
+        """Count a request of a caller."""
+        remaining = self._remaining(caller)
+        if len(self._left) >= _MAX_ENTRIES:
+            self._left.clear()
+        self._left[caller] = (remaining - 1, self._monotonic())
+
+    def _remaining(self, caller: str) -> float:
+        now = self._monotonic()
+        left, then = self._left.get(caller, (float(self._per_minute), now))
+        return min(float(self._per_minute), left + (now - then) * self._per_minute / 60)
+
+
+class RateLimit:
+    """Limit the requests per minute of each key, or of each address where no key is used."""
+
+    def __init__(self, app: App, per_minute: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._per_minute = per_minute
+        self._requests = TokenBuckets(per_minute, monotonic)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or refuse it."""
-        if scope["type"] == "http" and self._per_minute and scope["path"] not in _OPEN:
-            wait = self._wait(_caller(scope))
+        """Pass the request on, or refuse it."""
+        if scope["type"] == "http" and self._per_minute and scope["path"] not in _OPEN_PATHS:
+            key: Key | None = scope.get("memotherm.key")
+            caller = f"address {_address(scope)}" if key is None else f"key {key.name}"
+            wait = self._requests.wait(caller)
             if wait > 0:
                 detail = f"more than {self._per_minute} requests in a minute: try again later"
-                return await refuse(send, 429, "too_many_requests", detail, {"retry-after": str(int(wait) + 1)})
+                return await refuse(send, 429, "too_many_requests", detail, retry_after(wait))
+            self._requests.take(caller)
         return await self._app(scope, receive, send)
 
-    def _wait(self, who: str) -> float:
-        """Take one request from what a caller has left; return how long to wait when there is none."""
-        now, pace = self._clock(), self._per_minute / 60
-        left, then = self._left.get(who, (float(self._per_minute), now))
-        left = min(float(self._per_minute), left + (now - then) * pace)
-        if left < 1:
-            return (1 - left) / pace
-        if len(self._left) >= _MOST_BUCKETS:
-            self._left.clear()
-        self._left[who] = (left - 1, now)
-        return 0.0
+
+def retry_after(seconds: float) -> dict[str, str]:
+    """Return the header that tells a client when to try again."""
+    return {"retry-after": str(int(seconds) + 1)}
 
 
-def _caller(scope: Scope) -> str:
-    key: Key | None = scope.get("memotherm.key")
+def _address(scope: Scope) -> str:
     client = scope.get("client") or ("unknown", 0)
-    return f"key {key.name}" if key is not None else f"address {client[0]}"
+    return str(client[0])
 
 
-class Body:
-    """Reads the body, up to a limit, and hands it on in one piece."""
+class BodyLimit:
+    """Read the body up to a limit, and pass it on in one piece."""
 
-    def __init__(self, app: App, most: int) -> None:
+    def __init__(self, app: App, max_bytes: int) -> None:
         self._app = app
-        self._most = most
+        self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or refuse it."""
+        """Pass the request on, or refuse it."""
         if scope["type"] != "http" or scope["method"] not in _METHODS_WITH_BODY:
             return await self._app(scope, receive, send)
-        told = header(scope, "content-length") or "0"
-        if not (told.isascii() and told.isdigit()) or len(told) > 18:
-            return await refuse(send, 400, "bad_request", "the Content-Length is no number")
+        length = header(scope, "content-length") or "0"
+        if not (length.isascii() and length.isdigit()) or len(length) > _MAX_LENGTH_DIGITS:
+            return await refuse(send, 400, "bad_request", "the Content-Length is not a number")
         try:
-            body = None if int(told) > self._most else await _read(receive, self._most)
+            body = None if int(length) > self._max_bytes else await _read_body(receive, self._max_bytes)
         except ConnectionError:
-            # Nobody waits for an answer, and half of a request is none.
+            # The client has disconnected before the end of the request.
             return None
         if body is None:
-            detail = f"the body is larger than {self._most:,} bytes: split it, or raise the setting server_body_bytes"
+            detail = (
+                f"the body is larger than {self._max_bytes:,} bytes: split it, or raise the setting server_body_bytes"
+            )
             return await refuse(send, 413, "body_too_large", detail, {"connection": "close"})
         scope["memotherm.body"] = body
-        return await self._app(scope, _once(body, receive), send)
+        return await self._app(scope, _replay(body, receive), send)
 
 
-async def _read(receive: Receive, most: int) -> bytes | None:
-    """Return a whole body; None when it is longer than it may be. A caller who has left is an error."""
+async def _read_body(receive: Receive, max_bytes: int) -> bytes | None:
+    """Return the whole body, or None if it is too long; raise `ConnectionAbortedError` if the client disconnects."""
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
             raise ConnectionAbortedError
         body += message.get("body", b"")
-        if len(body) > most:
+        if len(body) > max_bytes:
             return None
         if not message.get("more_body"):
             return bytes(body)
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
-    given = False
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body once, and then whatever comes after it."""
+    done = False
 
     async def read() -> Message:
-        nonlocal given
-        if given:
+        nonlocal done
+        if done:
             return await receive()
-        given = True
+        done = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return read

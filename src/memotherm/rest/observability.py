@@ -1,6 +1,6 @@
-"""What can be seen of a running server: a name for each request, a line of log, counts, and a span.
+"""Request ids, JSON logs, Prometheus metrics and OpenTelemetry spans of the server.
 
-No content, no query and no key is ever logged, counted or traced.
+Contents, queries and keys are never logged, counted or traced.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from prometheus_client.registry import Collector
 from memotherm import Memotherm, __version__
 from memotherm.rest.middleware import App, Message, Receive, Scope, Send, header
 
-__all__ = ["Counts", "JsonLines", "Watch", "log_to_stderr"]
+__all__ = ["JsonFormatter", "RequestLog", "RequestMetrics", "log_to_stderr"]
 
 _log = logging.getLogger("memotherm.rest")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
-#: What OpenTelemetry calls the operations of a memory.
+#: The names of the operations in OpenTelemetry, by operation id.
 _OPERATIONS = {
     "remember": "create_memory",
     "remember_many": "create_memory",
@@ -41,8 +41,8 @@ _OPERATIONS = {
 }
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object for each line of log."""
+class JsonFormatter(logging.Formatter):
+    """Format each log record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line."""
@@ -55,24 +55,25 @@ class JsonLines(logging.Formatter):
         }
         line |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[0] is not None:
-            # The message of an exception may quote what was sent; its kind and place do not.
+            # The message of an exception may contain parts of the request; its class and location do not.
             line["error"] = record.exc_info[0].__name__
-            line["where"] = _where(record)
+            line["where"] = _locations(record)
         return json.dumps(line, ensure_ascii=False)
 
 
-def _where(record: logging.LogRecord) -> list[str]:
-    found, trace = [], record.exc_info[2] if record.exc_info else None
+def _locations(record: logging.LogRecord) -> list[str]:
+    """Return the last five locations of the traceback."""
+    locations, trace = [], record.exc_info[2] if record.exc_info else None
     while trace is not None:
-        found.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
+        locations.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
         trace = trace.tb_next
-    return found[-5:]
+    return locations[-5:]
 
 
 def log_to_stderr(level: str) -> None:
-    """Let the whole program log JSON lines to standard error."""
+    """Log JSON lines of the whole program to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
@@ -80,14 +81,14 @@ def log_to_stderr(level: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers[:] = []
         logger.propagate = True
-    # Its lines would have the query string; ours have the route.
+    # Its lines contain the query string; those of `RequestLog` the route.
     logging.getLogger("uvicorn.access").disabled = True
-    # Below a warning it quotes what was sent.
+    # Below the level of warnings it logs parts of requests.
     logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
-class Counts:
-    """What Prometheus is told: requests of this process, and what the store holds."""
+class RequestMetrics:
+    """Prometheus metrics of the requests of this process and of a store."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -96,7 +97,7 @@ class Counts:
             registry=self._registry,
         )  # fmt: skip
         self._seconds = Histogram(
-            "memotherm_http_request_duration_seconds", "How long requests took.", ["route"], registry=self._registry
+            "memotherm_http_request_duration_seconds", "Duration of requests.", ["route"], registry=self._registry
         )
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -105,20 +106,20 @@ class Counts:
         self._seconds.labels(route).observe(seconds)
 
     def page(self, mem: Memotherm) -> bytes:
-        """Return all metrics, those of the store as one tenant sees them."""
-        of_store = CollectorRegistry()
-        of_store.register(_OfStore(mem))
-        return generate_latest(self._registry) + generate_latest(of_store)
+        """Return all metrics; those of the store as one tenant sees it."""
+        store_registry = CollectorRegistry()
+        store_registry.register(_StoreMetrics(mem))
+        return generate_latest(self._registry) + generate_latest(store_registry)
 
 
-class _OfStore(Collector):
-    """The metrics of a store, read when they are asked for."""
+class _StoreMetrics(Collector):
+    """The metrics of a store, read when they are collected."""
 
     def __init__(self, mem: Memotherm) -> None:
         self._mem = mem
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what the tiers hold, and how they work out."""
+        """Yield the sizes of the tiers, and how they are used."""
         status, metrics = self._mem.status(inside=True), self._mem.metrics()
         info = GaugeMetricFamily("memotherm_build_info", "The version.", labels=["version"])
         info.add_metric([__version__], 1)
@@ -133,72 +134,72 @@ class _OfStore(Collector):
             ("store_size_bytes", "Size of the store.", status.bytes),
             ("pending_vectors", "Memories without vectors.", status.pending_vectors),
             ("hot_utilization_ratio", "Use of the hot limit.", metrics.hot_utilization),
-            ("hit_rate_ratio", "Recalls that found something.", metrics.hit_rate),
+            ("hit_rate_ratio", "Share of recalls with a hit.", metrics.hit_rate),
         )
-        for name, text, value in gauges:
-            yield GaugeMetricFamily(f"memotherm_{name}", text, value=value)
+        for name, description, value in gauges:
+            yield GaugeMetricFamily(f"memotherm_{name}", description, value=value)
         counters = (
             ("recalls", "Recalls.", metrics.recall_count),
             ("spills", "Memories spilled by sessions.", metrics.spill_count),
             ("promotions", "Memories promoted by recalls.", metrics.promotion_count),
         )
-        for name, text, times in counters:
-            yield CounterMetricFamily(f"memotherm_{name}", text, value=times)
+        for name, description, number in counters:
+            yield CounterMetricFamily(f"memotherm_{name}", description, value=number)
         moves = CounterMetricFamily("memotherm_tier_moves", "Moves by rule.", labels=["rule"])
-        for rule, times in metrics.moves.items():
-            moves.add_metric([rule], times)
+        for rule, number in metrics.moves.items():
+            moves.add_metric([rule], number)
         yield moves
 
 
-class Watch:
-    """Gives each request a name, and tells what became of it."""
+class RequestLog:
+    """Give each request an id, and log, count and trace it."""
 
-    def __init__(self, app: App, counts: Counts) -> None:
+    def __init__(self, app: App, metrics: RequestMetrics) -> None:
         self._app = app
-        self._counts = counts
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Pass the request on, and record its result."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        given = header(scope, "x-request-id") or ""
-        name = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        sent_id = header(scope, "x-request-id") or ""
+        request_id = sent_id if _REQUEST_ID.fullmatch(sent_id) else secrets.token_hex(8)
         started, status = time.perf_counter(), 500
 
-        async def named(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                safe = (b"x-content-type-options", b"nosniff")
-                message = {**message, "headers": [*message["headers"], (b"x-request-id", name.encode()), safe]}
+                extra = [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]
+                message = {**message, "headers": [*message["headers"], *extra]}
             await send(message)
 
         with _span(scope) as span:
             try:
-                await self._app(scope, receive, named)
+                await self._app(scope, receive, send_with_id)
             finally:
                 route = _route(scope)
                 seconds = time.perf_counter() - started
-                self._counts.add(_method(scope), route, status, seconds)
+                self._metrics.add(_method(scope), route, status, seconds)
                 _finish(span, scope, route, status)
-                _tell(scope, name, route, status, seconds)
+                _write_log(scope, request_id, route, status, seconds)
         return None
 
 
 def _method(scope: Scope) -> str:
-    """Return a method as a label; strange ones share one, so that nobody can make labels without end."""
+    """Return the label of a method; unknown ones share one, so that the number of labels is bounded."""
     return scope["method"] if scope["method"] in ("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS") else "other"
 
 
 def _route(scope: Scope) -> str:
-    found = getattr(scope.get("route"), "path", None)
-    return str(found) if found else "unmatched"
+    path = getattr(scope.get("route"), "path", None)
+    return str(path) if path else "unmatched"
 
 
-def _tell(scope: Scope, name: str, route: str, status: int, seconds: float) -> None:
+def _write_log(scope: Scope, request_id: str, route: str, status: int, seconds: float) -> None:
     key = scope.get("memotherm.key")
     fields = {
-        "request_id": name,
+        "request_id": request_id,
         "method": _method(scope),
         "route": route,
         "status": status,
@@ -210,7 +211,7 @@ def _tell(scope: Scope, name: str, route: str, status: int, seconds: float) -> N
 
 @contextmanager
 def _span(scope: Scope) -> Iterator[Any]:
-    """Open a span where OpenTelemetry is installed; None elsewhere."""
+    """Open a span if OpenTelemetry is installed; yield None otherwise."""
     try:
         from opentelemetry import propagate, trace
     except ImportError:

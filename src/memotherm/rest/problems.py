@@ -1,4 +1,4 @@
-"""What an error looks like on the wire: `application/problem+json` (RFC 9457), with one table of statuses."""
+"""Errors as `application/problem+json` (RFC 9457), and the HTTP status of each error code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from memotherm.errors import MemothermError
 
-__all__ = ["PROBLEM_TYPE", "STATUSES", "answer", "problem", "status_of"]
+__all__ = ["PROBLEM_TYPE", "STATUSES", "encode_problem", "problem", "status_of"]
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -41,18 +41,19 @@ STATUSES = {
     "plugin_not_found": 500,
     "plugin_unavailable": 501,
 }
-_LATER = {429, 503}
+#: Statuses with a Retry-After header.
+_RETRY_STATUSES = {429, 503}
 
-Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+EncodedProblem = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
 def status_of(error: MemothermError) -> int:
-    """Return the status of an error."""
+    """Return the HTTP status of an error."""
     return STATUSES.get(error.code, 500)
 
 
-def problem(status: int, code: str, detail: str, **more: object) -> dict[str, Any]:
-    """Return the body of a problem; `code` is for programs, `detail` tells a person the remedy."""
+def problem(status: int, code: str, detail: str, **members: object) -> dict[str, Any]:
+    """Return the body of a problem; `code` is for programs, `detail` tells a person what to do."""
     title = HTTPStatus(status).phrase
     return {
         "type": f"urn:memotherm:problem:{code}",
@@ -60,14 +61,16 @@ def problem(status: int, code: str, detail: str, **more: object) -> dict[str, An
         "status": status,
         "code": code,
         "detail": detail,
-        **more,
+        **members,
     }
 
 
-def answer(status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Answer:
+def encode_problem(
+    status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **members: object
+) -> EncodedProblem:
     """Return a problem as status, headers and body."""
-    body = json.dumps(problem(status, code, detail, **more)).encode()
-    found = {"content-type": PROBLEM_TYPE, "content-length": str(len(body)), **(headers or {})}
-    if status in _LATER:
-        found.setdefault("retry-after", "1")
-    return status, [(name.encode("latin-1"), value.encode("latin-1")) for name, value in found.items()], body
+    body = json.dumps(problem(status, code, detail, **members)).encode()
+    fields = {"content-type": PROBLEM_TYPE, "content-length": str(len(body)), **(headers or {})}
+    if status in _RETRY_STATUSES:
+        fields.setdefault("retry-after", "1")
+    return status, [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()], body

@@ -1,4 +1,4 @@
-"""The handlers: each reads one request, makes one call of the facade, and renders the answer."""
+"""The request handlers: each makes one call of the facade."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from starlette.exceptions import HTTPException
 
 from memotherm import Context, Memotherm, __version__, tools
 from memotherm.errors import ContentTooLarge, InvalidInput, NotFound
-from memotherm.model import SCOPE_FIELDS, Memory, Move, Recall, Retention
-from memotherm.rest import bodies
-from memotherm.rest.bodies import PriorityName, TierName
-from memotherm.rest.observability import Counts
+from memotherm.model import SCOPE_FIELDS, Memory, Recall, Retention
+from memotherm.model.results import Compaction
+from memotherm.rest import schemas
+from memotherm.rest.observability import RequestMetrics
 from memotherm.rest.problems import PROBLEM_TYPE
+from memotherm.rest.schemas import PriorityName, TierName
 from memotherm.session import Session
 from memotherm.tools import serializers
 
@@ -22,70 +23,80 @@ __all__ = ["router"]
 
 Json = dict[str, Any]
 
-_PROBLEM = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_PROBLEM = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemResponse"}}}
 _PROBLEMS: dict[int | str, Json] = {
     "4XX": {"description": "The request cannot be served; `code` and `detail` say why.", "content": _PROBLEM},
     "5XX": {"description": "The server or its store has a problem.", "content": _PROBLEM},
 }
-#: Visible ASCII, blanks inside only.
+#: Visible ASCII, with spaces inside only.
 _NAME = r"^[!-~]([ -~]{0,198}[!-~])?$"
-_PLAIN = r"^[A-Za-z0-9_.:@+-]{1,200}$"
+_SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
 _VALUE = "[!-:<-~]{1,200}"
 _FIELDS = ("project", "environment", "user", "agent", "session")
 _SCOPE = "^" + "".join(f"({name}={_VALUE};?)?" for name in _FIELDS) + "$"
-#: With its quotes; some clients drop them.
+#: The quotes are optional, because some clients drop them.
 _ETAG = '^"?[0-9]{1,18}"?$'
 
 router = APIRouter(responses=_PROBLEMS)
 
-#: A header that may be left out, and is never null.
+#: The default of an optional header that is never null.
 _ABSENT: Any = None
 
 
-# The first two do no work that would be worth a thread of its own.
-async def the_surroundings(
+# The first two are coroutines, because they do too little for a thread.
+async def outer_memory(
     request: Request,
     memotherm_scope: Annotated[
         str,
         Header(
-            pattern=_SCOPE, description="Whose memories: `project=web;agent=planner`, from the widest field to session."
+            pattern=_SCOPE,
+            description="The scope, such as `project=web;agent=planner`, in the order project, environment, user, "
+            "agent, session. The tenant is that of the API key.",
         ),
     ] = _ABSENT,
 ) -> Memotherm:
-    """Return the memory as this request may see it: the key's tenant, narrowed by what the header names."""
+    """Return the memory of the key's tenant, in the scope of the header without its session."""
     mem: Memotherm = request.scope["memotherm"]
     misplaced = [name for name in SCOPE_FIELDS if name in request.query_params]
     if misplaced:
-        # Left unread, it would let a caller see and write another scope than it means.
-        raise InvalidInput(f"{misplaced[0]} is no query parameter: send the header Memotherm-Scope")
+        # Ignored, it would give the caller another scope than intended.
+        raise InvalidInput(f"{misplaced[0]} is not a query parameter: send the header Memotherm-Scope")
     pairs = (pair.partition("=") for pair in (memotherm_scope or "").split(";") if pair)
-    named = {name: value for name, _, value in pairs}
-    request.state.session = named.pop("session", None)
-    return mem.scoped(**named) if named else mem
+    scope = {name: value for name, _, value in pairs}
+    request.state.session = scope.pop("session", None)
+    return mem.scoped(**scope) if scope else mem
 
 
-async def the_view(request: Request, around: Annotated[Memotherm, Depends(the_surroundings)]) -> Memotherm:
-    """Return the same, from inside a session if the header names one."""
-    return around if request.state.session is None else around.scoped(session=request.state.session)
+async def scoped_memory(request: Request, outer: Annotated[Memotherm, Depends(outer_memory)]) -> Memotherm:
+    """Return the memory in the scope of the header, with its session."""
+    return outer if request.state.session is None else outer.scoped(session=request.state.session)
 
 
-View = Annotated[Memotherm, Depends(the_view)]
+OuterMemory = Annotated[Memotherm, Depends(outer_memory)]
+View = Annotated[Memotherm, Depends(scoped_memory)]
 MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
-SessionId = Annotated[str, Path(pattern=_PLAIN)]
+SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
 
 
-def the_session(around: Annotated[Memotherm, Depends(the_surroundings)], session_id: SessionId) -> Session[Memotherm]:
-    """Return a session's working memory."""
-    return around.session(session_id)
+def begun_session(outer: Annotated[Memotherm, Depends(outer_memory)], session_id: SessionId) -> Session[Memotherm]:
+    """Return a session; a new one begins."""
+    return outer.session(session_id)
 
 
-InSession = Annotated[Session[Memotherm], Depends(the_session)]
+def existing_session(outer: OuterMemory, session_id: SessionId) -> Session[Memotherm]:
+    """Return a session that has begun; reading one must not begin it."""
+    outer.session_status(session_id)
+    return outer.session(session_id)
+
+
+InSession = Annotated[Session[Memotherm], Depends(begun_session)]
+ExistingSession = Annotated[Session[Memotherm], Depends(existing_session)]
 
 
 # Memories
 
 
-@router.get("/memories", operation_id="list_memories", tags=["memories"], response_model=bodies.PageAnswer)
+@router.get("/memories", operation_id="list_memories", tags=["memories"], response_model=schemas.MemoryPageResponse)
 def list_memories(
     view: View,
     tier: Annotated[TierName | None, Query()] = None,
@@ -97,58 +108,60 @@ def list_memories(
     page: Annotated[str | None, Query(pattern=r"^before-[0-9]{1,18}$")] = None,
 ) -> Json:
     """List memories, newest first, a page at a time."""
-    found = view.find(
+    memories = view.find(
         tier=tier, priority=priority, retention=retention, kind=kind, tags=None if tag is None else [tag],
         limit=limit, cursor=page,
     )  # fmt: skip
-    return {"memories": [serializers.memory_json(memory) for memory in found], "next_page": found.cursor}
+    return {"memories": [serializers.memory_json(memory) for memory in memories], "next_page": memories.cursor}
 
 
 @router.post(
-    "/memories", operation_id="remember", tags=["memories"], status_code=201, response_model=bodies.MemoryAnswer
+    "/memories", operation_id="remember", tags=["memories"], status_code=201, response_model=schemas.MemoryResponse
 )
-def remember(view: View, body: bodies.NewMemory, response: Response) -> Json:
-    """Store a memory, or recognise one that says the same."""
-    return _told(view.remember(**body.arguments()), response, made=True)
+def remember(view: View, body: schemas.RememberRequest, response: Response) -> Json:
+    """Store a memory, or count a use of one with the same content."""
+    return _memory_response(view.remember(**body.arguments()), response, created=True)
 
 
 @router.post(
     "/memories:batch", operation_id="remember_many", tags=["memories"], status_code=201,
-    response_model=bodies.MemoriesAnswer,
+    response_model=schemas.MemoriesResponse,
 )  # fmt: skip
-def remember_many(view: View, body: bodies.Batch) -> Json:
-    """Store several memories: all of them, or none."""
-    made = view.remember_many([each.arguments() for each in body.memories])
-    return {"memories": [serializers.memory_json(memory) for memory in made]}
+def remember_many(view: View, body: schemas.RememberManyRequest) -> Json:
+    """Store several memories, all or none."""
+    memories = view.remember_many([request.arguments() for request in body.memories])
+    return {"memories": [serializers.memory_json(memory) for memory in memories]}
 
 
-@router.get("/memories/{memory_id}", operation_id="get_memory", tags=["memories"], response_model=bodies.MemoryAnswer)
+@router.get(
+    "/memories/{memory_id}", operation_id="get_memory", tags=["memories"], response_model=schemas.MemoryResponse
+)
 def get_memory(
     view: View,
     memory_id: MemoryId,
     response: Response,
-    hidden: Annotated[bool, Query(description="Also when it was forgotten.")] = False,
+    hidden: Annotated[bool, Query(description="Include a memory that was forgotten.")] = False,
     if_none_match: Annotated[str, Header(pattern=_ETAG)] = _ABSENT,
-) -> Any:  # noqa: ANN401 - an answer, or none when nothing has changed
-    """Return a memory; one that was forgotten only if hidden ones are asked for."""
+) -> Any:  # noqa: ANN401 - JSON, or an empty response if nothing has changed
+    """Return a memory; 404 if it was forgotten, unless `hidden` is true."""
     memory = view.get(memory_id)
     if memory.retention is Retention.DELETED and not hidden:
-        raise NotFound(f"{memory_id} was forgotten: add ?hidden=true to read it, or POST to its restore")
+        raise NotFound(f"{memory_id} was forgotten: add ?hidden=true to read it, or restore it")
     if if_none_match and if_none_match.strip('"') == str(memory.version):
         return Response(status_code=304, headers={"etag": _etag(memory)})
-    return _told(memory, response)
+    return _memory_response(memory, response)
 
 
-@router.patch("/memories/{memory_id}", operation_id="change", tags=["memories"], response_model=bodies.MemoryAnswer)
+@router.patch("/memories/{memory_id}", operation_id="change", tags=["memories"], response_model=schemas.MemoryResponse)
 def change(
     view: View,
     memory_id: MemoryId,
-    body: bodies.Change,
+    body: schemas.UpdateRequest,
     response: Response,
     if_match: Annotated[str, Header(pattern=_ETAG)] = _ABSENT,
 ) -> Json:
-    """Change what a memory says; with If-Match only if it is still as it was read."""
-    memory = _changed(
+    """Change a memory; with If-Match only if it has not changed since it was read."""
+    memory = _change(
         view.update,
         memory_id,
         content=body.content,
@@ -159,169 +172,190 @@ def change(
         why=body.why,
         version=int(if_match.strip('"')) if if_match else None,
     )
-    return _told(memory, response)
+    return _memory_response(memory, response)
 
 
-@router.delete("/memories/{memory_id}", operation_id="forget", tags=["memories"], response_model=bodies.MemoryAnswer)
+@router.delete("/memories/{memory_id}", operation_id="forget", tags=["memories"], response_model=schemas.MemoryResponse)
 def forget(view: View, memory_id: MemoryId, response: Response) -> Json:
-    """Forget a memory; it can be restored for some days, and `version` is the event to undo."""
+    """Delete a memory; it can be restored for `grace_days`, and `version` is the event to undo."""
     if view.get(memory_id).retention is Retention.DELETED:
         raise NotFound(f"{memory_id} was forgotten already")
-    return _told(view.forget(memory_id), response)
-
-
-@router.post("/memories/{memory_id}/move", operation_id="move", tags=["memories"], response_model=bodies.MemoryAnswer)
-def move(view: View, memory_id: MemoryId, body: bodies.MoveWish, response: Response) -> Json:
-    """Keep a memory in another tier."""
-    return _told(_changed(view.move, memory_id, body.tier, body.why), response)
+    return _memory_response(view.forget(memory_id), response)
 
 
 @router.post(
-    "/memories/{memory_id}/prioritize", operation_id="prioritize", tags=["memories"], response_model=bodies.MemoryAnswer
+    "/memories/{memory_id}/move", operation_id="move", tags=["memories"], response_model=schemas.MemoryResponse
 )
-def prioritize(view: View, memory_id: MemoryId, body: bodies.PriorityWish, response: Response) -> Json:
-    """Let a memory insist more, or less."""
-    return _told(_changed(view.prioritize, memory_id, body.priority, body.why), response)
-
-
-@router.post("/memories/{memory_id}/pin", operation_id="pin", tags=["memories"], response_model=bodies.MemoryAnswer)
-def pin(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
-    """Include a memory always, until it is unpinned."""
-    return _told(_changed(view.pin, memory_id, _why(body)), response)
-
-
-@router.post("/memories/{memory_id}/unpin", operation_id="unpin", tags=["memories"], response_model=bodies.MemoryAnswer)
-def unpin(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
-    """Give a pinned memory normal priority again."""
-    return _told(_changed(view.unpin, memory_id, _why(body)), response)
+def move(view: View, memory_id: MemoryId, body: schemas.MoveRequest, response: Response) -> Json:
+    """Move a memory to another tier."""
+    return _memory_response(_change(view.move, memory_id, body.tier, body.why), response)
 
 
 @router.post(
-    "/memories/{memory_id}/archive", operation_id="archive", tags=["memories"], response_model=bodies.MemoryAnswer
+    "/memories/{memory_id}/prioritize",
+    operation_id="prioritize",
+    tags=["memories"],
+    response_model=schemas.MemoryResponse,
 )
-def archive(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
-    """Hide a memory from every search."""
-    return _told(_changed(view.archive, memory_id, _why(body)), response)
+def prioritize(view: View, memory_id: MemoryId, body: schemas.PrioritizeRequest, response: Response) -> Json:
+    """Set the priority of a memory."""
+    return _memory_response(_change(view.prioritize, memory_id, body.priority, body.why), response)
+
+
+@router.post("/memories/{memory_id}/pin", operation_id="pin", tags=["memories"], response_model=schemas.MemoryResponse)
+def pin(view: View, memory_id: MemoryId, response: Response, body: schemas.ReasonRequest | None = None) -> Json:
+    """Pin a memory: every context includes it until it is unpinned."""
+    return _memory_response(_change(view.pin, memory_id, _reason(body)), response)
 
 
 @router.post(
-    "/memories/{memory_id}/restore", operation_id="restore", tags=["memories"], response_model=bodies.MemoryAnswer
+    "/memories/{memory_id}/unpin", operation_id="unpin", tags=["memories"], response_model=schemas.MemoryResponse
 )
-def restore(view: View, memory_id: MemoryId, response: Response, body: bodies.Why | None = None) -> Json:
-    """Bring an archived or forgotten memory back."""
-    return _told(_changed(view.restore, memory_id, _why(body)), response)
+def unpin(view: View, memory_id: MemoryId, response: Response, body: schemas.ReasonRequest | None = None) -> Json:
+    """Give a pinned memory normal priority."""
+    return _memory_response(_change(view.unpin, memory_id, _reason(body)), response)
 
 
-@router.get("/memories/{memory_id}/history", operation_id="history", tags=["memories"], response_model=bodies.History)
+@router.post(
+    "/memories/{memory_id}/archive", operation_id="archive", tags=["memories"], response_model=schemas.MemoryResponse
+)
+def archive(view: View, memory_id: MemoryId, response: Response, body: schemas.ReasonRequest | None = None) -> Json:
+    """Archive a memory: no search finds it until it is restored."""
+    return _memory_response(_change(view.archive, memory_id, _reason(body)), response)
+
+
+@router.post(
+    "/memories/{memory_id}/restore", operation_id="restore", tags=["memories"], response_model=schemas.MemoryResponse
+)
+def restore(view: View, memory_id: MemoryId, response: Response, body: schemas.ReasonRequest | None = None) -> Json:
+    """Restore an archived or deleted memory."""
+    return _memory_response(_change(view.restore, memory_id, _reason(body)), response)
+
+
+@router.get(
+    "/memories/{memory_id}/history", operation_id="history", tags=["memories"], response_model=schemas.HistoryResponse
+)
 def history(view: View, memory_id: MemoryId) -> Json:
-    """Return everything that happened to a memory, oldest first."""
+    """Return the events of a memory, oldest first."""
     return {"events": [serializers.event_json(event) for event in view.history(memory_id)]}
 
 
-# Asking
+# Recall and context
 
 
-@router.post("/recall", operation_id="recall", tags=["search"], response_model=bodies.RecallAnswer)
-def recall(view: View, body: bodies.RecallWish) -> Json:
-    """Return what answers a question, best first: from hot and warm unless other tiers are named."""
-    return _recalled(view.recall(**body.model_dump()))
+@router.post("/recall", operation_id="recall", tags=["search"], response_model=schemas.RecallResponse)
+def recall(view: View, body: schemas.RecallRequest) -> Json:
+    """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
+    return _recall_response(view.recall(**body.model_dump()))
 
 
-@router.post("/memory/query", operation_id="query", tags=["search"], response_model=bodies.QueryAnswer)
-def query(view: View, body: bodies.Query) -> Json:
-    """Return what answers a question, from all tiers or one; the closer tiers rank first."""
+@router.post("/memory/query", operation_id="query", tags=["search"], response_model=schemas.QueryResponse)
+def query(view: View, body: schemas.QueryRequest) -> Json:
+    """Return the memories that match a query, from all tiers or one; warm and cold memories score less."""
     return tools.query(view, body.model_dump(exclude_none=True))
 
 
-@router.post("/context", operation_id="context", tags=["search"], response_model=bodies.ContextAnswer)
-def context(view: View, body: bodies.ContextWish) -> Json:
-    """Return what an agent should read before it works, within a token budget, with a receipt."""
-    return _context(view.context(**body.model_dump()))
+@router.post("/context", operation_id="context", tags=["search"], response_model=schemas.ContextResponse)
+def context(view: View, body: schemas.ContextRequest) -> Json:
+    """Return pinned, hot and recalled memories within a token budget, with a receipt."""
+    return _context_response(view.context(**body.model_dump()))
 
 
 # Sessions
 
 
 @router.post(
-    "/sessions/{session_id}/start", operation_id="session_start", tags=["sessions"], response_model=bodies.ContextAnswer
+    "/sessions/{session_id}/start",
+    operation_id="session_start",
+    tags=["sessions"],
+    response_model=schemas.ContextResponse,
 )
-def session_start(session: InSession, body: bodies.Beginning | None = None) -> Json:
-    """Return the block that a session begins with: pinned and hot memories."""
-    wish = body or bodies.Beginning()
-    return _context(session.session_start(wish.budget, wish.format))
+def session_start(session: InSession, body: schemas.SessionStartRequest | None = None) -> Json:
+    """Begin a session, and return its first context: pinned and hot memories."""
+    request = body or schemas.SessionStartRequest()
+    return _context_response(session.session_start(request.budget, request.format))
 
 
 @router.post("/sessions/{session_id}/compacted", operation_id="session_compacted", tags=["sessions"], status_code=204)
 def session_compacted(session: InSession) -> None:
-    """Tell that the host has summarised the conversation: everything may be given, and flushed, again."""
+    """Record that the host has compacted its context: contexts may repeat memories, and a flush may be due again."""
     session.context_compacted()
 
 
 @router.post(
     "/sessions/{session_id}/memories", operation_id="session_add", tags=["sessions"], status_code=201,
-    response_model=bodies.MemoryAnswer,
+    response_model=schemas.MemoryResponse,
 )  # fmt: skip
-def session_add(session: InSession, body: bodies.SessionAdd, response: Response) -> Json:
+def session_add(session: InSession, body: schemas.SessionAddRequest, response: Response) -> Json:
     """Add to a session's hot memory; older hot memories are spilled when it is full."""
-    return _told(session.add(body.content, body.type, body.metadata), response, made=True)
+    return _memory_response(session.add(body.content, body.type, body.metadata), response, created=True)
 
 
 @router.get(
-    "/sessions/{session_id}/hot", operation_id="session_hot", tags=["sessions"], response_model=bodies.MemoriesAnswer
+    "/sessions/{session_id}/hot", operation_id="session_hot", tags=["sessions"], response_model=schemas.MemoriesResponse
 )
-def session_hot(session: InSession) -> Json:
-    """Return a session's hot memories, newest first."""
+def session_hot(session: ExistingSession) -> Json:
+    """Return a session's hot memories, newest first; 404 if the session has not begun."""
     return {"memories": [serializers.memory_json(memory) for memory in session.hot()]}
 
 
 @router.get(
     "/sessions/{session_id}/status", operation_id="session_status", tags=["sessions"],
-    response_model=bodies.SessionState,
+    response_model=schemas.SessionStatusResponse,
 )  # fmt: skip
-def session_status(session: InSession) -> Json:
-    """Tell how full a session's hot memory is, and what to do next."""
-    return tools.memory_status(session.memory, session.id)
+def session_status(outer: OuterMemory, session_id: SessionId) -> Json:
+    """Return how full a session's hot memory is, and what is suggested; 404 if the session has not begun."""
+    return tools.memory_status(outer, session_id)
 
 
 @router.post(
-    "/sessions/{session_id}/spill", operation_id="session_spill", tags=["sessions"], response_model=bodies.SpillAnswer
+    "/sessions/{session_id}/spill",
+    operation_id="session_spill",
+    tags=["sessions"],
+    response_model=schemas.SpillResponse,
 )
-def session_spill(session: InSession, body: bodies.SpillWish) -> Json:
-    """Move hot memories out: the least relevant and oldest, or those named."""
+def session_spill(session: InSession, body: schemas.SpillRequest) -> Json:
+    """Move hot memories out: the least relevant and oldest, or those scope."""
     return tools.memory_spill(session.memory, session.id, body.count, body.ids)
 
 
 @router.post(
-    "/sessions/{session_id}/promote", operation_id="session_promote", tags=["sessions"], response_model=bodies.Promoted
+    "/sessions/{session_id}/promote",
+    operation_id="session_promote",
+    tags=["sessions"],
+    response_model=schemas.PromoteResponse,
 )
-def session_promote(session: InSession, body: bodies.SessionPromote) -> Json:
-    """Bring a memory of a session to hot, making room for it first."""
+def session_promote(session: InSession, body: schemas.PromoteRequest) -> Json:
+    """Move a memory of a session to hot; older hot memories are spilled if needed."""
     return {"id": body.memory_id, "promoted": session.promote(body.memory_id)}
 
 
 @router.post(
     "/sessions/{session_id}/recall", operation_id="session_recall", tags=["sessions"],
-    response_model=bodies.RecallAnswer,
+    response_model=schemas.RecallResponse,
 )  # fmt: skip
-def session_recall(session: InSession, body: bodies.SessionRecall) -> Json:
-    """Find what a session has spilled, and bring back to hot what has earned it."""
-    return _recalled(session.recall(body.query, body.limit, body.auto_promote, body.types))
+def session_recall(session: InSession, body: schemas.SessionRecallRequest) -> Json:
+    """Search the memories that a session has spilled, and promote the best hits to hot."""
+    return _recall_response(session.recall(body.query, body.limit, body.auto_promote, body.types))
 
 
 @router.post(
     "/sessions/{session_id}/context", operation_id="session_context", tags=["sessions"],
-    response_model=bodies.ContextAnswer,
+    response_model=schemas.ContextResponse,
 )  # fmt: skip
-def session_context(session: InSession, body: bodies.Turn) -> Json:
-    """Return the block for a turn, without what this session was given before."""
-    return _context(session.before_turn(body.prompt, body.budget, body.format, body.include_cold))
+def session_context(session: InSession, body: schemas.SessionContextRequest) -> Json:
+    """Return the context of a turn, without memories that the session was given before."""
+    return _context_response(session.before_turn(body.prompt, body.budget, body.format, body.include_cold))
 
 
 @router.post(
-    "/sessions/{session_id}/flush", operation_id="session_flush", tags=["sessions"], response_model=bodies.FlushAnswer
+    "/sessions/{session_id}/flush",
+    operation_id="session_flush",
+    tags=["sessions"],
+    response_model=schemas.FlushResponse,
 )
-def session_flush(session: InSession, body: bodies.FlushWish) -> Json:
-    """Tell whether memories should be saved before the host cuts its context, at most once between two cuts."""
+def session_flush(session: InSession, body: schemas.FlushRequest) -> Json:
+    """Return whether the agent should save memories before the host compacts its context, once per compaction."""
     due = session.flush_due(body.total_tokens, body.context_window)
     return (
         {"due": False} if due is None else {"due": True, "prompt": due.prompt, "system": due.system, "file": due.file}
@@ -329,38 +363,38 @@ def session_flush(session: InSession, body: bodies.FlushWish) -> Json:
 
 
 @router.post(
-    "/sessions/{session_id}/end", operation_id="session_end", tags=["sessions"], response_model=bodies.MovesAnswer
+    "/sessions/{session_id}/end",
+    operation_id="session_end",
+    tags=["sessions"],
+    response_model=schemas.CompactionResponse,
 )
-def session_end(session: InSession, body: bodies.SessionEnd | None = None) -> Json:
-    """End a session, and run the tier rules if the settings say so."""
-    run = session.session_end(None if body is None else body.summary)
-    if run is None:
-        return {"hot": 0, "warm": 0, "cold": 0, "dry_run": False, "moves": []}
-    return {"hot": run.hot, "warm": run.warm, "cold": run.cold, "dry_run": False, "moves": _moves(run.moves)}
+def session_end(session: InSession, body: schemas.SessionEndRequest | None = None) -> Json:
+    """End a session, and run compaction if `compaction_on_session_end` is set."""
+    compaction = session.session_end(None if body is None else body.summary)
+    return _compaction_response(Compaction() if compaction is None else compaction)
 
 
-# Upkeep
+# Administration
 
 
-@router.get("/status", operation_id="status", tags=["upkeep"], response_model=bodies.StatusAnswer)
+@router.get("/status", operation_id="status", tags=["administration"], response_model=schemas.StatusResponse)
 def status(view: View) -> Json:
-    """Tell what is stored and how it can be searched."""
+    """Return how much is stored, and how it can be searched."""
     return {key: value for key, value in tools.memory_status(view).items() if key != "store"}
 
 
-@router.post("/compact", operation_id="compact", tags=["upkeep"], response_model=bodies.MovesAnswer)
-def compact(view: View, body: bodies.Run | None = None) -> Json:
+@router.post("/compact", operation_id="compact", tags=["administration"], response_model=schemas.CompactionResponse)
+def compact(view: View, body: schemas.CompactRequest | None = None) -> Json:
     """Run the tier rules once."""
-    run = view.compact(dry_run=body is not None and body.dry_run)
-    return {"hot": run.hot, "warm": run.warm, "cold": run.cold, "dry_run": run.dry_run, "moves": _moves(run.moves)}
+    return _compaction_response(view.compact(dry_run=body is not None and body.dry_run))
 
 
-@router.post("/maintain", operation_id="maintain", tags=["upkeep"], response_model=bodies.MaintenanceAnswer)
+@router.post("/maintain", operation_id="maintain", tags=["administration"], response_model=schemas.MaintenanceResponse)
 def maintain(view: View) -> Json:
-    """Let expiry, retention windows and cooling do their work."""
+    """Run maintenance: expiry, retention and cooling."""
     run = view.maintain()
     return {
-        "moves": _moves(run.moves),
+        "moves": [serializers.move_json(move) for move in run.moves],
         "expired": run.expired,
         "archived": run.archived,
         "deleted": run.deleted,
@@ -370,54 +404,56 @@ def maintain(view: View) -> Json:
     }
 
 
-@router.get("/events", operation_id="events", tags=["upkeep"], response_model=bodies.EventsAnswer)
+@router.get("/events", operation_id="events", tags=["administration"], response_model=schemas.EventPageResponse)
 def events(
     view: View,
-    order: Annotated[
-        Literal["newest", "oldest"], Query(description="Which come first, if no page is named.")
-    ] = "newest",
+    order: Annotated[Literal["newest", "oldest"], Query(description="The order, if no page is given.")] = "newest",
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     page: Annotated[
-        str | None, Query(pattern=r"^(before|after)-[0-9]{1,18}$", description="`after-N`: what came after event N.")
+        str | None, Query(pattern=r"^(before|after)-[0-9]{1,18}$", description="`after-N`: the events after event N.")
     ] = None,
 ) -> Json:
-    """Return what happened to all memories that can be seen, a page at a time."""
-    found = view.events(limit, page, order == "oldest")
-    return {"events": [serializers.event_json(event) for event in found], "next_page": found.cursor}
+    """Return the events of all visible memories, a page at a time."""
+    ledger = view.events(limit, page, order == "oldest")
+    return {"events": [serializers.event_json(event) for event in ledger], "next_page": ledger.cursor}
 
 
-@router.post("/events/{seq}/undo", operation_id="undo", tags=["upkeep"], response_model=bodies.MemoryAnswer)
+@router.post("/events/{seq}/undo", operation_id="undo", tags=["administration"], response_model=schemas.MemoryResponse)
 def undo(view: View, seq: Annotated[int, Path(ge=1, le=2**62)], response: Response) -> Json:
-    """Take back one event of the ledger, unless later ones build on it."""
-    return _told(_changed(view.undo, seq), response)
+    """Undo an event of the ledger, unless later events depend on it."""
+    return _memory_response(_change(view.undo, seq), response)
 
 
 @router.get(
-    "/health", operation_id="health", tags=["server"], response_model=bodies.Health, openapi_extra={"security": []}
+    "/health",
+    operation_id="health",
+    tags=["server"],
+    response_model=schemas.HealthResponse,
+    openapi_extra={"security": []},
 )
 def health(request: Request) -> Json:
-    """Tell whether the server and its store work."""
+    """Return 200 if the server and its store work."""
     request.app.state.mem.status()
     return {"status": "ok", "version": __version__}
 
 
 @router.get(
     "/metrics", operation_id="metrics", tags=["server"], response_class=Response,
-    responses={200: {"description": "For Prometheus.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+    responses={200: {"description": "Prometheus metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
 )  # fmt: skip
-def metrics(view: View, request: Request) -> Response:
-    """Return the metrics of the server and of the memories that are visible with this key."""
-    counts: Counts = request.app.state.counts
-    return Response(counts.page(view), media_type="text/plain; version=0.0.4; charset=utf-8")
+def metrics_page(view: View, request: Request) -> Response:
+    """Return the metrics of the server and of the memories visible with this key, for Prometheus."""
+    metrics: RequestMetrics = request.app.state.metrics
+    return Response(metrics.page(view), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-# Small steps
+# Responses
 
 
-def _changed(verb: Callable[..., Memory], *arguments: object, **more: object) -> Memory:
-    """Make a change; what was asked for is well-formed here, so what is wrong is the state of the memory."""
+def _change(verb: Callable[..., Memory], *arguments: object, **options: object) -> Memory:
+    """Call a verb; the request is valid, so that an error is a conflict with the state of the memory."""
     try:
-        return verb(*arguments, **more)
+        return verb(*arguments, **options)
     except ContentTooLarge:
         raise
     except InvalidInput as exc:
@@ -428,29 +464,31 @@ def _etag(memory: Memory) -> str:
     return f'"{memory.version}"'
 
 
-def _told(memory: Memory, response: Response, *, made: bool = False) -> Json:
+def _memory_response(memory: Memory, response: Response, *, created: bool = False) -> Json:
     response.headers["etag"] = _etag(memory)
-    if made:
+    if created:
         response.headers["location"] = f"/memories/{memory.id}"
     return serializers.memory_json(memory)
 
 
-def _why(body: bodies.Why | None) -> str:
+def _reason(body: schemas.ReasonRequest | None) -> str:
     return "" if body is None else body.why
 
 
-def _recalled(found: Recall) -> Json:
+def _recall_response(recall: Recall) -> Json:
     return {
-        "items": [serializers.hit_json(hit) for hit in found],
-        "promoted": list(found.promoted),
-        "tiers": [str(tier) for tier in found.tiers],
-        "degraded": list(found.degraded),
+        "items": [serializers.hit_json(hit) for hit in recall],
+        "promoted": list(recall.promoted),
+        "tiers": [str(tier) for tier in recall.tiers],
+        "degraded": list(recall.degraded),
     }
 
 
-def _context(found: Context) -> Json:
-    return {"text": found.text, "tokens": found.tokens, "receipt": found.receipt.as_dict()}
+def _context_response(context: Context) -> Json:
+    return {"text": context.text, "tokens": context.tokens, "receipt": context.receipt.as_dict()}
 
 
-def _moves(moves: tuple[Move, ...]) -> list[Json]:
-    return [serializers.move_json(each) for each in moves]
+def _compaction_response(compaction: Compaction) -> Json:
+    counts = {"hot": compaction.hot, "warm": compaction.warm, "cold": compaction.cold}
+    moves = [serializers.move_json(move) for move in compaction.moves]
+    return {**counts, "dry_run": compaction.dry_run, "moves": moves}

@@ -1,4 +1,4 @@
-"""The server as a process: who may listen where, and how it begins and ends."""
+"""Run the server as a process."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from memotherm.rest.keys import Keys
 __all__ = ["require_safe", "serve"]
 
 _GRACE_SECONDS = 20
-#: How long a thread may compute before others get their turn, in seconds. A write is twenty short statements, and
-#: after each it waits for its turn, holding the store's only writer: Python's own 5 ms make that a tenth of a second.
-_TURN_SECONDS = 0.0005
+#: The interpreter's switch interval. A write consists of twenty short statements, and after each the thread waits
+#: for the interpreter while it holds the write lock: with Python's default of 5 ms, a tenth of a second in all.
+_SWITCH_SECONDS = 0.0005
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def require_safe(mem: Memotherm, host: str) -> bool:
-    """Refuse to listen where others can reach us unless there are keys; tell whether there are."""
+    """Return whether the store has API keys; raise an error if others can reach the address and it has none."""
     keys = bool(Keys(mem))
     if not keys and host not in _LOOPBACK and not host.startswith("127."):
         raise SettingsError(
-            f"{host} can be reached by others and there are no API keys: "
-            "make one with `memotherm keys create NAME --tenant TENANT`, or listen on 127.0.0.1"
+            f"{host} can be reached from other machines and there are no API keys: "
+            "create one with `memotherm keys create NAME --tenant TENANT`, or listen on 127.0.0.1"
         )
     return keys
 
 
 def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
-    """Serve until the process is asked to end; requests that have begun are answered first."""
+    """Serve until the process is terminated; requests in progress are completed first."""
     keys = require_safe(mem, host)
     try:
         import uvicorn
@@ -49,7 +49,7 @@ def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    # uvicorn raises the signal again when it has shut down; the store is still to be closed then.
+    # uvicorn raises the signal again after its shutdown, before the store is closed.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.setswitchinterval(_TURN_SECONDS)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     uvicorn.Server(config).run()

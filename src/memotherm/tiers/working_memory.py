@@ -49,15 +49,19 @@ class WorkingMemory:
         self._settings = settings
 
     def begin(self, scope: Scope, now: datetime) -> int:
-        """Return the number of a session's space; a new one begins, one that has ended stays so for now."""
-        known = set(self._store.spaces(scope)) & set(self._store.spaces_within(scope))
-        for space in known:
-            if self._store.session_state(space) is not None:
-                return space
+        """Return the number of a session's space, starting the session if it is new."""
+        begun = self.find(scope)
+        if begun is not None:
+            return begun
         with self._store.write() as transaction:
             space = transaction.space(scope)
             transaction.set_session(space, "active", now)
         return space
+
+    def find(self, scope: Scope) -> int | None:
+        """Return the number of a session's space; None if the session has not begun."""
+        known = set(self._store.spaces(scope)) & set(self._store.spaces_within(scope))
+        return next((space for space in known if self._store.session_state(space) is not None), None)
 
     def _reactivate(self, transaction: Transaction, space: int, now: datetime) -> None:
         """Set a session that had ended to active."""

@@ -184,8 +184,8 @@ def memory_promote(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # n
 
 
 def memory_status(mem: Memotherm, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Tell how much each tier holds; for a session also how full hot is, and what to do next."""
-    return status_json(mem.status()) if sessionId is None else session_status_json(mem.session(sessionId).status())
+    """Return how much each tier holds; for a session also how full hot is, and what is suggested."""
+    return status_json(mem.status()) if sessionId is None else session_status_json(mem.session_status(sessionId))
 
 
 def store_memory(

@@ -1,0 +1,70 @@
+"""Recall the text for a hook event, from a running server or in this process."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from memotherm.hooks.events import HookEvent
+from memotherm.hooks.options import SCOPE_OPTIONS, Options
+from memotherm.hooks.server import post, running_server
+from memotherm.settings import data_home, default_store, load
+
+__all__ = ["project_name", "scope_of", "text_for"]
+
+_MAX_PROMPT_CHARS = 20_000
+
+
+def text_for(event: HookEvent, options: Options, deadline: float) -> str:
+    """Return the text for an event; empty if there is none."""
+    scope = scope_of(options.scope, event.folder)
+    if event.moment == "prompt":
+        text = _from_server(event, options, scope, deadline)
+        if text is not None:
+            return text
+    return _in_process(event, options, scope)
+
+
+def scope_of(named: dict[str, str], folder: str) -> dict[str, str]:
+    """Return the scope of an event; the project `auto` is named after the working folder."""
+    scope = dict(named)
+    if scope.get("project") == "auto":
+        scope["project"] = project_name(Path(folder) if folder else Path.cwd())
+    return scope
+
+
+def project_name(folder: Path) -> str:
+    """Return the name of the folder that contains the repository, or of the folder itself."""
+    root = next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
+    return root.name[:200] or "root"
+
+
+def _from_server(event: HookEvent, options: Options, scope: dict[str, str], deadline: float) -> str | None:
+    # The server takes the tenant from an API key, which a hook does not have.
+    address = None if "tenant" in scope else running_server(data_home(), options.store or default_store(load()))
+    if address is None:
+        return None
+    half = _MAX_PROMPT_CHARS // 2
+    long = len(event.prompt) > _MAX_PROMPT_CHARS
+    prompt = f"{event.prompt[:half]}\n{event.prompt[-half:]}" if long else event.prompt
+    path = f"/sessions/{quote(event.session, safe='')}/context"
+    header = ";".join(f"{name}={scope[name]}" for name in SCOPE_OPTIONS if name in scope)
+    # Half of the time that is left, so that the other half suffices without the server.
+    timeout = min(1.5, max(0.05, (deadline - time.monotonic()) / 2))
+    answer = post(address, path, {"prompt": prompt, "budget": options.budget}, timeout, header)
+    return None if answer is None else str(answer.get("text", ""))
+
+
+def _in_process(event: HookEvent, options: Options, scope: dict[str, str]) -> str:
+    import memotherm
+    from memotherm.model import Scope
+
+    with memotherm.open(options.store, scope=Scope(**scope)) as mem:
+        session = mem.session(event.session)
+        if event.moment == "compact":
+            session.context_compacted()
+            return ""
+        if event.moment == "start":
+            return session.session_start(options.budget).text
+        return session.before_turn(event.prompt, options.budget).text

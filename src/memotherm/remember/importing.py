@@ -1,0 +1,73 @@
+"""Store memories that another program or an export has written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from memotherm.model import Retention, Scope
+from memotherm.remember.draft import Draft, draft_of
+from memotherm.remember.writer import MemoryWriter
+from memotherm.storage.contract import Store
+from memotherm.storage.values import Find
+from memotherm.text.clean import digest
+
+__all__ = ["Importer"]
+
+_PAGE = 1000
+
+
+class Importer:
+    """One import into a scope; entries that are archived there already are not stored again."""
+
+    def __init__(self, store: Store, writer: MemoryWriter, scope: Scope, now: datetime, actor: str) -> None:
+        self._store = store
+        self._writer = writer
+        self._scope = scope
+        self._now = now
+        self._actor = actor
+        self._archived: set[tuple[str, str]] | None = None
+
+    def store(self, entries: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+        """Store entries, given as mappings of `remember`'s arguments and `retention`.
+
+        Return how many are new, and how many were left out because their content was purged here.
+        """
+        drafts = [_draft(entry) for entry in entries]
+        if any(draft.retention is Retention.ARCHIVED for draft in drafts):
+            drafts = self._without_archived(drafts)
+        before = self._store.seq()
+        memories = self._writer.import_drafts(drafts, self._scope, self._now, self._actor)
+        new = {memory.id for memory in memories if memory and memory.version > before and not memory.access_count}
+        return len(new), memories.count(None)
+
+    def _without_archived(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Return the drafts without archived ones that the scope has archived already."""
+        if self._archived is None:
+            self._archived = self._archived_here()
+        remaining = []
+        for draft in drafts:
+            key = (digest(draft.content), draft.kind)
+            if draft.retention is not Retention.ARCHIVED:
+                remaining.append(draft)
+            elif key not in self._archived:
+                self._archived.add(key)
+                remaining.append(draft)
+        return remaining
+
+    def _archived_here(self) -> set[tuple[str, str]]:
+        """Return the digest and kind of every archived memory of exactly this scope."""
+        spaces, archived, before = self._store.spaces(self._scope), set(), None
+        find = Find(now=self._now, retention=Retention.ARCHIVED, limit=_PAGE)
+        while page := self._store.find(spaces, replace(find, before=before)):
+            own = (record.memory for record in page if record.memory.scope == self._scope)
+            archived |= {(memory.digest, memory.kind) for memory in own}
+            before = page[-1].no
+        return archived
+
+
+def _draft(entry: Mapping[str, Any]) -> Draft:
+    draft = draft_of({name: value for name, value in entry.items() if name != "retention"})
+    return replace(draft, retention=Retention.of(entry.get("retention", Retention.ACTIVE)))
