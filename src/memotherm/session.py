@@ -120,8 +120,7 @@ class Session(Generic[M]):
 
     def keep(self, memory_id: str) -> Memory:
         """Give a memory of this session to the scope around it, so that it outlives the session."""
-        self._require_own(memory_id)
-        return self._services.changes.widen(self._view.scope, memory_id, self._view.cause("widen"))
+        return self._services.changes.widen(self._view.scope, memory_id, self._view.cause("widen"), self._space)
 
     def clear(self) -> int:
         """Forget everything of this session but what is pinned; return how much."""

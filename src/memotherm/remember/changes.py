@@ -68,13 +68,15 @@ class Changes:
 
         return self.change(scope, memory_id, unpinned, cause)
 
-    def widen(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
-        """Give a memory of a session to the scope around it."""
-
-        def widened(memory: Memory) -> Memory:
-            return replace(require_active(memory), scope=replace(memory.scope, session=None))
-
-        return self.change(scope, memory_id, widened, cause)
+    def widen(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
+        """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
+        with self._store.write() as transaction:
+            record = visible(transaction, scope, memory_id)
+            self._require_outside_notes(record)
+            if owner is not None and record.space != owner:
+                raise NotFound(f"this session has no memory {memory_id!r}")
+            after = replace(require_active(record.memory), scope=replace(record.memory.scope, session=None))
+            return self._apply(transaction, record, after, cause).memory
 
     def rewrite(
         self, scope: Scope, memory_id: str, alter: Callable[[Memory], Memory], content: str, cause: Cause
@@ -156,9 +158,27 @@ class Changes:
         cause: Cause,
         vectors: Any = None,  # noqa: ANN401
     ) -> Record:
-        space = record.space if after.scope == record.memory.scope else transaction.space(after.scope)
+        space = record.space
+        if after.scope != record.memory.scope:
+            self._require_outside_notes(record)
+            space = transaction.space(after.scope)
         admit(transaction, space, after, self._settings, cause, record)
         return transaction.change(record, after, cause, vectors)
+
+    def _require_outside_notes(self, record: Record) -> None:
+        """Refuse a memory that is part of a note: its scope is that of its notes."""
+        place = self._store.chunk_places([record.no]).get(record.no)
+        if place is None:
+            return
+        if place.linked:
+            raise InvalidInput(
+                f"{record.memory.id} is linked to a list item of {place.path}, which has the scope of its notes: "
+                "remove the link from the item and sync the notes first"
+            )
+        raise InvalidInput(
+            f"{record.memory.id} is part of {place.path} and has the scope of its notes: "
+            "open the folder from the wider scope, or remember the text there"
+        )
 
 
 def with_content(memory: Memory, content: str, tokenizer: str) -> Memory:

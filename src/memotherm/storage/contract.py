@@ -354,6 +354,9 @@ class Store(Protocol):
     def links(self, space: int) -> list[tuple[str, ChunkRow]]:
         """Return the list items of a space's files that are memories of their own, each with its path."""
 
+    def misplaced_notes(self, space: int) -> list[str]:
+        """Return the paths of a space's files with a chunk whose memory is in another space."""
+
     def chunk_places(self, nos: Sequence[int]) -> dict[int, ChunkPlace]:
         """Return where memories stand in files."""
 
