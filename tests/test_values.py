@@ -16,12 +16,7 @@ from memotherm import Memory, Memotherm
 from memotherm.model.results import Suggestion
 
 MODULES = (memotherm.model, memotherm.model.results, memotherm.context, memotherm.notes)
-CLASSES: list[type] = [
-    cls
-    for module in MODULES
-    for name in module.__all__
-    if isinstance(cls := getattr(module, name), type) and dataclasses.is_dataclass(cls)
-]
+CLASSES = {name for module in MODULES for name in module.__all__ if dataclasses.is_dataclass(getattr(module, name))}
 _LONG = "An otter sleeps on its back.\nIt holds hands, so that it does not drift away from the raft. " * 20
 
 
@@ -60,7 +55,7 @@ def test_every_public_value_is_plain(mem: Memotherm, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     found = values(mem, tmp_path / "notes")
 
-    assert {cls.__name__ for cls in CLASSES} - {type(value).__name__ for value in found} == set()
+    assert CLASSES - {type(value).__name__ for value in found} == set()
     for value in found:
         for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
             assert twin == value

@@ -120,8 +120,7 @@ class Session(Generic[M]):
 
     def keep(self, memory_id: str) -> Memory:
         """Move a memory of this session to the scope around it, so that it remains after the session."""
-        self._require_own(memory_id)
-        return self._services.changes.widen(self._view.scope, memory_id, self._view.cause("widen"))
+        return self._services.changes.widen(self._view.scope, memory_id, self._view.cause("widen"), self._space)
 
     def clear(self) -> int:
         """Delete the memories of this session, except pinned ones; return how many."""

@@ -9,15 +9,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memotherm.errors import InvalidInput
-from memotherm.text.markdown import Chunk, Cut, bullet_of, chunks, decoded, item_at, items, lines_of, linked
+from memotherm.text.markdown import (
+    Chunk,
+    ChunkSize,
+    chunks,
+    decode,
+    format_item,
+    item_at,
+    items,
+    split_lines,
+    with_link,
+)
 from memotherm.text.tokens import count_tokens
 from tests.notes.ids import spec
 
-SMALL = Cut(size=40, overlap=10)
+SMALL = ChunkSize(size=40, overlap=10)
 
 
 def cut(text: str, size: int = 400, overlap: int = 80) -> list[Chunk]:
-    return chunks(text, count_tokens, Cut(size=size, overlap=overlap))
+    return chunks(text, count_tokens, ChunkSize(size=size, overlap=overlap))
 
 
 def prose(words: int, word: str = "word") -> str:
@@ -38,7 +48,7 @@ def test_chunks_have_400_tokens_with_80_overlap_and_lines_from_1() -> None:
         assert count_tokens(before.text) > 300
         repeated = "\n".join(text.split("\n")[after.start - 1 : before.end])
         assert 0 < count_tokens(repeated) <= 80
-    assert Cut() == Cut(size=400, overlap=80)
+    assert ChunkSize() == ChunkSize(size=400, overlap=80)
 
 
 @spec("O12")
@@ -97,7 +107,7 @@ def test_what_stands_in_code_is_neither_heading_nor_item() -> None:
     found = cut("# Real\n\n```sh\n# not one\n- nor this\n```\n\nafter\n\n# Next\n" + prose(200), 60, 0)
 
     assert all("not one" not in chunk.heading for chunk in found)
-    assert [item.text for item in items(lines_of("```\n- no\n```\n- yes"))] == ["yes"]
+    assert [item.text for item in items(split_lines("```\n- no\n```\n- yes"))] == ["yes"]
 
 
 def test_front_matter_is_one_piece() -> None:
@@ -139,7 +149,7 @@ def test_appending_changes_only_the_end() -> None:
 def test_an_overlap_must_be_smaller_than_a_chunk() -> None:
     """Otherwise the next chunk would never begin."""
     with pytest.raises(InvalidInput, match="overlap must be smaller"):
-        Cut(size=100, overlap=100)
+        ChunkSize(size=100, overlap=100)
 
 
 LINES = st.lists(
@@ -157,8 +167,8 @@ LINES = st.lists(
 @example(["```", "x", "```"], 16, 0)
 def test_every_text_is_covered_exactly(lines: list[str], size: int, overlap: int) -> None:
     """No line with content is lost, every chunk is its lines, order and size hold, for any text."""
-    found = chunks("\n".join(lines), count_tokens, Cut(size=size, overlap=overlap))
-    real = lines_of("\n".join(lines))
+    found = chunks("\n".join(lines), count_tokens, ChunkSize(size=size, overlap=overlap))
+    real = split_lines("\n".join(lines))
     covered = {number for chunk in found for number in range(chunk.start, chunk.end + 1)}
     numbered = list(enumerate(real, 1))
     headings = {number for number, line in numbered if line.lstrip().startswith("#") or set(line) <= set("=- ")}
@@ -177,7 +187,7 @@ def test_every_text_is_covered_exactly(lines: list[str], size: int, overlap: int
 @given(st.text(st.characters(blacklist_characters="\x00\r", blacklist_categories=["Cs"]), min_size=1).filter(str.strip))
 def test_a_memory_as_a_bullet_reads_back_as_it_was(content: str) -> None:
     """Whatever it says: several lines, markup, something that looks like a link."""
-    lines = ["# Head", "- other", *lines_of(bullet_of(content, "mem_01xyz")), "- next"]
+    lines = ["# Head", "- other", *split_lines(format_item(content, "mem_01xyz")), "- next"]
     found = [item for item in items(lines) if item.memory_id == "mem_01xyz"]
 
     told = [line.rstrip() for line in content.strip().split("\n")]
@@ -193,7 +203,7 @@ def test_the_innermost_item_at_a_line_is_found() -> None:
     assert (at_three.start, at_three.end, at_three.text) == (1, 3, "inner\nmore")
     assert item_at(lines, 4) == items_list(lines)[-1]
     assert item_at(["no list"], 1) is None
-    assert linked("- outer", "mem_1") == "- outer <!-- mem_1 -->"
+    assert with_link("- outer", "mem_1") == "- outer <!-- mem_1 -->"
 
 
 def items_list(lines: list[str]) -> list[object]:
@@ -202,8 +212,8 @@ def items_list(lines: list[str]) -> list[object]:
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
     """Nothing in a file is an error."""
-    assert decoded(b"caf\xe9\x00!") == "caf\ufffd\ufffd!"
-    assert decoded("\ufeffbom".encode()) == "bom"
-    assert decoded("wide".encode("utf-16")) == "wide"
-    assert lines_of("") == []
-    assert lines_of("a\n\n") == ["a", ""]
+    assert decode(b"caf\xe9\x00!") == "caf\ufffd\ufffd!"
+    assert decode("\ufeffbom".encode()) == "bom"
+    assert decode("wide".encode("utf-16")) == "wide"
+    assert split_lines("") == []
+    assert split_lines("a\n\n") == ["a", ""]

@@ -1,4 +1,4 @@
-"""Memories from where other programs keep them: read once, each entry a memory, nothing twice.
+"""Importing the memories of other programs: each entry becomes a memory, duplicates are skipped.
 
     openclaw      a workspace: MEMORY.md, USER.md, memory/**/*.md
     claude-code   a memory folder (or ~/.claude with all of them): *.md, MEMORY.md is their index
@@ -6,7 +6,7 @@
     mcp-memory    the JSON lines of the MCP reference memory server
     jsonl         the JSON lines that `memotherm export` writes
 
-To keep files as the truth instead, open their folder with `mem.notes(...)`.
+To index files and keep them as the source instead, open their folder with `mem.notes(...)`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from memotherm.errors import InvalidInput, NoteUnavailable
 from memotherm.model import Priority, Retention, Tier
 from memotherm.model.value import Value
 from memotherm.notes.day import local_day
-from memotherm.notes.files import read
+from memotherm.notes.files import read_file
 from memotherm.notes.placement import is_curated, note_date, note_tier
 from memotherm.notes.values import Skipped
 from memotherm.settings import Settings
-from memotherm.text.markdown import Cut, chunks, decoded, items, lines_of
-from memotherm.text.markdown.shape import shape
+from memotherm.text.markdown import ChunkSize, chunks, decode, items, split_lines
+from memotherm.text.markdown.outline import outline
 from memotherm.text.marker import without_blocks
 from memotherm.text.quantity import pluralize
 from memotherm.text.tokens import count_tokens
@@ -43,36 +43,36 @@ _FIELD = re.compile(r"^(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
 _BATCH = 200
-#: What of an exported memory is remembered again.
+#: The fields of an exported memory that are imported.
 _EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Imported(Value):
-    """What an import brought."""
+    """The result of an import."""
 
     kind: str
     #: Files that were read.
     files: int = 0
-    #: Memories that are new, and entries that were known already.
+    #: New memories, and entries that were stored already.
     stored: int = 0
     duplicates: int = 0
-    #: Entries that were purged here, and stay away; `remember` them to have them back.
+    #: Entries that are not stored because their content was purged; `remember` stores them again.
     purged: int = 0
     #: What was not imported, and why.
     skipped: tuple[Skipped, ...] = ()
 
     def __str__(self) -> str:
-        told = [f"{self.duplicates} known already"]
+        details = [f"{self.duplicates} known already"]
         if self.purged:
-            told.append(f"{self.purged} purged here before")
+            details.append(f"{self.purged} purged here before")
         if self.skipped:
-            told.append(f"{len(self.skipped)} skipped")
-        return f"{pluralize(self.stored, 'memory')} from {pluralize(self.files, 'file')} ({', '.join(told)})"
+            details.append(f"{len(self.skipped)} skipped")
+        return f"{pluralize(self.stored, 'memory')} from {pluralize(self.files, 'file')} ({', '.join(details)})"
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Import:
     """What has been read so far."""
 
     source: str
@@ -91,15 +91,15 @@ def import_memories(
     settings: Settings,
     store: Callable[[Sequence[Draft]], tuple[int, int]],
 ) -> Imported:
-    """Read another program's memories; `store` stores some and returns how many are new and how many were purged."""
+    """Read another program's memories; `store` stores drafts and returns how many were new and how many purged."""
     reader = _READERS.get(kind)
     if reader is None:
         raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
-    place = Path(path).expanduser()
-    if not place.exists():
-        raise NoteUnavailable(f"{place} does not exist: name the folder or file to import")
-    reading = _Reading(f"import:{kind}", now, local_day(now, settings), settings)
-    reader(place, reading)
+    source = Path(path).expanduser()
+    if not source.exists():
+        raise NoteUnavailable(f"{source} does not exist: name the folder or file to import")
+    reading = _Import(f"import:{kind}", now, local_day(now, settings), settings)
+    reader(source, reading)
     stored = purged = 0
     for start in range(0, len(reading.drafts), _BATCH):
         new, gone = store(reading.drafts[start : start + _BATCH])
@@ -114,46 +114,46 @@ def import_memories(
     )
 
 
-# The programs
+# One reader per program
 
 
-def _openclaw(place: Path, reading: _Reading) -> None:
+def _openclaw(source: Path, reading: _Import) -> None:
     names = ("MEMORY.md", "memory.md", "USER.md", "DREAMS.md")
-    curated = {file.resolve(): file for name in names if (file := place / name).is_file()}
-    for file in [*curated.values(), *_markdown(place / "memory")]:
+    curated = {file.resolve(): file for name in names if (file := source / name).is_file()}
+    for file in [*curated.values(), *_markdown(source / "memory")]:
         extra = {"kind": "preference"} if file.name == "USER.md" else {}
-        _entries(file, place, reading, extra)
+        _entries(file, source, reading, extra)
 
 
-def _claude_code(place: Path, reading: _Reading) -> None:
-    folders = sorted(place.glob("projects/*/memory")) or [place]
+def _claude_code(source: Path, reading: _Import) -> None:
+    folders = sorted(source.glob("projects/*/memory")) or [source]
     for folder in folders:
         for file in _markdown(folder):
             if is_curated(file.name):
-                _index(file, folder, place, reading)
+                _index(file, folder, source, reading)
             else:
-                _whole(file, place, reading)
+                _whole(file, source, reading)
 
 
-def _codex(place: Path, reading: _Reading) -> None:
-    folder = place / "memories" if (place / "memories").is_dir() else place
+def _codex(source: Path, reading: _Import) -> None:
+    folder = source / "memories" if (source / "memories").is_dir() else source
     for file in _markdown(folder):
         _entries(file, folder, reading, {})
 
 
-def _mcp_memory(place: Path, reading: _Reading) -> None:
-    file = place / "memory.jsonl" if place.is_dir() else place
+def _mcp_memory(source: Path, reading: _Import) -> None:
+    file = source / "memory.jsonl" if source.is_dir() else source
     _json_lines(file, reading, _graph, "not an entity or relation")
 
 
-def _jsonl(place: Path, reading: _Reading) -> None:
-    _json_lines(place, reading, _exported, "not an exported memory")
+def _jsonl(source: Path, reading: _Import) -> None:
+    _json_lines(source, reading, _exported, "not an exported memory")
 
 
 def _json_lines(
-    file: Path, reading: _Reading, drafts_of: Callable[[Mapping[str, Any], datetime], Iterator[Draft]], otherwise: str
+    file: Path, reading: _Import, drafts_of: Callable[[Mapping[str, Any], datetime], Iterator[Draft]], otherwise: str
 ) -> None:
-    """Take a file with one JSON object in each line; a line that is something else is skipped, and told."""
+    """Read a file with one JSON object per line; any other line is added to `skipped`."""
     text = _text(file, reading)
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -167,7 +167,7 @@ def _json_lines(
             _add(reading, draft, f"{file.name}#L{number}")
 
 
-_READERS: dict[str, Callable[[Path, _Reading], None]] = {
+_READERS: dict[str, Callable[[Path, _Import], None]] = {
     "openclaw": _openclaw,
     "claude-code": _claude_code,
     "codex": _codex,
@@ -178,11 +178,11 @@ _READERS: dict[str, Callable[[Path, _Reading], None]] = {
 KINDS = tuple(_READERS)
 
 
-# Their forms
+# Formats
 
 
 def _graph(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:  # noqa: ARG001
-    """Yield what an entity's observations or a relation say, as sentences."""
+    """Yield the observations of an entity, or a relation, as sentences."""
     if entry.get("type") == "entity":
         name, sort = str(entry["name"]), str(entry.get("entityType", ""))
         metadata = {"entity": name, "entity_type": sort}
@@ -219,36 +219,36 @@ def _exported(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     yield draft
 
 
-def _whole(file: Path, root: Path, reading: _Reading) -> None:
-    """Take a file that is one memory, with what its front matter says about it."""
+def _whole(file: Path, root: Path, reading: _Import) -> None:
+    """Read a file that is one memory, with the name, description and type of its front matter."""
     text = _text(file, reading)
     front = _FRONT.match(text)
     about = dict(_FIELD.findall(front[1])) if front else {}
     body = text[front.end() :] if front else text
-    told = about.get("description", "")
+    description = about.get("description", "")
     kind = _CLAUDE_KINDS.get(about.get("type", ""), "fact")
     metadata = {"path": file.relative_to(root).as_posix(), "name": about.get("name", file.stem)}
-    content = f"{told}\n\n{body.strip()}" if told and told not in body else body.strip()
+    content = f"{description}\n\n{body.strip()}" if description and description not in body else body.strip()
     for piece in _pieces(content):
         _add(reading, {"content": piece, "kind": kind, "metadata": metadata}, metadata["path"])
 
 
-def _index(file: Path, folder: Path, root: Path, reading: _Reading) -> None:
-    """Take the lines of an index that do not only point to files which are read anyway."""
+def _index(file: Path, folder: Path, root: Path, reading: _Import) -> None:
+    """Read an index file, without the lines that link to files which are read anyway."""
     text = _text(file, reading)
-    lines = lines_of(text)
-    kept = [line for line in lines if not any((folder / name).is_file() for name in _INDEX_LINE.findall(line))]
-    _entries_of("\n".join(kept), file.relative_to(root).as_posix(), reading, {})
+    lines = split_lines(text)
+    own_lines = [line for line in lines if not any((folder / name).is_file() for name in _INDEX_LINE.findall(line))]
+    _entries_of("\n".join(own_lines), file.relative_to(root).as_posix(), reading, {})
 
 
-def _entries(file: Path, root: Path, reading: _Reading, extra: Draft) -> None:
+def _entries(file: Path, root: Path, reading: _Import, extra: Draft) -> None:
     _entries_of(_text(file, reading), file.relative_to(root).as_posix(), reading, extra)
 
 
-def _entries_of(text: str, path: str, reading: _Reading, extra: Draft) -> None:
-    """Take each list item and each other block as a memory."""
-    lines = lines_of(text)
-    known = shape(lines)
+def _entries_of(text: str, path: str, reading: _Import, extra: Draft) -> None:
+    """Read each list item and each other block as a memory."""
+    lines = split_lines(text)
+    headings_above = outline(lines).headings_above
     start = 0
     spans: list[tuple[int, int, str]] = []
     for item in items(lines):
@@ -258,18 +258,18 @@ def _entries_of(text: str, path: str, reading: _Reading, extra: Draft) -> None:
     spans += _blocks(lines, start, len(lines))
     day = note_date(path)
     old = note_tier(path, reading.today, reading.settings) is Tier.COLD
-    for first, end, said in spans:
-        heading = " > ".join(known.above[first])
+    for first, end, span_text in spans:
+        heading = " > ".join(headings_above[first])
         metadata = {"path": path, "start": first + 1, "end": end, "heading": heading}
         if day is not None:
             metadata["date"] = day.isoformat()
-        for piece in _pieces(said):
+        for piece in _pieces(span_text):
             draft = {"content": piece, "metadata": metadata, **({"tier": "cold"} if old else {}), **extra}
             _add(reading, draft, f"{path}#L{first + 1}")
 
 
 def _blocks(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the paragraphs between list items, without headings."""
+    """Yield the start, the end and the text of the paragraphs between list items, without headings."""
     block: list[int] = []
     fence = False
     for number in [*range(start, end), end]:
@@ -280,24 +280,24 @@ def _blocks(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, i
         if not over:
             block.append(number)
         elif block:
-            said = "\n".join(lines[each] for each in block).strip()
-            if said.strip("-=*_ \n"):
-                yield block[0], block[-1] + 1, said
+            text = "\n".join(lines[line_number] for line_number in block).strip()
+            if text.strip("-=*_ \n"):
+                yield block[0], block[-1] + 1, text
             block = []
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text, cut where it is too long for one memory."""
+    """Yield a text, split where it is too long for one memory."""
     clean = without_blocks(text).strip()
     if not clean:
         return
     if len(clean) <= 4000:
         yield clean
         return
-    yield from (chunk.text for chunk in chunks(clean, count_tokens, Cut(size=800, overlap=0)))
+    yield from (chunk.text for chunk in chunks(clean, count_tokens, ChunkSize(size=800, overlap=0)))
 
 
-# Small steps
+# Files
 
 
 def _markdown(folder: Path) -> list[Path]:
@@ -307,19 +307,19 @@ def _markdown(folder: Path) -> list[Path]:
     return [file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
 
 
-def _text(file: Path, reading: _Reading) -> str:
+def _text(file: Path, reading: _Import) -> str:
     try:
-        content = read(file)
+        content = read_file(file)
     except OSError as exc:
         reading.skipped.append(Skipped(path=file.name, why=f"cannot be read: {exc.strerror or exc}"))
         return ""
     if content is None:
         return ""
     reading.files += 1
-    return "\n".join(lines_of(decoded(content.data)))
+    return "\n".join(split_lines(decode(content.data)))
 
 
-def _add(reading: _Reading, draft: Draft, where: str) -> None:
+def _add(reading: _Import, draft: Draft, where: str) -> None:
     if len(draft["content"].strip()) < 3:
         reading.skipped.append(Skipped(path=where, why="too short to mean something"))
         return

@@ -1,8 +1,8 @@
-"""A memory as a list item of a note, and a list item as a memory: one thing with two faces.
+"""Memories that are linked to list items of notes.
 
-`export` writes a memory into a note, `adopt` makes a memory of an item that a person wrote. From then
-on the item carries the memory's id. An edit of the file changes the memory at the next sync; what was
-changed in the memory, or in both, is shown as a conflict until somebody decides.
+`export` writes a memory into a note, `adopt` stores an item of a note as a memory. A linked item has the
+memory's id in a comment. A sync updates the memory when only the item has changed; a change of the memory,
+or of both, is a conflict until it is resolved.
 """
 
 from __future__ import annotations
@@ -13,12 +13,21 @@ from pathlib import Path
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Retention
 from memotherm.notes.appending import append, rewrite
-from memotherm.notes.files import read
+from memotherm.notes.files import read_file
 from memotherm.notes.values import Appended, Conflict
 from memotherm.storage.contract import Store
 from memotherm.storage.values import ChunkRow
 from memotherm.text.clean import digest
-from memotherm.text.markdown import ListItem, bullet_of, decoded, item_at, lines_of, linked, links, mark_of
+from memotherm.text.markdown import (
+    ListItem,
+    decode,
+    format_item,
+    item_at,
+    item_marker,
+    linked_items,
+    split_lines,
+    with_link,
+)
 
 __all__ = ["adopt", "conflicts", "export", "write_item"]
 
@@ -26,56 +35,58 @@ __all__ = ["adopt", "conflicts", "export", "write_item"]
 def export(file: Path, path: str, memory: Memory) -> Appended:
     """Append a memory to a note as a list item, unless it is there already."""
     if memory.retention is not Retention.ACTIVE:
-        raise InvalidInput(f"{memory.id} is {memory.retention}: restore it before it is written down")
-    there = _item_of(file, memory.id)
-    if there is not None:
-        return Appended(path=path, start_line=there.start + 1, end_line=there.end, written=False)
-    start, end, written = append(file, bullet_of(memory.content, memory.id))
+        raise InvalidInput(f"{memory.id} is {memory.retention}: restore it before you export it")
+    item = _linked_items(file).get(memory.id)
+    if item is not None:
+        return Appended(path=path, start_line=item.start + 1, end_line=item.end, written=False)
+    start, end, written = append(file, format_item(memory.content, memory.id))
     return Appended(path=path, start_line=start, end_line=end, written=written)
 
 
-def adopt(file: Path, path: str, line: int, remember: Callable[[str], Memory]) -> Memory | str:
-    """Make a memory of the list item at a line; return the id where it is one already."""
-    data = _data(file)
-    lines = lines_of(decoded(data))
+def adopt(file: Path, path: str, line: int, remember: Callable[[str], Memory]) -> str:
+    """Store the list item at a line as a memory, unless it is linked to one; return the memory's id."""
+    data = _existing_data(file)
+    lines = split_lines(decode(data))
     item = item_at(lines, line)
     if item is None or not item.text:
         raise NotFound(f"there is no list item at {path}#L{line}")
     if item.memory_id:
         return item.memory_id
     memory = remember(item.text)
-    _require_free(lines, path, memory)
-    rewrite(file, data, _with_line(data, item.start, linked(lines[item.start], memory.id)))
-    return memory
+    linked = next((other for other in linked_items(lines) if other.memory_id == memory.id), None)
+    if linked is not None:
+        raise InvalidInput(f"{path}#L{linked.start + 1} already says this and is linked to {memory.id}")
+    rewrite(file, data, _with_line(data, item.start, with_link(lines[item.start], memory.id)))
+    return memory.id
 
 
 def write_item(file: Path, memory: Memory) -> None:
-    """Let the list item of a memory say what the memory says; that of a hidden memory goes."""
-    data = _data(file)
-    lines = lines_of(decoded(data))
-    item = next((each for each in links(lines) if each.memory_id == memory.id), None)
+    """Write the content of a memory to its list item; delete the item of a memory that is not active."""
+    data = _existing_data(file)
+    lines = split_lines(decode(data))
+    item = next((item for item in linked_items(lines) if item.memory_id == memory.id), None)
     if item is None:
         raise NotFound(f"{file.name} has no list item of {memory.id}")
     pieces = data.split(b"\n")
     ending = b"\r" if pieces[item.start].endswith(b"\r") else b""
     hidden = memory.retention is not Retention.ACTIVE
-    bullet = [] if hidden else bullet_of(memory.content, memory.id, mark_of(lines[item.start])).split("\n")
-    told = [line.encode() + ending for line in bullet]
-    rewrite(file, data, b"\n".join([*pieces[: item.start], *told, *pieces[item.end :]]))
+    text = [] if hidden else format_item(memory.content, memory.id, item_marker(lines[item.start])).split("\n")
+    encoded = [line.encode() + ending for line in text]
+    rewrite(file, data, b"\n".join([*pieces[: item.start], *encoded, *pieces[item.end :]]))
 
 
 def conflicts(store: Store, space: int, root: Path) -> list[Conflict]:
-    """Return every linked item that does not say what its memory says."""
-    texts: dict[str, dict[str, ListItem]] = {}
-    found = []
+    """Return every linked item whose text differs from its memory."""
+    items: dict[str, dict[str, ListItem]] = {}
+    differing = []
     for path, row in store.links(space):
         if row.record.memory.digest == row.digest and row.record.memory.retention is Retention.ACTIVE:
             continue
-        if path not in texts:
-            texts[path] = _linked_items(root / path)
-        item = texts[path].get(row.record.memory.id)
-        found.append(_conflict(path, row, item.text if item is not None else ""))
-    return found
+        if path not in items:
+            items[path] = _linked_items(root / path)
+        item = items[path].get(row.record.memory.id)
+        differing.append(_conflict(path, row, item.text if item is not None else ""))
+    return differing
 
 
 def _conflict(path: str, row: ChunkRow, in_file: str) -> Conflict:
@@ -90,30 +101,20 @@ def _conflict(path: str, row: ChunkRow, in_file: str) -> Conflict:
 
 
 def _linked_items(file: Path) -> dict[str, ListItem]:
-    content = read(file)
-    lines = lines_of(decoded(content.data)) if content is not None else []
-    return {each.memory_id: each for each in links(lines)}
-
-
-def _item_of(file: Path, memory_id: str) -> ListItem | None:
-    return _linked_items(file).get(memory_id)
-
-
-def _require_free(lines: list[str], path: str, memory: Memory) -> None:
-    taken = next((each for each in links(lines) if each.memory_id == memory.id), None)
-    if taken is not None:
-        raise InvalidInput(f"{path}#L{taken.start + 1} already says this and is linked to {memory.id}")
+    content = read_file(file)
+    lines = split_lines(decode(content.data)) if content is not None else []
+    return {item.memory_id: item for item in linked_items(lines)}
 
 
 def _with_line(data: bytes, number: int, line: str) -> bytes:
-    """Return the bytes with one line replaced, its end as it was."""
+    """Return the bytes with one line replaced; its line break stays."""
     pieces = data.split(b"\n")
     pieces[number] = line.encode() + (b"\r" if pieces[number].endswith(b"\r") else b"")
     return b"\n".join(pieces)
 
 
-def _data(file: Path) -> bytes:
-    content = read(file)
+def _existing_data(file: Path) -> bytes:
+    content = read_file(file)
     if content is None:
         raise NotFound(f"there is no note {file.name}")
     return content.data

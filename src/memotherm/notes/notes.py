@@ -1,4 +1,4 @@
-"""The verbs of Markdown memory, on one folder and one scope."""
+"""The notes of one folder in one scope: sync, search, read, append, link."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from memotherm.model import Memory, Scope, Tier
 from memotherm.notes import linking
 from memotherm.notes.appending import append, writable
 from memotherm.notes.day import local_day
-from memotherm.notes.files import read
-from memotherm.notes.layout import Layout, transcript_name
+from memotherm.notes.layout import Layout
 from memotherm.notes.placement import is_transcript
+from memotherm.notes.reading import excerpt, read_lines
 from memotherm.notes.searching import NoteOrder, Scored, diverse, shows_citations, snippet
-from memotherm.notes.sync import Place, Syncer
-from memotherm.notes.transcript import transcript
+from memotherm.notes.sync import NoteRoot, Syncer
 from memotherm.notes.values import Appended, Conflict, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
 from memotherm.recall.log import RecallLog
@@ -29,15 +28,14 @@ from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.clean import require_text
-from memotherm.text.markdown import Cut, decoded, lines_of
+from memotherm.text.markdown import ChunkSize
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["NoteServices", "Notes"]
 
 _LONGEST_QUERY = 100_000
 _LONGEST_APPEND = 1_000_000
-#: The most that one `get` returns, in characters, and what `lines` may ask for.
-_GET_CHARS = 20_000
+#: The most lines of one `get`.
 _MOST_LINES = 100_000
 _MOST_RESULTS = 200
 _DIVERSE_POOL = 50
@@ -46,7 +44,7 @@ _ALL_TIERS = tuple(Tier)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoteServices:
-    """What notes work with; the facade hands it over."""
+    """The services of the facade that notes use."""
 
     store: Store
     vectorizer: Vectorizer
@@ -55,7 +53,7 @@ class NoteServices:
     scope: Scope
     now: Callable[[], datetime]
     actor: str
-    #: The facade's own verbs, for memories that are not notes.
+    #: Methods of the facade, for memories that are not notes.
     get: Callable[[str], Memory]
     remember: Callable[[str], Memory]
     update: Callable[[str, str], Memory]
@@ -65,10 +63,10 @@ class Notes:
     """The notes of one folder: `sync`, `search`, `get`, `append`, `watch`; `export` and `adopt` for memories.
 
     Args:
-        tools: What the facade hands over.
-        root: The folder that has `MEMORY.md` and `memory/`.
-        extra_paths: More files and folders inside it; the setting `note_paths` adds to them.
-        name: What the index is known by; None takes the folder's path.
+        tools: The services of the facade.
+        root: The folder with `MEMORY.md` and `memory/`.
+        extra_paths: More files and folders inside it, in addition to the setting `note_paths`.
+        name: The name of the index; None for the path of the folder.
     """
 
     def __init__(
@@ -81,14 +79,15 @@ class Notes:
         settings = tools.settings
         self._tools = tools
         self._layout = Layout(root, (*extra_paths, *settings.note_paths))
-        self._place = Place(
+        self._transcripts = _transcripts(settings)
+        note_root = NoteRoot(
             layout=self._layout,
             scope=tools.scope,
-            shelf=f"notes:{name or self._layout.root}",
-            cut=Cut(size=settings.chunk_tokens, overlap=settings.chunk_overlap),
-            transcripts=_transcripts(settings),
+            collection=f"notes:{name or self._layout.root}",
+            chunk_size=ChunkSize(size=settings.chunk_tokens, overlap=settings.chunk_overlap),
+            transcripts=self._transcripts,
         )
-        self._syncer = Syncer(tools.store, tools.vectorizer, settings, self._place)
+        self._syncer = Syncer(tools.store, tools.vectorizer, settings, note_root)
 
     def __repr__(self) -> str:
         return f"<Notes {str(self.root)!r} scope: {self._tools.scope}>"
@@ -101,25 +100,25 @@ class Notes:
     # Indexing
 
     def sync(self, progress: Progress | None = None) -> Sync:
-        """Bring the index in line with the files; `progress(done, total)` counts files."""
-        done = self._syncer.sync(self._tools.now(), self._tools.actor, progress)
-        return replace(done, conflicts=tuple(self.conflicts()))
+        """Update the index from the files; `progress(done, total)` counts files."""
+        result = self._syncer.sync(self._tools.now(), self._tools.actor, progress)
+        return replace(result, conflicts=tuple(self.conflicts()))
 
     def watch(self) -> Watcher:
-        """Return a watcher that syncs when files have come to rest: `with notes.watch(): ...`."""
-        return Watcher(self.root, self._watched, self.sync, self._tools.settings.watch_debounce_ms)
+        """Return a watcher that syncs after files have changed: `with notes.watch(): ...`."""
+        return Watcher(self.root, self._watched_folders, self.sync, self._tools.settings.watch_debounce_ms)
 
     def clear(self) -> int:
-        """Take everything of this folder out of the store and return how many notes it was; the files stay."""
+        """Delete the notes of this folder from the store, not the files; return the number of notes."""
         return self._syncer.clear(self._tools.now(), self._tools.actor)
 
     def paths(self) -> list[str]:
-        """Return the notes that are indexed."""
+        """Return the paths of the indexed notes."""
         space = self._syncer.space()
         return [] if space is None else [row.path for row in self._tools.store.notes(space)]
 
     def stale(self) -> list[str]:
-        """Return the paths that have changed since they were indexed, as far as time stamps tell."""
+        """Return the paths that have changed since they were indexed, by their time stamps."""
         return self._syncer.stale()
 
     # Searching and reading
@@ -136,17 +135,17 @@ class Notes:
         diversity: bool | None = None,
         track: bool = True,
     ) -> NoteResults:
-        """Return the lines that answer a query, best first, as the files are now.
+        """Return the lines that match a query, best first; sync first, unless `sync_on_search` is off.
 
         Args:
-            query: What is asked, in words.
-            max_results: How many results at most.
-            min_score: The least relevance; a strong match of words passes it by itself.
-            tiers: Where to look; notes are searched when somebody asks for them, so by default everywhere.
+            query: The query, in words.
+            max_results: The most results.
+            min_score: The least relevance; a strong keyword match is enough by itself.
+            tiers: The tiers to search; all by default.
             chat: The type of the chat (direct, group, channel), which decides whether citations are shown.
-            decay: Whether older dated notes count less; None takes the setting.
-            diversity: Whether results that repeat each other make room; None takes the setting.
-            track: Whether this counts as a use of the chunks.
+            decay: Whether to reduce the score of older dated notes; None for the setting.
+            diversity: Whether to drop results that repeat others; None for the setting.
+            track: Whether to count this as a use of the chunks.
         """
         settings = self._tools.settings
         _require_number("max_results", max_results, 0, _MOST_RESULTS)
@@ -188,7 +187,7 @@ class Notes:
         return replace(answer, hits=hits, degraded=(*notes, *ranking.degraded))
 
     def get(self, path: str | os.PathLike[str], from_line: int = 1, lines: int | None = None) -> NoteText:
-        """Return lines of a note exactly as they are; a missing file, or a range beyond its end, is empty.
+        """Return lines of a note exactly as they are; an empty text for a missing file or a range beyond its end.
 
         `path` may be a citation such as `memory/2026-01-26.md#L10-L15`.
         """
@@ -198,20 +197,20 @@ class Notes:
         _require_number("from_line", from_line, 1, 1 << 62)
         if lines is not None:
             _require_number("lines", lines, 1, _MOST_LINES)
-        relative = self._layout.located(path)
-        return _excerpt(relative, self._lines(relative), from_line, lines)
+        relative = self._layout.resolve(path)
+        return excerpt(relative, read_lines(self.root, relative, self._transcripts), from_line, lines)
 
     # Writing
 
     def append(self, content: str, date: dates.date | str | None = None) -> Appended:
-        """Add text at the end of a day's note; what is there is never changed.
+        """Append text to the note of a day.
 
         Args:
-            content: Markdown; it becomes whole lines.
-            date: The day; None takes today in the user's time zone.
+            content: Markdown; written as whole lines.
+            date: The day; None for today in the user's time zone.
         """
         require_text(content, "content", _LONGEST_APPEND)
-        path = self._layout.located(self._layout.day(self._day(date)))
+        path = self._layout.resolve(self._layout.day(self._day(date)))
         start, end, written = append(self.root / path, content)
         return Appended(path=path, start_line=start, end_line=end, written=written)
 
@@ -227,84 +226,64 @@ class Notes:
     # Memories as notes, notes as memories
 
     def export(self, memory_id: str, path: str | None = None) -> Appended:
-        """Write a memory into a note as a list item that stays linked to it; None takes the curated note."""
+        """Append a memory to a note as a list item that is linked to it; None for the curated note."""
         memory = self._tools.get(memory_id)
         if memory.scope != self._tools.scope:
-            raise InvalidInput(f"{memory_id} belongs to another scope ({memory.scope}): export it from there")
+            raise InvalidInput(f"{memory_id} belongs to another scope ({memory.scope}): export it from that scope")
         if memory.source.startswith("file:"):
             raise InvalidInput(f"{memory_id} is a note already: {memory.metadata.get('path')}")
-        relative = self._layout.located(path or "MEMORY.md")
+        relative = self._layout.resolve(path or "MEMORY.md")
         self.sync()
-        done = linking.export(self.root / relative, relative, memory)
+        appended = linking.export(self.root / relative, relative, memory)
         self.sync()
-        return done
+        return appended
 
     def adopt(self, path: str, line: int) -> Memory:
-        """Make a memory of the list item at a line; the item carries its id from then on."""
-        relative = self._layout.located(path)
+        """Store the list item at a line as a memory, and link the item to it."""
+        relative = self._layout.resolve(path)
         _require_number("line", line, 1, 1 << 62)
         self.sync()
-        made = linking.adopt(self.root / relative, relative, line, self._tools.remember)
+        memory_id = linking.adopt(self.root / relative, relative, line, self._tools.remember)
         self.sync()
-        return self._tools.get(made if isinstance(made, str) else made.id)
+        return self._tools.get(memory_id)
 
     def conflicts(self) -> list[Conflict]:
-        """Return the list items that do not say what their memory says."""
+        """Return the linked list items whose text differs from their memory."""
         space = self._syncer.space()
         return [] if space is None else linking.conflicts(self._tools.store, space, self.root)
 
     def resolve(self, memory_id: str, keep: str) -> Memory:
-        """Settle a conflict: keep="file" changes the memory, keep="memory" changes the list item."""
+        """Resolve a conflict: keep="file" changes the memory, keep="memory" changes the list item."""
         if keep not in ("file", "memory"):
             raise InvalidInput(f"keep must be file or memory, not {keep!r}")
-        conflict = next((each for each in self.conflicts() if each.memory_id == memory_id), None)
+        conflict = next((conflict for conflict in self.conflicts() if conflict.memory_id == memory_id), None)
         if conflict is None:
             raise NotFound(f"there is no conflict about {memory_id}")
         if keep == "file":
             self._tools.update(memory_id, conflict.in_file)
         else:
             linking.write_item(self.root / conflict.path, self._tools.get(memory_id))
-        self._agree(conflict.path)
+        self._sync_again(conflict.path)
         return self._tools.get(memory_id)
 
-    # Small steps
-
     def _fresh(self) -> tuple[bool, tuple[str, ...]]:
-        """Bring the index up to date before a search; tell whether it still is behind, and why."""
+        """Sync before a search; return whether the index is out of date, and why."""
         if not self._tools.settings.sync_on_search:
-            behind = self._syncer.stale()
-            return bool(behind), (f"{len(behind)} notes have changed since the last sync: run sync",) if behind else ()
+            stale = self._syncer.stale()
+            return bool(stale), (f"{len(stale)} notes have changed since the last sync: run sync",) if stale else ()
         try:
-            done = self.sync()
+            result = self.sync()
         except (StoreBusy, StoreFull, StoreUnavailable, NoteUnavailable) as exc:
             return True, (f"the notes could not be synced, so this may be out of date: {exc}",)
-        unread = [each for each in done.skipped if each.why.startswith("cannot be read")]
-        return bool(unread), (*done.degraded, *map(str, unread))
+        unread = [skipped for skipped in result.skipped if skipped.why.startswith("cannot be read")]
+        return bool(unread), (*result.degraded, *map(str, unread))
 
-    def _lines(self, relative: str) -> list[str]:
-        file = self._transcript_file(relative) if is_transcript(relative) else self.root / relative
-        try:
-            content = read(file) if file is not None else None
-        except OSError as exc:
-            raise NoteUnavailable(f"cannot read {relative}: {exc.strerror or exc}") from exc
-        if content is None:
-            return []
-        return transcript(content.data).lines if is_transcript(relative) else lines_of(decoded(content.data))
-
-    def _transcript_file(self, relative: str) -> Path | None:
-        for base in self._place.transcripts:
-            for file in base.rglob("*.jsonl") if base.is_dir() else [base]:
-                if transcript_name(base, file) == relative:
-                    return file
-        return None
-
-    def _watched(self) -> list[Path]:
-        """Return the folders whose every file matters, those that exist."""
-        folders = [self.root if each == "." else self.root / each for each in self._layout.folders]
-        parents = [(self.root / each).parent for each in self._layout.files]
-        transcripts = [base if base.is_dir() else base.parent for base in self._place.transcripts]
-        wanted = dict.fromkeys([*folders, *(each for each in parents if each != self.root), *transcripts])
-        return [each for each in wanted if each.is_dir()]
+    def _watched_folders(self) -> list[Path]:
+        """Return the folders of notes and transcripts that exist."""
+        folders = [self.root if path == "." else self.root / path for path in self._layout.folders]
+        parents = [parent for path in self._layout.files if (parent := (self.root / path).parent) != self.root]
+        transcripts = [path if path.is_dir() else path.parent for path in self._transcripts]
+        return [folder for folder in dict.fromkeys([*folders, *parents, *transcripts]) if folder.is_dir()]
 
     def _day(self, day: dates.date | str | None) -> dates.date:
         if day is None:
@@ -318,8 +297,8 @@ class Notes:
         except ValueError:
             raise InvalidInput(f"{day!r} is not a day: write for example 2026-01-26") from None
 
-    def _agree(self, path: str) -> None:
-        """Let the index see that file and memory say the same again."""
+    def _sync_again(self, path: str) -> None:
+        """Sync, and read one note even if its time stamp is unchanged."""
         space = self._syncer.space()
         if space is not None:
             with self._tools.store.write() as transaction:
@@ -332,7 +311,7 @@ class Notes:
 def _transcripts(settings: Settings) -> tuple[Path, ...]:
     if not settings.experimental_session_memory:
         return ()
-    return tuple(Path(each).expanduser().resolve() for each in settings.transcript_paths)
+    return tuple(Path(path).expanduser().resolve() for path in settings.transcript_paths)
 
 
 def _hit(query: str, record: Record, candidate: Ranked, score: float, places: Mapping[int, ChunkLocation]) -> NoteHit:
@@ -350,39 +329,6 @@ def _hit(query: str, record: Record, candidate: Ranked, score: float, places: Ma
         tier=memory.tier,
         source="sessions" if is_transcript(place.path) else "memory",
         why=candidate.why,
-    )
-
-
-def _excerpt(path: str, lines: Sequence[str], first: int, count: int | None) -> NoteText:
-    """Return a range of lines, cut where it would be too long."""
-    total = len(lines)
-    wanted = lines[first - 1 : None if count is None else first - 1 + count]
-    if not wanted:
-        hint = f"{path} has {total} lines" if total else ""
-        return NoteText(path=path, text="", total_lines=total, hint=hint)
-    taken, size = 0, 0
-    for line in wanted:
-        size += len(line) + 1
-        if size > _GET_CHARS and taken:
-            break
-        taken += 1
-    text = "\n".join(wanted[:taken])
-    last = first + taken - 1
-    hints = []
-    if len(text) > _GET_CHARS:
-        hints.append(f"line {last} has {len(text):,} characters and was cut after {_GET_CHARS:,}")
-        text = text[:_GET_CHARS]
-    more = taken < len(wanted)
-    if more or (count is not None and last < total):
-        hints.append(f"{total - last} more lines: go on with get({path!r}, {last + 1})")
-    return NoteText(
-        path=path,
-        text=text,
-        start_line=first,
-        end_line=last,
-        total_lines=total,
-        next_line=last + 1 if last < total else None,
-        hint="; ".join(hints),
     )
 
 

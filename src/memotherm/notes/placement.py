@@ -1,12 +1,13 @@
-"""Where the chunks of a note are kept: the curated file in front, recent days at hand, old days in the archive.
+"""The tiers of the chunks of a note.
 
-`MEMORY.md` is curated: its first chunks are hot, as far as `note_hot_tokens` reaches, the rest is warm.
-A dated note is warm until it is `note_cold_days` old, then cold. Any other note is warm and does not age.
-A transcript is cold: it is found when notes are searched, and never comes up by itself.
+`MEMORY.md` is curated: its first chunks are hot, up to `note_hot_tokens`, the others warm.
+A dated note is warm until it is `note_cold_days` old, then cold. Any other note is always warm.
+A transcript is cold: only a search of notes, or of cold memories, finds it.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -15,18 +16,18 @@ from typing import NamedTuple
 from memotherm.model import Tier
 from memotherm.settings import Settings
 
-__all__ = ["CURATED", "Resting", "is_curated", "is_transcript", "note_date", "note_tier", "resting"]
+__all__ = ["CURATED", "Placement", "is_curated", "is_transcript", "note_date", "note_tier", "placements"]
 
-#: The name of the file that a person or an agent keeps in order.
+#: The name of the curated note.
 CURATED = "MEMORY.md"
-#: Where transcripts appear among the notes.
+#: The prefix of the paths of transcripts.
 TRANSCRIPTS = "sessions/"
 
 _DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:[-_ .][^/]*)?\.md$", re.IGNORECASE)
 
 
-class Resting(NamedTuple):
-    """Where a chunk belongs, and the rule that says so."""
+class Placement(NamedTuple):
+    """The tier of a chunk, and the rule that decides it."""
 
     tier: Tier
     rule: str
@@ -34,22 +35,22 @@ class Resting(NamedTuple):
 
 
 def is_curated(path: str) -> bool:
-    """Tell whether a note is the curated one."""
+    """Return whether a note is the curated one."""
     return path.casefold() == CURATED.casefold()
 
 
 def is_transcript(path: str) -> bool:
-    """Tell whether a note is the transcript of a session."""
+    """Return whether a path is that of a transcript."""
     return path.startswith(TRANSCRIPTS) and path.endswith(".jsonl")
 
 
 def note_date(path: str) -> date | None:
-    """Return the day that a note's name says it is about."""
-    found = _DATED.search(path)
-    if found is None:
+    """Return the date in the name of a note."""
+    match = _DATED.search(path)
+    if match is None:
         return None
     try:
-        return date.fromisoformat(found[1])
+        return date.fromisoformat(match[1])
     except ValueError:
         return None
 
@@ -65,31 +66,28 @@ def note_tier(path: str, today: date, settings: Settings) -> Tier:
     return Tier.COLD if old else Tier.WARM
 
 
-def resting(path: str, tokens: Sequence[int], today: date, settings: Settings) -> Iterator[Resting]:
-    """Yield where each chunk of a note belongs, given their tokens in order."""
+def placements(path: str, tokens: Sequence[int], today: date, settings: Settings) -> Iterator[Placement]:
+    """Yield the placement of each chunk of a note, given their tokens in order."""
     tier = note_tier(path, today, settings)
     if tier is Tier.HOT:
         yield from _curated(tokens, min(settings.note_hot_tokens, settings.hot_max_tokens))
         return
     day = note_date(path)
     if is_transcript(path):
-        place = Resting(tier, "note.transcript", "the transcript of a session")
+        placement = Placement(tier, "note.transcript", "the transcript of a session")
     elif day is None:
-        place = Resting(tier, "note.topic", "a note that does not age")
+        placement = Placement(tier, "note.topic", "a note that does not age")
     elif tier is Tier.COLD:
-        place = Resting(tier, "note.old", f"a note of {day}, at least {settings.note_cold_days:g} days old")
+        placement = Placement(tier, "note.old", f"a note of {day}, at least {settings.note_cold_days:g} days old")
     else:
-        place = Resting(tier, "note.recent", f"a note of {day}")
-    yield from [place] * len(tokens)
+        placement = Placement(tier, "note.recent", f"a note of {day}")
+    yield from [placement] * len(tokens)
 
 
-def _curated(tokens: Sequence[int], room: int) -> Iterator[Resting]:
-    """Keep the first chunks hot that fit; the order of the file is the order of importance."""
-    open_ = True
-    for each in tokens:
-        room -= each
-        open_ = open_ and room >= 0
-        if open_:
-            yield Resting(Tier.HOT, "note.curated", "the curated note")
+def _curated(tokens: Sequence[int], hot_tokens: int) -> Iterator[Placement]:
+    """Yield hot for the first chunks that fit into `hot_tokens`, warm for all after them."""
+    for total in itertools.accumulate(tokens):
+        if total <= hot_tokens:
+            yield Placement(Tier.HOT, "note.curated", "the curated note")
         else:
-            yield Resting(Tier.WARM, "note.overflow", "the curated note, beyond what is kept hot")
+            yield Placement(Tier.WARM, "note.overflow", "the curated note, beyond what is kept hot")

@@ -1,9 +1,9 @@
-"""Bringing the index in line with the files, and nothing more than that.
+"""Updating the index of a folder of notes from its files.
 
-Only files whose time stamp or bytes differ are read, only chunks that are new are embedded. Files are
-committed in small groups, each file whole; a run that is interrupted goes on where it stopped, and two
-processes that sync at once do not undo each other. New files come before removed ones, so that text
-that only moved keeps its vectors.
+Only files whose time stamp has changed are read, and only new chunks are embedded. Files are committed
+in small groups, file file as a whole: an interrupted run continues where it stopped, and two processes
+that sync at once do not undo file other's changes. New files are committed before removed ones, so
+that text that only moved keeps its vectors.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 from memotherm.errors import EmbedderError, InvalidInput
 from memotherm.model import Scope
 from memotherm.notes.day import local_day
-from memotherm.notes.files import Content, NoteFiles, Seen, discover, read, seen
-from memotherm.notes.indexing import Outcome, Shelf, key_of
+from memotherm.notes.files import FileContent, FileListing, ListedFile, list_file, list_notes, read_file
+from memotherm.notes.indexing import IndexChanges, NoteWriter, chunk_digest
 from memotherm.notes.layout import Layout, transcript_name
 from memotherm.notes.placement import is_transcript, note_tier
 from memotherm.notes.transcript import transcript
@@ -26,11 +26,11 @@ from memotherm.notes.values import Skipped, Sync
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store, Transaction
 from memotherm.storage.values import Cause, NoteRow, RootRow
-from memotherm.text.markdown import Chunk, Cut, chunks, decoded
+from memotherm.text.markdown import Chunk, ChunkSize, chunks, decode
 from memotherm.text.tokens import counter
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["Place", "Syncer"]
+__all__ = ["NoteRoot", "Syncer"]
 
 #: Chunks that are embedded together, and files that are committed together.
 _GROUP_CHUNKS = 64
@@ -39,96 +39,110 @@ _ATTEMPTS = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
-    """Whose notes are meant, where they are, and how they are cut."""
+class NoteRoot:
+    """A folder of notes: its files, scope and collection, and the size of its chunks."""
 
     layout: Layout
     scope: Scope
-    shelf: str
-    cut: Cut
+    collection: str
+    chunk_size: ChunkSize
     transcripts: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A file that was read and cut, and what the index knew of it then."""
+class _ChunkedFile:
+    """A file that was read and chunked, and its row in the index at that time."""
 
-    base: NoteRow | None
+    indexed: NoteRow | None
     row: NoteRow
     chunks: list[Chunk]
 
 
 @dataclass(slots=True)
 class _SyncRun:
-    """What one run has found and done so far."""
+    """The state of one run."""
 
     space: int
     cause: Cause
-    found: NoteFiles
-    known: dict[str, NoteRow]
-    outcome: Outcome = field(default_factory=Outcome)
+    listing: FileListing
+    #: The indexed files by path.
+    indexed: dict[str, NoteRow]
+    changes: IndexChanges = field(default_factory=IndexChanges)
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     renamed: list[tuple[str, str]] = field(default_factory=list)
-    refreshed: list[NoteRow] = field(default_factory=list)
+    #: Rows of files with a new time stamp and the same bytes.
+    restamped: list[NoteRow] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     degraded: dict[str, None] = field(default_factory=dict)
 
 
 class Syncer:
-    """Syncs one place into one store."""
+    """Syncs one folder of notes into one store."""
 
-    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings, place: Place) -> None:
+    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings, root: NoteRoot) -> None:
         self._store = store
         self._vectorizer = vectorizer
         self._settings = settings
-        self._place = place
+        self._root = root
 
     def space(self) -> int | None:
         """Return the number of the space that the chunks are in; None before the first sync."""
-        return self._store.collection(self._place.scope, self._place.shelf)
+        return self._store.collection(self._root.scope, self._root.collection)
 
-    def discover(self) -> NoteFiles:
-        """List the notes, and the transcripts if they are wanted."""
-        found = discover(self._place.layout, self._settings.note_max_bytes)
-        for base in self._place.transcripts:
-            for file in sorted(base.rglob("*.jsonl")) if base.is_dir() else [base]:
-                each = seen(transcript_name(base, file), file)
-                if each is not None and each.size > self._settings.note_max_bytes:
-                    found.skipped.append(Skipped(path=each.path, why="too large (setting note_max_bytes)"))
-                elif each is not None:
-                    found.files.setdefault(each.path, each)
-        return found
+    def files(self) -> FileListing:
+        """List the notes and the transcripts."""
+        listing = list_notes(self._root.layout, self._settings.note_max_bytes)
+        for folder in self._root.transcripts:
+            for file in sorted(folder.rglob("*.jsonl")) if folder.is_dir() else [folder]:
+                listed = list_file(transcript_name(folder, file), file)
+                if listed is not None and listed.size > self._settings.note_max_bytes:
+                    listing.skipped.append(Skipped(path=listed.path, why="too large (setting note_max_bytes)"))
+                elif listed is not None:
+                    listing.files.setdefault(listed.path, listed)
+        return listing
 
     def stale(self) -> list[str]:
-        """Return the paths that a sync would look at, without reading any file."""
+        """Return the paths that a sync would read or remove, by their time stamps."""
         space = self.space()
-        known = {} if space is None else {row.path: row for row in self._store.notes(space)}
-        found = self.discover()
-        changed = [path for path, each in found.files.items() if self._moved_on(known.get(path), each)]
-        return sorted({*changed, *(path for path in known if self._gone(path, found))})
+        indexed = {} if space is None else {row.path: row for row in self._store.notes(space)}
+        listing = self.files()
+        changed = [path for path, file in listing.files.items() if self._has_changed(indexed.get(path), file)]
+        return sorted({*changed, *(path for path in indexed if self._is_removed(path, listing))})
 
     def sync(self, now: datetime, actor: str, progress: Progress | None = None) -> Sync:
-        """Do it, and tell what it came to."""
-        found = self.discover()
+        """Update the index from the files, and return what changed."""
+        listing = self.files()
         space = self.space()
-        if space is None and not found.files:
-            return Sync(skipped=tuple(found.skipped))
-        space = self._prepared_space(space)
-        known = {row.path: row for row in self._store.notes(space)}
-        run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), found, known)
+        if space is None and not listing.files:
+            return Sync(skipped=tuple(listing.skipped))
+        space = self._registered_space(space)
+        indexed = {row.path: row for row in self._store.notes(space)}
+        run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), listing, indexed)
+        self._restore_scopes(run)
         self._follow_renames(run)
-        self._index(run, [each for each in found.files.values() if self._differs(run, each)], progress)
-        self._remove(run, [row for path, row in run.known.items() if self._gone(path, found)])
-        self._refresh(run)
-        self._age(run)
-        self._stand_by(run)
-        return _told(run)
+        self._index(run, [file for file in listing.files.values() if self._needs_reading(run, file)], progress)
+        self._remove(run, [row for path, row in run.indexed.items() if self._is_removed(path, listing)])
+        self._update_stamps(run)
+        self._update_tiers(run)
+        self._embed_with_fallback(run)
+        return _result(run)
 
-    def _stand_by(self, run: _SyncRun) -> None:
-        """If the embedder has failed, let the fallback see what is new, so that it is found by meaning all the same."""
+    def _restore_scopes(self, run: _SyncRun) -> None:
+        """Give chunks whose memories left the space of the notes back to it."""
+        paths = self._store.misplaced_notes(run.space)
+        if paths:
+            with self._store.write() as transaction:
+                writer = self._writer(transaction, run)
+                for path in paths:
+                    note = transaction.note(run.space, path)
+                    if note is not None:
+                        writer.restore_scope(note)
+
+    def _embed_with_fallback(self, run: _SyncRun) -> None:
+        """If the embedder has failed, embed the new chunks with the fallback."""
         if not run.degraded:
             return
         try:
@@ -137,216 +151,221 @@ class Syncer:
             run.degraded[f"the fallback embedder has not seen all notes: {exc}"] = None
 
     def clear(self, now: datetime, actor: str) -> int:
-        """Take every note out of the store, and the folder out of the list of known ones."""
+        """Delete all notes of the folder, and the folder itself, from the store; return the number of notes."""
         space = self.space()
         if space is None:
             return 0
-        known = {row.path: row for row in self._store.notes(space)}
-        run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), NoteFiles({}, []), known)
-        self._remove(run, list(known.values()))
+        indexed = {row.path: row for row in self._store.notes(space)}
+        run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), FileListing({}, []), indexed)
+        self._remove(run, list(indexed.values()))
         with self._store.write() as transaction:
             transaction.drop_root(space)
         return len(run.removed)
 
-    def _prepared_space(self, space: int | None) -> int:
-        """Return the space, registering the root where that is not done yet."""
-        place = self._place
-        told = (str(place.layout.root), place.layout.extra, place.scope, place.shelf)
-        if space is not None and RootRow(space, *told) in self._store.roots((space,)):
+    def _registered_space(self, space: int | None) -> int:
+        """Return the space of the notes; register the root if it is not registered yet."""
+        root = self._root
+        values = (str(root.layout.root), root.layout.extra, root.scope, root.collection)
+        if space is not None and RootRow(space, *values) in self._store.roots((space,)):
             return space
         with self._store.write() as transaction:
-            space = transaction.space(place.scope, place.shelf)
-            transaction.put_root(RootRow(space, *told))
+            space = transaction.space(root.scope, root.collection)
+            transaction.put_root(RootRow(space, *values))
         return space
 
-    # What differs
+    # Which files to read
 
-    def _moved_on(self, row: NoteRow | None, each: Seen) -> bool:
-        return row is None or row.stamp != each.stamp or row.cut != self._cut(each.path)
+    def _has_changed(self, row: NoteRow | None, file: ListedFile) -> bool:
+        return row is None or row.stamp != file.stamp or row.cut != self._chunking(file.path)
 
-    def _differs(self, run: _SyncRun, each: Seen) -> bool:
-        row = run.known.get(each.path)
-        if row is not None and is_transcript(each.path) and row.cut == self._cut(each.path):
-            return self._grown(run, row, each)
-        return row is None or not row.settled or self._moved_on(row, each)
+    def _needs_reading(self, run: _SyncRun, file: ListedFile) -> bool:
+        row = run.indexed.get(file.path)
+        if row is not None and is_transcript(file.path) and row.cut == self._chunking(file.path):
+            return self._has_grown(run, row, file)
+        return row is None or not row.settled or self._has_changed(row, file)
 
-    def _grown(self, run: _SyncRun, row: NoteRow, each: Seen) -> bool:
-        """Tell whether a transcript has grown enough, or was written anew."""
-        growth = each.size - row.size
-        if row.stamp == each.stamp:
+    def _has_grown(self, run: _SyncRun, row: NoteRow, file: ListedFile) -> bool:
+        """Return whether a transcript has grown enough to be read again, or was replaced."""
+        growth = file.size - row.size
+        if row.stamp == file.stamp:
             return False
         if growth < 0 or growth >= self._settings.transcript_bytes:
             return True
-        if transcript(_tail(each.file, row.size)).messages >= self._settings.transcript_messages:
+        if transcript(_read_from(file.file, row.size)).messages >= self._settings.transcript_messages:
             return True
-        run.waiting.append(each.path)
+        run.waiting.append(file.path)
         return False
 
     @staticmethod
-    def _gone(path: str, found: NoteFiles) -> bool:
-        """Tell whether a file no longer exists; what is in a folder that cannot be read now stays known."""
-        return path not in found.files and not any(path.startswith(folder) for folder in found.closed)
+    def _is_removed(path: str, listing: FileListing) -> bool:
+        """Return whether a file no longer exists; a file in a folder that cannot be read stays indexed."""
+        return path not in listing.files and not any(path.startswith(folder) for folder in listing.unreadable)
 
-    def _cut(self, path: str) -> str:
-        return f"{self._place.cut.name}t" if is_transcript(path) else self._place.cut.name
+    def _chunking(self, path: str) -> str:
+        """Return how a file is chunked, as text; a file that was chunked otherwise is chunked again."""
+        return f"{self._root.chunk_size.name}t" if is_transcript(path) else self._root.chunk_size.name
 
-    # Files that changed
+    # New and changed files
 
     def _follow_renames(self, run: _SyncRun) -> None:
-        """Let files that only have another name keep their memories."""
-        gone = {row.hash: row for path, row in run.known.items() if self._gone(path, run.found)}
-        sizes = {row.size for row in gone.values()}
-        for each in run.found.files.values():
-            if each.path in run.known or each.size not in sizes:
+        """Keep the memories of files that only have another path."""
+        removed = {row.hash: row for path, row in run.indexed.items() if self._is_removed(path, run.listing)}
+        sizes = {row.size for row in removed.values()}
+        for file in run.listing.files.values():
+            if file.path in run.indexed or file.size not in sizes:
                 continue
-            content = self._content(run, each)
-            row = gone.pop(content.hash, None) if content is not None else None
+            content = self._content(run, file)
+            row = removed.pop(content.hash, None) if content is not None else None
             if content is not None and row is not None:
-                self._rename(run, row, each, content)
+                self._rename(run, row, file, content)
 
-    def _rename(self, run: _SyncRun, row: NoteRow, each: Seen, content: Content) -> None:
-        tier = note_tier(each.path, self._today(run), self._settings)
-        after = row._replace(path=each.path, stamp=content.stamp, settled=content.settled, tier=tier)
+    def _rename(self, run: _SyncRun, row: NoteRow, file: ListedFile, content: FileContent) -> None:
+        tier = note_tier(file.path, self._today(run), self._settings)
+        after = row._replace(path=file.path, stamp=content.stamp, settled=content.settled, tier=tier)
         with self._store.write() as transaction:
-            if transaction.note(run.space, row.path) != row or transaction.note(run.space, each.path) is not None:
+            if transaction.note(run.space, row.path) != row or transaction.note(run.space, file.path) is not None:
                 return
-            self._shelf(transaction, run).rename(after, row.path)
-        del run.known[row.path]
-        run.known[each.path] = after
-        run.renamed.append((row.path, each.path))
+            self._writer(transaction, run).rename(after, row.path)
+        del run.indexed[row.path]
+        run.indexed[file.path] = after
+        run.renamed.append((row.path, file.path))
 
-    def _index(self, run: _SyncRun, files: Sequence[Seen], progress: Progress | None) -> None:
-        done = self._recut(run, files, progress)
-        for group in self._groups(run, [each for each in files if not self._is_cut_otherwise(run, each)]):
-            self._commit_group(run, [each for each in group if each is not None])
+    def _index(self, run: _SyncRun, files: Sequence[ListedFile], progress: Progress | None) -> None:
+        done = self._rechunk(run, files, progress)
+        for group in self._groups(run, [file for file in files if not self._is_chunked_otherwise(run, file)]):
+            self._commit(run, [file for file in group if file is not None])
             done += len(group)
             if progress is not None:
                 progress(done, len(files))
 
-    def _recut(self, run: _SyncRun, files: Sequence[Seen], progress: Progress | None) -> int:
-        """Cut anew what was cut by other settings: all of it is made first, then the index changes over at once."""
-        prepared: list[_Prepared | None] = []
-        for each in [each for each in files if self._is_cut_otherwise(run, each)]:
-            prepared.append(self._prepared(run, each, run.known.get(each.path)))
-            if progress is not None:
-                progress(len(prepared), len(files))
-        self._commit_group(run, [each for each in prepared if each is not None])
-        return len(prepared)
+    def _rechunk(self, run: _SyncRun, files: Sequence[ListedFile], progress: Progress | None) -> int:
+        """Chunk files again that were chunked by other settings, and commit all of them at once."""
+        chunked: list[_ChunkedFile | None] = []
+        for file in files:
+            if self._is_chunked_otherwise(run, file):
+                chunked.append(self._chunked(run, file, run.indexed.get(file.path)))
+                if progress is not None:
+                    progress(len(chunked), len(files))
+        self._commit(run, [file for file in chunked if file is not None])
+        return len(chunked)
 
-    def _is_cut_otherwise(self, run: _SyncRun, each: Seen) -> bool:
-        row = run.known.get(each.path)
-        return row is not None and row.cut != self._cut(each.path)
+    def _is_chunked_otherwise(self, run: _SyncRun, file: ListedFile) -> bool:
+        row = run.indexed.get(file.path)
+        return row is not None and row.cut != self._chunking(file.path)
 
-    def _groups(self, run: _SyncRun, files: Sequence[Seen]) -> Iterator[list[_Prepared | None]]:
-        """Yield files that are read and cut, a few at a time; None for one that needs nothing."""
-        group: list[_Prepared | None] = []
-        weight = 0
-        for each in files:
-            prepared = self._prepared(run, each, run.known.get(each.path))
-            group.append(prepared)
-            weight += len(prepared.chunks) if prepared is not None else 0
-            if weight >= _GROUP_CHUNKS or len(group) >= _GROUP_FILES:
+    def _groups(self, run: _SyncRun, files: Sequence[ListedFile]) -> Iterator[list[_ChunkedFile | None]]:
+        """Yield files, read and chunked, a few at a time; None for one that is unchanged or cannot be read."""
+        group: list[_ChunkedFile | None] = []
+        chunk_count = 0
+        for file in files:
+            chunked = self._chunked(run, file, run.indexed.get(file.path))
+            group.append(chunked)
+            chunk_count += len(chunked.chunks) if chunked is not None else 0
+            if chunk_count >= _GROUP_CHUNKS or len(group) >= _GROUP_FILES:
                 yield group
-                group, weight = [], 0
+                group, chunk_count = [], 0
         if group:
             yield group
 
-    def _prepared(self, run: _SyncRun, each: Seen, base: NoteRow | None) -> _Prepared | None:
-        content = self._content(run, each)
+    def _chunked(self, run: _SyncRun, file: ListedFile, indexed: NoteRow | None) -> _ChunkedFile | None:
+        """Return a file with its chunks; None when its bytes are indexed already or cannot be read."""
+        content = self._content(run, file)
         if content is None:
             return None
         row = NoteRow(
-            note=base.note if base is not None else 0,
+            note=indexed.note if indexed is not None else 0,
             space=run.space,
-            path=each.path,
+            path=file.path,
             hash=content.hash,
             stamp=content.stamp,
             size=len(content.data),
             messages=0,
             settled=content.settled,
-            cut=self._cut(each.path),
-            tier=note_tier(each.path, self._today(run), self._settings),
+            cut=self._chunking(file.path),
+            tier=note_tier(file.path, self._today(run), self._settings),
         )
-        if base is not None and (base.hash, base.cut) == (row.hash, row.cut):
-            run.refreshed.append(base._replace(stamp=row.stamp, settled=row.settled))
+        if indexed is not None and (indexed.hash, indexed.cut) == (row.hash, row.cut):
+            run.restamped.append(indexed._replace(stamp=row.stamp, settled=row.settled))
             return None
-        if not is_transcript(each.path):
-            return _Prepared(base, row, chunks(decoded(content.data), _size, self._place.cut))
-        spoken = transcript(content.data)
-        cut = chunks(spoken.text, _size, self._place.cut)
-        return _Prepared(base, row._replace(messages=spoken.messages), cut)
+        if not is_transcript(file.path):
+            return _ChunkedFile(indexed, row, chunks(decode(content.data), _estimated_tokens, self._root.chunk_size))
+        messages = transcript(content.data)
+        split = chunks(messages.text, _estimated_tokens, self._root.chunk_size)
+        return _ChunkedFile(indexed, row._replace(messages=messages.messages), split)
 
-    def _content(self, run: _SyncRun, each: Seen) -> Content | None:
-        """Return the bytes of a file; one that vanished is gone, one that cannot be read is left as it is known."""
+    def _content(self, run: _SyncRun, file: ListedFile) -> FileContent | None:
+        """Return the bytes of a file; None, and a note of why, when it is gone or cannot be read."""
         try:
-            if not is_transcript(each.path):
-                self._place.layout.require_plain(each.path)
-            content = read(each.file)
+            if not is_transcript(file.path):
+                self._root.layout.require_plain(file.path)
+            content = read_file(file.file)
         except InvalidInput:
-            run.found.files.pop(each.path, None)
-            run.skipped.append(Skipped(path=each.path, why="leads through a symbolic link"))
+            run.listing.files.pop(file.path, None)
+            run.skipped.append(Skipped(path=file.path, why="leads through a symbolic link"))
             return None
         except OSError as exc:
-            run.skipped.append(Skipped(path=each.path, why=f"cannot be read: {exc.strerror or exc}"))
+            run.skipped.append(Skipped(path=file.path, why=f"cannot be read: {exc.strerror or exc}"))
             return None
         if content is None:
-            run.found.files.pop(each.path, None)
+            run.listing.files.pop(file.path, None)
         return content
 
-    def _commit_group(self, run: _SyncRun, group: list[_Prepared]) -> None:
+    def _commit(self, run: _SyncRun, group: list[_ChunkedFile]) -> None:
+        """Write files in one transaction; read those again that another process has written meanwhile."""
         for _ in range(_ATTEMPTS):
             if not group:
                 return
             vectors, made_by = self._vectors(run, group)
             with self._store.write(made_by=made_by) as transaction:
-                shelf = self._shelf(transaction, run)
-                late = [each for each in group if not self._committed(run, shelf, each, vectors)]
-            # Another process was faster with these: look again at file and index.
+                writer = self._writer(transaction, run)
+                conflicting = [file for file in group if not self._put(run, writer, file, vectors)]
             group = [
-                again
-                for each in late
-                if (current := run.found.files.get(each.row.path)) is not None
-                and (again := self._prepared(run, current, run.known.get(each.row.path))) is not None
+                chunked
+                for file in conflicting
+                if (listed := run.listing.files.get(file.row.path)) is not None
+                and (chunked := self._chunked(run, listed, run.indexed.get(file.row.path))) is not None
             ]
 
-    def _vectors(self, run: _SyncRun, group: Sequence[_Prepared]) -> tuple[dict[str, Any], int | None]:
-        """Return the vectors of each chunk, and the number of the embedder that made them."""
-        wanted = {
-            key_of(chunk): chunk.text if chunk.memory_id else chunk.content for each in group for chunk in each.chunks
+    def _vectors(self, run: _SyncRun, group: Sequence[_ChunkedFile]) -> tuple[dict[str, Any], int | None]:
+        """Return the vectors of all chunks by the digest of the chunk, and the number of their embedder."""
+        contents = {
+            chunk_digest(chunk): chunk.text if chunk.memory_id else chunk.content
+            for file in group
+            for chunk in file.chunks
         }
-        embedded = self._vectorizer.for_contents(list(wanted.values()))
+        embedded = self._vectorizer.for_contents(list(contents.values()))
         if embedded.reason:
             run.degraded[embedded.reason] = None
-        return dict(zip(wanted, embedded.vectors, strict=True)), embedded.made_by
+        return dict(zip(contents, embedded.vectors, strict=True)), embedded.made_by
 
-    def _committed(self, run: _SyncRun, shelf: Shelf, each: _Prepared, vectors: dict[str, Any]) -> bool:
-        current = shelf.transaction.note(run.space, each.row.path)
-        if current != each.base:
+    def _put(self, run: _SyncRun, writer: NoteWriter, file: _ChunkedFile, vectors: dict[str, Any]) -> bool:
+        """Write a file, unless its row in the index has changed since it was read; return whether it was written."""
+        current = writer.transaction.note(run.space, file.row.path)
+        if current != file.indexed:
             if current is None:
-                run.known.pop(each.row.path, None)
+                run.indexed.pop(file.row.path, None)
             else:
-                run.known[each.row.path] = current
+                run.indexed[file.row.path] = current
             return False
-        shelf.put(each.row, each.chunks, vectors)
-        (run.added if each.base is None else run.changed).append(each.row.path)
+        writer.put(file.row, file.chunks, vectors)
+        (run.added if file.indexed is None else run.changed).append(file.row.path)
         return True
 
-    # Files that did not
+    # Removed and unchanged files
 
     def _remove(self, run: _SyncRun, rows: Sequence[NoteRow]) -> None:
         for group in _batches(rows):
             with self._store.write() as transaction:
-                shelf = self._shelf(transaction, run)
+                writer = self._writer(transaction, run)
                 for row in group:
                     current = transaction.note(run.space, row.path)
                     if current is not None and current.note == row.note:
-                        shelf.drop(current)
+                        writer.drop(current)
                         run.removed.append(row.path)
 
-    def _refresh(self, run: _SyncRun) -> None:
-        """Remember the new time stamps of files whose bytes are the same."""
-        before = {row.path: row for row in run.known.values()}
-        rows = [row for row in run.refreshed if before.get(row.path) != row]
+    def _update_stamps(self, run: _SyncRun) -> None:
+        """Store the new time stamps of files whose bytes are unchanged."""
+        rows = [row for row in run.restamped if run.indexed.get(row.path) != row]
         for group in _batches(rows):
             with self._store.write() as transaction:
                 for row in group:
@@ -354,39 +373,39 @@ class Syncer:
                     if current is not None and (current.hash, current.cut) == (row.hash, row.cut):
                         transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
 
-    def _age(self, run: _SyncRun) -> None:
-        """Move the files whose tier has changed with the day, or with the settings."""
+    def _update_tiers(self, run: _SyncRun) -> None:
+        """Move the chunks of files whose tier has changed with the date or the settings."""
         today = self._today(run)
         due = [
             row._replace(tier=tier)
-            for path, row in run.known.items()
-            if path in run.found.files and (tier := note_tier(path, today, self._settings)) is not row.tier
+            for path, row in run.indexed.items()
+            if path in run.listing.files and (tier := note_tier(path, today, self._settings)) is not row.tier
         ]
         for group in _batches(due):
             with self._store.write() as transaction:
-                shelf = self._shelf(transaction, run)
+                writer = self._writer(transaction, run)
                 for row in group:
                     current = transaction.note(run.space, row.path)
                     if current is not None and current.tier is not row.tier:
-                        shelf.rest(current._replace(tier=row.tier))
+                        writer.place(current._replace(tier=row.tier))
 
-    def _shelf(self, transaction: Transaction, run: _SyncRun) -> Shelf:
-        return Shelf(
+    def _writer(self, transaction: Transaction, run: _SyncRun) -> NoteWriter:
+        return NoteWriter(
             transaction=transaction,
             space=run.space,
-            scope=self._place.scope,
+            scope=self._root.scope,
             settings=self._settings,
             today=self._today(run),
             cause=run.cause,
-            outcome=run.outcome,
+            changes=run.changes,
         )
 
     def _today(self, run: _SyncRun) -> date:
         return local_day(run.cause.at, self._settings)
 
 
-def _size(text: str) -> int:
-    """Return the tokens of a text for cutting it: an estimate is better here than an upper bound."""
+def _estimated_tokens(text: str) -> int:
+    """Return the tokens of a text; where they cannot be counted exactly, an estimate instead of an upper bound."""
     exact = counter()
     return exact(text) if exact.exact else (len(text) + 3) // 4
 
@@ -395,34 +414,33 @@ def _batches(rows: Sequence[NoteRow]) -> Iterator[Sequence[NoteRow]]:
     return (rows[start : start + _GROUP_FILES] for start in range(0, len(rows), _GROUP_FILES))
 
 
-def _tail(file: str, size: int) -> bytes:
-    """Return what a file has beyond a size."""
+def _read_from(file: str, offset: int) -> bytes:
+    """Return the bytes of a file from an offset."""
     try:
         with Path(file).open("rb") as handle:
-            handle.seek(size)
+            handle.seek(offset)
             return handle.read()
     except OSError:
         return b""
 
 
-def _kept_away(place: tuple[str, int, int]) -> Skipped:
-    path, first, last = place
-    return Skipped(path=path, why=f"lines {first}-{last} say what was purged: remember it to have it back")
-
-
-def _told(run: _SyncRun) -> Sync:
-    worked = len(run.added) + len(run.changed) + len(run.renamed)
+def _result(run: _SyncRun) -> Sync:
+    updated = len(run.added) + len(run.changed) + len(run.renamed)
+    purged = [
+        Skipped(path=path, why=f"lines {first}-{last} say what was purged: remember it to have it back")
+        for path, first, last in run.changes.purged
+    ]
     return Sync(
         added=tuple(sorted(run.added)),
         changed=tuple(sorted(run.changed)),
         removed=tuple(sorted(run.removed)),
         renamed=tuple(run.renamed),
-        unchanged=len(run.found.files) - worked,
-        chunks_new=run.outcome.new,
-        chunks_kept=run.outcome.kept,
-        moves=tuple(run.outcome.moves),
-        skipped=(*run.found.skipped, *run.skipped, *map(_kept_away, run.outcome.purged)),
+        unchanged=len(run.listing.files) - updated,
+        chunks_new=run.changes.chunks_new,
+        chunks_kept=run.changes.chunks_kept,
+        moves=tuple(run.changes.moves),
+        skipped=(*run.listing.skipped, *run.skipped, *purged),
         waiting=tuple(run.waiting),
-        unlinked=tuple(run.outcome.unlinked),
+        unlinked=tuple(run.changes.unlinked),
         degraded=tuple(run.degraded),
     )

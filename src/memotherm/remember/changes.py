@@ -66,13 +66,14 @@ class Changes:
 
         return self.change(scope, memory_id, unpinned, cause)
 
-    def widen(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
-        """Give a memory of a session to the scope around it."""
-
-        def widened(memory: Memory) -> Memory:
-            return replace(require_active(memory), scope=replace(memory.scope, session=None))
-
-        return self.change(scope, memory_id, widened, cause)
+    def widen(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
+        """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
+        with self._store.write() as transaction:
+            record = require_visible(transaction, scope, memory_id)
+            if owner is not None and record.space != owner:
+                raise NotFound(f"this session has no memory {memory_id!r}")
+            after = replace(require_active(record.memory), scope=replace(record.memory.scope, session=None))
+            return self.apply(transaction, record, after, cause).memory
 
     def rewrite(
         self, scope: Scope, memory_id: str, alter: Callable[[Memory], Memory], content: str, cause: Cause
@@ -135,9 +136,28 @@ class Changes:
         vectors: Any = None,  # noqa: ANN401
     ) -> Record:
         """Store a changed memory inside a transaction, if the limits admit it."""
-        space = record.space if after.scope == record.memory.scope else transaction.space(after.scope)
+        space = record.space
+        if after.scope != record.memory.scope:
+            _require_outside_notes(transaction, record)
+            space = transaction.space(after.scope)
         self._limits.admit(transaction, space, after, cause, record)
         return transaction.change(record, after, cause, vectors)
+
+
+def _require_outside_notes(transaction: Transaction, record: Record) -> None:
+    """Refuse a memory that is part of a note: its scope is that of its notes."""
+    location = transaction.chunk_locations([record.no]).get(record.no)
+    if location is None:
+        return
+    if location.linked:
+        raise InvalidInput(
+            f"{record.memory.id} is linked to a list item of {location.path}, which has the scope of its notes: "
+            "remove the link from the item and sync the notes first"
+        )
+    raise InvalidInput(
+        f"{record.memory.id} is part of {location.path} and has the scope of its notes: "
+        "open the folder from the wider scope, or remember the text there"
+    )
 
 
 def with_content(memory: Memory, content: str, tokenizer: str) -> Memory:

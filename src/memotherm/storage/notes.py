@@ -19,6 +19,7 @@ __all__ = [
     "drop_note",
     "is_linked_elsewhere",
     "links_of",
+    "misplaced_notes",
     "note_of",
     "notes_of",
     "put_note",
@@ -87,6 +88,11 @@ def links_of(statements: Statements, space: int, scope_named: Callable[[int], Sc
     """Return the linked list items of a space, each with the path of its file."""
     rows = statements.rows("links_of", space=space)
     return [(row[-1], _chunk(row, len(COLUMNS), scope_named)) for row in rows]
+
+
+def misplaced_notes(statements: Statements, space: int) -> list[str]:
+    """Return the paths of files with a chunk whose memory is in another space."""
+    return [row[0] for row in statements.rows("notes_misplaced", space=space)]
 
 
 def is_linked_elsewhere(statements: Statements, no: int, note: int) -> bool:

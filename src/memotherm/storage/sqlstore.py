@@ -409,6 +409,11 @@ class SqlStore(ABC):
         with self._reading() as statements:
             return notes.links_of(statements, space, lambda each: self._scope(statements, each, self._scopes))
 
+    def misplaced_notes(self, space: int) -> list[str]:
+        """Return the paths of a space's files with a chunk whose memory is in another space."""
+        with self._reading(once=True) as statements:
+            return notes.misplaced_notes(statements, space)
+
     def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
         """Return the files and lines of memories."""
         with self._reading(once=True) as statements:

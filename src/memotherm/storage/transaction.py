@@ -31,7 +31,7 @@ from memotherm.storage.rows import (
     tombstone,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import Cause, ChunkRow, NoteRow, Record, RootRow
+from memotherm.storage.values import Cause, ChunkLocation, ChunkRow, NoteRow, Record, RootRow
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
 
@@ -218,6 +218,10 @@ class SqlTransaction(ABC):
     def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
         """Replace the chunks of a file."""
         notes.set_chunks(self._sql, note, chunks)
+
+    def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
+        """Return the files and lines of memories."""
+        return notes.chunk_locations(self._sql, nos)
 
     def is_linked_elsewhere(self, no: int, note: int) -> bool:
         """Return whether a memory is a list item of another file."""

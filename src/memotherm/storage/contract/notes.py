@@ -26,6 +26,9 @@ class NoteStore(Protocol):
     def links(self, space: int) -> list[tuple[str, ChunkRow]]:
         """Return the list items of a space's files that are memories of their own, each with its path."""
 
+    def misplaced_notes(self, space: int) -> list[str]:
+        """Return the paths of a space's files with a chunk whose memory is in another space."""
+
     def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
         """Return the files and lines of memories."""
 
@@ -56,6 +59,9 @@ class NoteTransaction(Protocol):
 
     def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
         """Replace the chunks of a file."""
+
+    def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
+        """Return the files and lines of memories."""
 
     def is_linked_elsewhere(self, no: int, note: int) -> bool:
         """Return whether a memory is a list item of another file."""

@@ -442,6 +442,10 @@ FROM chunks c {index chunks_linked}
 {cross} notes n ON {same c n}n.note = c.note {cross} memories m ON {same c m}m.no = c.no
 WHERE {own c}n.space = :space AND c.linked = 1 ORDER BY n.path, c.place
 
+-- notes_misplaced: The files of a space with a chunk whose memory is in another space.
+SELECT DISTINCT n.path FROM notes n {cross} chunks c ON {same n c}c.note = n.note {cross} memories m ON {same c m}m.no = c.no
+WHERE {own n}n.space = :space AND m.space <> n.space ORDER BY n.path
+
 -- link_elsewhere: Whether a memory is a list item of another file.
 SELECT count(*) FROM chunks WHERE {own}no = :no AND note <> :note
 

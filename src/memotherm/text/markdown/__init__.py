@@ -1,23 +1,32 @@
-"""Markdown as lines: what they are, where they may be cut, which bullets are memories. Pure functions of text."""
+"""Markdown as lines: their structure, chunks, and list items that are linked to memories. Pure functions."""
 
 from __future__ import annotations
 
-from memotherm.text.markdown.bullets import ListItem, bullet_of, item_at, items, linked, links, mark_of, unlinked
-from memotherm.text.markdown.chunks import Chunk, Cut, chunks
-from memotherm.text.markdown.lines import decoded, lines_of
+from memotherm.text.markdown.chunks import Chunk, ChunkSize, chunks
+from memotherm.text.markdown.items import (
+    ListItem,
+    format_item,
+    item_at,
+    item_marker,
+    items,
+    linked_items,
+    with_link,
+    without_link,
+)
+from memotherm.text.markdown.lines import decode, split_lines
 
 __all__ = [
     "Chunk",
-    "Cut",
+    "ChunkSize",
     "ListItem",
-    "bullet_of",
     "chunks",
-    "decoded",
+    "decode",
+    "format_item",
     "item_at",
+    "item_marker",
     "items",
-    "lines_of",
-    "linked",
-    "links",
-    "mark_of",
-    "unlinked",
+    "linked_items",
+    "split_lines",
+    "with_link",
+    "without_link",
 ]

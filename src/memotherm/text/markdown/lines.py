@@ -1,29 +1,29 @@
-"""From the bytes of a file to numbered lines.
+"""Decoding the bytes of a file, and splitting text into lines.
 
-Nothing a file can hold is an error: what is no UTF-8 is replaced, a byte order mark and carriage
-returns are not part of the text. Line n of a file is `lines_of(text)[n - 1]`, as editors count.
+Nothing in a file is an error: bytes that are not UTF-8 are replaced; a byte order mark and carriage
+returns are not part of the text. Line n of a file is `split_lines(text)[n - 1]`, as in editors.
 """
 
 from __future__ import annotations
 
 import codecs
 
-__all__ = ["decoded", "lines_of"]
+__all__ = ["decode", "split_lines"]
 
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def decoded(data: bytes) -> str:
-    """Return the text of a file, whatever its bytes are."""
-    if data.startswith(_WIDE):
+def decode(data: bytes) -> str:
+    """Return the text of a file; undecodable bytes are replaced."""
+    if data.startswith(_UTF_16):
         text = data.decode("utf-16", errors="replace")
     else:
         text = data.decode("utf-8-sig", errors="replace")
     return text.replace("\x00", "\ufffd")
 
 
-def lines_of(text: str) -> list[str]:
-    """Return the lines without their ends; a final line end does not begin another line."""
+def split_lines(text: str) -> list[str]:
+    """Return the lines without their line breaks; a final line break does not start another line."""
     if not text:
         return []
     lines = text.split("\n")

@@ -1,7 +1,7 @@
-"""What each line of a Markdown text is: how good it is to cut before it, and under which headings it stands.
+"""The outline of a Markdown text: the role of each line, and the headings above it.
 
-A line scanner, not a parser: it needs headings, fences, list items and paragraphs, with exact line
-numbers, in texts of any size and any validity. Anything it does not know is a paragraph.
+This is a line scanner, not a parser: it finds headings, fences, list items and paragraphs with exact line
+numbers in texts of any size and validity. Any other line is part of a paragraph.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["ITEM", "LineRole", "Shape", "shape"]
+__all__ = ["ITEM", "LineRole", "Outline", "outline"]
 
-#: Where a line begins a list item: its indent, and the mark with the space after it.
+#: The start of a list item: its indent, and the marker with the space after it.
 ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>(?:[-*+]|\d{1,9}[.)])[ \t]+)(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#*)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,12}(`{3,}|~{3,})")
 _FRONT = re.compile(r"---[ \t]*$")
-#: A longer line is no heading, fence or item, whatever it begins with.
+#: A longer line is not a heading, fence or item, whatever it starts with.
 _LONGEST_LINE = 2000
 _LONGEST_TITLE = 120
 
 
 class LineRole(IntEnum):
-    """How good it is to cut before a line."""
+    """The role of a line; a chunk is preferably split before a line of a higher role."""
 
-    #: Inside code, or a table of front matter: only when nothing else is left.
+    #: Inside a code block or front matter.
     INSIDE = 0
-    #: After a heading: it would stand alone.
+    #: After a heading, which a split would separate from its text.
     BELOW_HEADING = 1
     LINE = 2
     ITEM = 3
@@ -37,38 +37,43 @@ class LineRole(IntEnum):
     HEADING = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What is known of the lines of one text."""
+#: The role of a line of text after a blank line or a heading.
+_ROLE_AFTER = {"blank": LineRole.BLOCK, "heading": LineRole.BELOW_HEADING}
 
-    #: How good it is to cut before each line.
-    places: list[LineRole]
-    #: The headings above each line, the line itself not among them.
-    above: list[tuple[str, ...]]
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The structure of the lines of one text; lines are numbered from 0."""
+
+    #: The role of each line.
+    roles: list[LineRole]
+    #: The headings above each line, without the line itself.
+    headings_above: list[tuple[str, ...]]
     #: The lines that are headings.
     headings: frozenset[int]
-    #: Where the block that begins at a line ends, for lines that begin one.
-    ends: dict[int, int]
+    #: The first line of each block -> the end of the block.
+    block_ends: dict[int, int]
 
 
-def shape(lines: Sequence[str]) -> Shape:
-    """Scan the lines once."""
+def outline(lines: Sequence[str]) -> Outline:
+    """Return the outline of a text."""
     scanner = _Scanner(lines)
     scanner.scan()
-    return Shape(scanner.places, scanner.above, frozenset(scanner.headings), _ends(lines, scanner.places))
+    ends = _block_ends(lines, scanner.roles)
+    return Outline(scanner.roles, scanner.headings_above, frozenset(scanner.headings), ends)
 
 
 class _Scanner:
-    """Goes down the lines with what it must remember of those above."""
+    """Reads the lines once, from top to bottom."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._stack: list[tuple[int, str]] = []
         self._fence = ""
         self._previous = "blank"
-        self.places: list[LineRole] = []
-        self.above: list[tuple[str, ...]] = []
-        self._above: tuple[str, ...] = ()
+        self.roles: list[LineRole] = []
+        self.headings_above: list[tuple[str, ...]] = []
+        self._titles: tuple[str, ...] = ()
         self.headings: set[int] = set()
 
     def scan(self) -> None:
@@ -77,7 +82,7 @@ class _Scanner:
             self._line(number)
 
     def _front_matter(self) -> int:
-        """Take a block between two `---` at the very top as one piece."""
+        """Read a block between two `---` at the top, and return the line after it."""
         if not self._lines or not _FRONT.match(self._lines[0][:_LONGEST_LINE]):
             return 0
         for number, line in enumerate(self._lines[1:200], 1):
@@ -111,57 +116,50 @@ class _Scanner:
         heading = self._heading(short, number)
         if heading is not None:
             level, title = heading
-            self._rise(level)
+            self._close_sections(level)
             self._add(LineRole.BELOW_HEADING if self._previous == "heading" else LineRole.HEADING)
-            self._sink(level, title)
+            self._open_section(level, title)
             self.headings.add(number)
             self._previous = "heading"
         elif (fence := _FENCE.match(short)) is not None:
-            self._add(self._fresh(LineRole.BLOCK))
+            self._add(LineRole.BELOW_HEADING if self._previous == "heading" else LineRole.BLOCK)
             self._fence = fence[1]
         else:
             item = ITEM.match(short) is not None
-            self._add(self._fresh(LineRole.ITEM if item and self._previous != "blank" else self._kind(item=item)))
+            role = LineRole.ITEM if item else LineRole.LINE
+            self._add(_ROLE_AFTER.get(self._previous, role))
             self._previous = "item" if item else "text"
 
-    def _kind(self, *, item: bool) -> LineRole:
-        if self._previous == "blank":
-            return LineRole.BLOCK
-        return LineRole.ITEM if item else LineRole.LINE
-
-    def _fresh(self, place: LineRole) -> LineRole:
-        return LineRole.BELOW_HEADING if self._previous == "heading" else place
-
     def _heading(self, line: str, number: int) -> tuple[int, str] | None:
-        found = _HEADING.match(line)
-        if found is not None:
-            return len(found[1]), (found[2] or "").strip()
+        match = _HEADING.match(line)
+        if match is not None:
+            return len(match[1]), (match[2] or "").strip()
         following = self._lines[number + 1] if number + 1 < len(self._lines) else ""
-        under = _UNDERLINE.match(following) if line and len(following) < _LONGEST_LINE else None
-        if under is None or self._previous in ("text", "item") or ITEM.match(line):
+        underline = _UNDERLINE.match(following) if line and len(following) < _LONGEST_LINE else None
+        if underline is None or self._previous in ("text", "item") or ITEM.match(line):
             return None
-        return (1 if under[1][0] == "=" else 2), line.strip()
+        return (1 if underline[1][0] == "=" else 2), line.strip()
 
-    def _rise(self, level: int) -> None:
-        """Leave the sections that a heading of this level ends."""
+    def _close_sections(self, level: int) -> None:
+        """Close the sections that a heading of this level ends."""
         while self._stack and self._stack[-1][0] >= level:
             self._stack.pop()
-        self._above = tuple(title for _, title in self._stack)
+        self._titles = tuple(title for _, title in self._stack)
 
-    def _sink(self, level: int, title: str) -> None:
-        """Enter the section that a heading begins."""
+    def _open_section(self, level: int, title: str) -> None:
+        """Open the section of a heading."""
         if title:
             self._stack.append((level, title[:_LONGEST_TITLE]))
-        self._above = tuple(title for _, title in self._stack)
+        self._titles = tuple(title for _, title in self._stack)
 
-    def _add(self, place: LineRole) -> None:
-        self.places.append(place)
-        self.above.append(self._above)
+    def _add(self, role: LineRole) -> None:
+        self.roles.append(role)
+        self.headings_above.append(self._titles)
 
 
-def _ends(lines: Sequence[str], places: Sequence[LineRole]) -> dict[int, int]:
-    """Return where each block ends: before the next line that begins another one, without blank lines."""
-    starts = [number for number, place in enumerate(places) if place >= LineRole.ITEM]
+def _block_ends(lines: Sequence[str], roles: Sequence[LineRole]) -> dict[int, int]:
+    """Return the end of each block: the start of the next one, without blank lines before it."""
+    starts = [number for number, role in enumerate(roles) if role >= LineRole.ITEM]
     ends = {}
     for start, following in zip(starts, [*starts[1:], len(lines)], strict=False):
         end = following

@@ -1,0 +1,86 @@
+"""The chunks of a note have the scope of their notes, and keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memotherm import Memotherm, Scope
+from memotherm.errors import InvalidInput, MemothermError
+from memotherm.storage.values import Cause
+
+Change = Callable[[Memotherm, str], object]
+
+
+def chunk_of(view: Memotherm, workspace: Path, path: str) -> str:
+    """Return the id of the first chunk of a note."""
+    return next(hit.memory_id for hit in view.notes(workspace).search("maps database", min_score=0) if hit.path == path)
+
+
+@pytest.mark.parametrize("scope", [Scope(), Scope(session="s1")], ids=str)
+def test_a_chunk_of_a_note_cannot_be_widened(mem: Memotherm, workspace: Path, scope: Scope) -> None:
+    """The error names the note and says what to do; nothing changes."""
+    view = mem.scoped(**dict(scope.items()))
+    chunk = chunk_of(view, workspace, "memory/projects/atlas.md")
+
+    with pytest.raises(InvalidInput, match=r"part of memory/projects/atlas\.md.*open the folder from the wider scope"):
+        view.widen(chunk)
+
+    assert view.get(chunk).scope == scope
+    assert mem.check() == []
+
+
+@pytest.mark.parametrize(
+    "change", [Memotherm.widen, lambda view, memory_id: view.session("s1").keep(memory_id)], ids=["widen", "keep"]
+)
+def test_a_linked_list_item_cannot_be_widened(mem: Memotherm, workspace: Path, change: Change) -> None:
+    """The memory belongs to the scope of its note as long as it is linked."""
+    view = mem.scoped(session="s1")
+    memory = view.remember("Atlas is written in Rust")
+    view.notes(workspace).export(memory.id)
+
+    with pytest.raises(MemothermError, match=r"MEMORY\.md"):
+        change(view, memory.id)
+
+    assert view.get(memory.id).scope == view.scope
+    assert mem.check() == []
+
+
+def test_undoing_an_earlier_widening_of_a_linked_item_is_refused(mem: Memotherm, workspace: Path) -> None:
+    """The undo would take the memory away from its note."""
+    view = mem.scoped(session="s1")
+    memory = view.remember("Atlas is written in Rust")
+    view.widen(memory.id)
+    widened = view.history(memory.id)[-1]
+    mem.notes(workspace).export(memory.id)
+
+    with pytest.raises(InvalidInput, match=r"MEMORY\.md"):
+        mem.undo(widened.seq)
+
+    assert mem.check() == []
+
+
+def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) -> None:
+    """A chunk and a linked item whose memories have another scope get that of their notes again."""
+    view = mem.scoped(session="s1")
+    notes = view.notes(workspace)
+    linked = view.remember("Atlas is written in Rust").id
+    notes.export(linked)
+    chunk = chunk_of(view, workspace, "memory/projects/atlas.md")
+    with mem._services.store.write() as transaction:
+        for memory_id in (chunk, linked):
+            record = transaction.get(memory_id)
+            assert record is not None
+            cause = Cause(action="widen", at=record.memory.created_at)
+            transaction.change(record, replace(record.memory, scope=Scope()), cause)
+    assert {problem.code for problem in mem.check()} == {"chunk"}
+
+    notes.sync()
+
+    assert mem.check() == []
+    assert [view.get(memory_id).scope for memory_id in (chunk, linked)] == [view.scope, view.scope]
+    assert [hit.memory_id for hit in notes.search("maps of glaciers", max_results=1)] == [chunk]
+    assert view.history(chunk)[-1].rule == "note.scope"
