@@ -1,4 +1,4 @@
-"""The answer to a query: hits, their scores, and how each score came about."""
+"""The answer to a query: hits, their scores, and the parts of each score."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["Hit", "Recall", "Why"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Why:
-    """How a score came about. `relevance` is what thresholds look at."""
+    """The parts of a score. Thresholds are compared with `relevance`."""
 
-    #: Calibrated similarity of meaning, 0 to 1; None when this leg did not find it.
+    #: Calibrated similarity of the vectors, 0 to 1; None without vectors to compare.
     vector: float | None = None
-    #: Strength of the keyword match, 0 to 1; None when this leg did not find it.
+    #: The share of the query's words that it has, 0 to 1; None when no word matches.
     text: float | None = None
-    #: Whether the question names who said it.
+    #: Whether the query names the author.
     author: bool = False
-    #: How near it is to a time the question names, 0 to 1.
+    #: How near it is to a time that the query names, 0 to 1.
     time: float = 0.0
-    #: The fused score before decay, use and boosts, 0 to 1.
+    #: The fused evidence before use and boosts, 0 to 1.
     relevance: float = 0.0
     #: What recency and use added.
     use: float = 0.0
     #: What the priority added.
     boost: float = 0.0
-    #: What the tier took away, where a door asks for that.
+    #: What the tier subtracted, in searches over cold and other tiers.
     tier: float = 0.0
     #: What an exchange with an older or newer version of the same statement added or took.
     newer: float = 0.0
@@ -53,7 +53,7 @@ class Why:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hit:
-    """A memory that answers a query, with its score and the reasons for it."""
+    """A memory that answers a query, with its score and the parts of it."""
 
     memory: Memory
     #: Relevance in [0, 1], adjusted by use, plus the priority's boost; hits without `why.rerank` are ordered by it.
@@ -61,13 +61,13 @@ class Hit:
     why: Why
 
     def explain(self) -> str:
-        """Return one line that says how the score came about."""
+        """Return one line with the score and its parts."""
         return f"{self.score:.2f} = {self.why}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recall:
-    """The answer to a query: hits, best first; pinned memories come first and beside the limit."""
+    """The answer to a query: hits, best first; pinned memories come first and do not count towards the limit."""
 
     query: str
     hits: tuple[Hit, ...] = ()
@@ -75,7 +75,7 @@ class Recall:
     promoted: tuple[str, ...] = ()
     #: The tiers that were searched.
     tiers: tuple[Tier, ...] = ()
-    #: What did not work, in plain words; empty when every leg answered.
+    #: What did not work, in plain words; empty when everything did.
     degraded: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Hit]:
