@@ -1,4 +1,4 @@
-"""From what two searches found to one order."""
+"""Fusion of evidence to one order."""
 
 from __future__ import annotations
 
@@ -54,9 +54,6 @@ class Known(NamedTuple):
     nearness: float = 0.0
 
 
-found = Known
-
-
 def evidence_of(candidates: Sequence[Known]) -> Evidence:
     columns: list[Any] = [list(column) for column in zip(*candidates, strict=True)] or [[] for _ in Known._fields]
     nos, cosines, texts, priorities, tiers, counts, accessed, covered, authors, near = columns
@@ -80,97 +77,97 @@ def ranked(candidates: Sequence[Known], weights: FusionWeights = _WEIGHTS, min_s
 
 
 def order(*candidates: Known, weights: FusionWeights = _WEIGHTS, min_score: float = 0.0) -> list[int]:
-    return [each.no for each in ranked(candidates, weights, min_score)]
+    return [candidate.no for candidate in ranked(candidates, weights, min_score)]
 
 
-def one(each: Known, *others: Known, weights: FusionWeights = _WEIGHTS) -> Ranked:
-    return next(found for found in ranked([each, *others], weights) if found.no == each.no)
+def one(known: Known, *others: Known, weights: FusionWeights = _WEIGHTS) -> Ranked:
+    return next(candidate for candidate in ranked([known, *others], weights) if candidate.no == known.no)
 
 
-def told(answer: Sequence[Ranked]) -> list[tuple[int, float, Why]]:
-    """Return everything that a ranking says, wherever its rows were."""
-    return [(each.no, each.score, each.why) for each in answer]
+def parts_of(answer: Sequence[Ranked]) -> list[tuple[int, float, Why]]:
+    """Return the scores of a ranking and their parts."""
+    return [(candidate.no, candidate.score, candidate.why) for candidate in answer]
 
 
 def test_more_evidence_of_any_kind_is_more_relevance() -> None:
     """Closeness, words, author and time each add to the others."""
-    plain = one(found(1, 0.5)).why.relevance
+    plain = one(Known(1, 0.5)).why.relevance
 
     for fields in ({"coverage": 0.5}, {"author": True}, {"nearness": 1.0}):
-        assert one(found(1, 0.5, **fields)).why.relevance > plain
-    assert one(found(1, 0.6)).why.relevance > plain
+        assert one(Known(1, 0.5, **fields)).why.relevance > plain
+    assert one(Known(1, 0.6)).why.relevance > plain
 
 
-def test_who_lacks_a_hint_that_another_one_has_is_less_likely_meant() -> None:
+def test_a_candidate_without_a_hint_that_another_one_has_is_less_relevant() -> None:
     """In another time than the question names, or by another author; a hint that nobody has changes nothing."""
-    plain = found(1, 0.5)
+    plain = Known(1, 0.5)
 
     for fields in ({"author": True}, {"nearness": 1.0}):
-        assert one(plain, found(2, 0.5, **fields)).why.relevance < one(plain, found(2, 0.5)).why.relevance
-        assert one(found(2, 0.5, **fields), plain).why.relevance > one(plain).why.relevance
+        assert one(plain, Known(2, 0.5, **fields)).why.relevance < one(plain, Known(2, 0.5)).why.relevance
+        assert one(Known(2, 0.5, **fields), plain).why.relevance > one(plain).why.relevance
 
 
-def test_a_small_lead_tells_more_where_the_candidates_are_alike() -> None:
+def test_a_small_difference_counts_more_where_the_candidates_are_alike() -> None:
     """In words and in closeness; the order of two can so depend on how far others lie apart."""
-    closer, worded = found(1, 0.525), found(2, 0.5, coverage=0.2)
+    closer, worded = Known(1, 0.525), Known(2, 0.5, coverage=0.2)
 
     assert order(closer, worded) == [2, 1]
-    assert order(closer, worded, found(3, 0.5, coverage=1.0)) == [3, 1, 2], "words are easily had here"
+    assert order(closer, worded, Known(3, 0.5, coverage=1.0)) == [3, 1, 2], "many candidates have the words"
 
-    closer = found(1, 0.53)
+    closer = Known(1, 0.53)
 
     assert order(closer, worded) == [1, 2]
-    assert order(closer, worded, found(3, 0.1)) == [2, 1, 3], "closeness is easily had here"
+    assert order(closer, worded, Known(3, 0.1)) == [2, 1, 3], "closeness varies more"
 
 
-def test_a_candidate_without_others_is_worth_what_its_evidence_is() -> None:
+def test_the_relevance_of_a_single_candidate_is_its_evidence() -> None:
     """Nothing is relative where there is nothing to compare with."""
-    assert one(found(1, 0.5, coverage=0.2)).why.relevance == pytest.approx(
+    assert one(Known(1, 0.5, coverage=0.2)).why.relevance == pytest.approx(
         0.5 + 0.2 * DEFAULT_WEIGHTS.coverage * _SCALE.spread
     )
 
 
-def test_without_vectors_words_speak_alone() -> None:
+def test_without_vectors_coverage_alone_decides() -> None:
     """Coverage orders the memories and stays within [0, 1]."""
-    whole, half, none = found(1, None, 9.0, coverage=1.0), found(2, None, 5.0, coverage=0.5), found(3)
+    whole, half, none = Known(1, None, 9.0, coverage=1.0), Known(2, None, 5.0, coverage=0.5), Known(3)
 
     assert order(none, half, whole) == [1, 2, 3]
     assert 0 == one(none).score < one(half).score < one(whole).score <= 1
     assert one(none).why.vector is None
 
 
-def test_weighted_fusion_counts_both_legs_by_their_weights() -> None:
+def test_weighted_fusion_counts_both_searches_by_their_weights() -> None:
     """0.7 of meaning and 0.3 of words, these relative to the best match of the query."""
-    both, meaning, wording = found(1, 0.5, 8.0), found(2, 0.9), found(3, 0.0, 4.0)
-    scores = [one(each, both, meaning, wording, weights=_WEIGHTED).score for each in (both, meaning, wording)]
+    both, meaning, wording = Known(1, 0.5, 8.0), Known(2, 0.9), Known(3, 0.0, 4.0)
+    scores = [one(candidate, both, meaning, wording, weights=_WEIGHTED).score for candidate in (both, meaning, wording)]
 
     assert scores == pytest.approx([0.65, 0.63, 0.15])
 
 
-def test_in_weighted_fusion_a_leg_that_took_no_part_takes_nothing_away() -> None:
+def test_in_weighted_fusion_a_search_without_results_subtracts_nothing() -> None:
     """Text-only and vector-only searches use the whole range."""
-    assert one(found(1, None, 3.0), weights=_WEIGHTED).score == pytest.approx(1.0)
-    assert one(found(1, 0.8), weights=_WEIGHTED).score == pytest.approx(0.8)
-    assert one(found(1), weights=_WEIGHTED).score == 0.0
+    assert one(Known(1, None, 3.0), weights=_WEIGHTED).score == pytest.approx(1.0)
+    assert one(Known(1, 0.8), weights=_WEIGHTED).score == pytest.approx(0.8)
+    assert one(Known(1), weights=_WEIGHTED).score == 0.0
 
 
 def test_reciprocal_fusion_counts_places() -> None:
     """First in every leg is 1, whatever the numbers behind the places are."""
     weights = replace(_WEIGHTS, fusion="rrf")
 
-    assert one(found(1, 0.2, 0.1), found(2, 0.1), weights=weights).score == pytest.approx(1.0)
-    assert order(found(1, 0.9, 1.0), found(2, 0.8, 2.0), found(3, 0.7), weights=weights) == [1, 2, 3]
+    assert one(Known(1, 0.2, 0.1), Known(2, 0.1), weights=weights).score == pytest.approx(1.0)
+    assert order(Known(1, 0.9, 1.0), Known(2, 0.8, 2.0), Known(3, 0.7), weights=weights) == [1, 2, 3]
 
 
 def test_equal_scores_are_newest_first() -> None:
     """The same question has the same answer, whatever order the candidates came in."""
-    assert order(found(1, 0.5), found(3, 0.5), found(2, 0.5)) == [3, 2, 1]
+    assert order(Known(1, 0.5), Known(3, 0.5), Known(2, 0.5)) == [3, 2, 1]
 
 
 def test_a_priority_boosts_the_score_but_not_the_relevance() -> None:
     """Boosts order the hits; they are visible in the reason."""
     critical, normal, low = (
-        found(number, 0.5, priority=priority)
+        Known(number, 0.5, priority=priority)
         for number, priority in enumerate((Priority.CRITICAL, Priority.NORMAL, Priority.LOW))
     )
 
@@ -180,33 +177,33 @@ def test_a_priority_boosts_the_score_but_not_the_relevance() -> None:
     assert one(low).why.boost == pytest.approx(-0.1)
 
 
-def test_a_boost_admits_no_junk() -> None:
+def test_a_boost_admits_no_irrelevant_memory() -> None:
     """The threshold looks at relevance alone."""
-    assert order(found(1, 0.1, priority=Priority.CRITICAL), found(2, 0.4), min_score=0.35) == [2]
+    assert order(Known(1, 0.1, priority=Priority.CRITICAL), Known(2, 0.4), min_score=0.35) == [2]
 
 
 def test_a_keyword_match_passes_a_threshold_meant_for_vectors() -> None:
     """A memory with most of the question's words is not lost because its meaning was not near."""
-    assert order(found(1, 0.1, 9.0, coverage=0.9), found(2, 0.1, 1.0, coverage=0.1), min_score=0.6) == [1]
+    assert order(Known(1, 0.1, 9.0, coverage=0.9), Known(2, 0.1, 1.0, coverage=0.1), min_score=0.6) == [1]
 
 
 def test_use_adds_a_little_and_fades() -> None:
     """Recent and frequent use breaks near ties; it never exceeds its weight."""
-    fresh = found(1, 0.5, access_count=20, accessed_at=_NOW)
-    month_old = found(2, 0.5, access_count=20, accessed_at=_NOW - 30 * _DAY)
-    rare = found(3, 0.5, access_count=1, accessed_at=_NOW)
-    future = found(4, 0.5, access_count=10_000, accessed_at=_NOW + 5 * _DAY)
+    fresh = Known(1, 0.5, access_count=20, accessed_at=_NOW)
+    month_old = Known(2, 0.5, access_count=20, accessed_at=_NOW - 30 * _DAY)
+    rare = Known(3, 0.5, access_count=1, accessed_at=_NOW)
+    future = Known(4, 0.5, access_count=10_000, accessed_at=_NOW + 5 * _DAY)
 
     assert one(fresh).why.use == pytest.approx(0.02)
     assert one(month_old).why.use == pytest.approx(0.01)
     assert 0 < one(rare).why.use < 0.01
     assert one(future).why.use == pytest.approx(0.02)
-    assert one(found(5, 0.5)).why.use == 0.0
+    assert one(Known(5, 0.5)).why.use == 0.0
 
 
 def test_lower_tiers_rank_lower_only_where_that_is_asked() -> None:
     """A query over all tiers on equal terms takes a little off warm and more off cold."""
-    hot, warm, cold = (found(tier.rank, 0.5, tier=tier) for tier in Tier)
+    hot, warm, cold = (Known(tier.rank, 0.5, tier=tier) for tier in Tier)
 
     assert order(hot, warm, cold) == [2, 1, 0]
     assert order(hot, warm, cold, weights=FusionWeights.of(Settings(), penalise=True)) == [0, 1, 2]
@@ -235,11 +232,11 @@ def covered(
     known = {**memories, **earlier}
     rows = {no: row for row, no in enumerate(known)}
     worded = TermMatrix(
-        has=np.array([[word in each.words for word in weighed] for each in known.values()], np.bool_).reshape(
+        has=np.array([[word in candidate.words for word in weighed] for candidate in known.values()], np.bool_).reshape(
             len(known), len(weighed)
         ),
-        lengths=np.array([each.length for each in known.values()], np.float64),
-        previous=np.array([rows.get(each.previous or 0, -1) for each in known.values()], np.int64),
+        lengths=np.array([candidate.length for candidate in known.values()], np.float64),
+        previous=np.array([rows.get(candidate.previous or 0, -1) for candidate in known.values()], np.int64),
         candidates=len(memories),
     )
     return dict(zip(memories, coverage(worded, weighed, total, frequencies).tolist(), strict=True))
@@ -262,7 +259,7 @@ def test_a_word_that_nobody_has_lowers_what_can_be_covered() -> None:
     assert partly[1] < known[1]
 
 
-def test_a_short_turn_profits_from_the_turns_before_it() -> None:
+def test_a_short_turn_has_the_words_of_the_turns_before_it() -> None:
     """The nearer turn lends more than the farther, and never as much as the words themselves."""
     turns = {
         1: said("otter"),
@@ -293,7 +290,7 @@ def test_a_question_without_words_is_covered_by_nothing() -> None:
 
 _EVIDENCE = st.lists(
     st.builds(
-        found,
+        Known,
         st.integers(1, 10_000),
         st.none() | st.floats(-1, 1),
         st.none() | st.floats(0, 50),
@@ -305,7 +302,7 @@ _EVIDENCE = st.lists(
         author=st.booleans(),
         nearness=st.floats(0, 1),
     ),
-    unique_by=lambda each: each.no,
+    unique_by=lambda candidate: candidate.no,
     max_size=30,
 )
 
@@ -320,8 +317,8 @@ def test_the_order_does_not_depend_on_the_order_of_the_candidates(
     random.shuffle(shuffled)
     answer = ranked(evidence, weights)
 
-    assert told(ranked(shuffled, weights)) == told(answer)
-    assert all(-1e-9 <= each.why.relevance <= 1 + 1e-9 for each in answer)
+    assert parts_of(ranked(shuffled, weights)) == parts_of(answer)
+    assert all(-1e-9 <= candidate.why.relevance <= 1 + 1e-9 for candidate in answer)
     assert len(answer) == len(evidence)
 
 
@@ -334,8 +331,8 @@ def test_a_higher_threshold_keeps_fewer_in_the_same_order(
     weights = replace(_WEIGHTS, fusion=fusion)
     wide, narrow = ranked(evidence, weights, low), ranked(evidence, weights, high)
 
-    kept = {each.no for each in narrow}
-    assert told(narrow) == told([each for each in wide if each.no in kept])
+    kept = {candidate.no for candidate in narrow}
+    assert parts_of(narrow) == parts_of([candidate for candidate in wide if candidate.no in kept])
 
 
 def test_weights_of_nothing_rank_everything_equal() -> None:
@@ -343,27 +340,27 @@ def test_weights_of_nothing_rank_everything_equal() -> None:
     silent = replace(_WEIGHTS, vector=0.0, text=0.0)
 
     for fusion in ("weighted", "rrf"):
-        assert order(found(1, 0.9), found(2, 0.1, 1.0), weights=replace(silent, fusion=fusion)) == [2, 1]
+        assert order(Known(1, 0.9), Known(2, 0.1, 1.0), weights=replace(silent, fusion=fusion)) == [2, 1]
 
 
-def test_the_newer_version_of_a_thing_takes_the_better_place() -> None:
+def test_the_newer_version_of_a_statement_ranks_higher() -> None:
     """Two texts that share most words and cover the question equally change places; their scores stay in order."""
     texts = {1: "the port of staging is 5433", 2: "the port of staging is 5544", 3: "another thing"}
-    before = ranked([found(1, 0.50, coverage=0.8), found(2, 0.48, coverage=0.8), found(3, 0.49, coverage=0.8)])
+    before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8), Known(3, 0.49, coverage=0.8)])
 
     after = newer_first(before, texts)
 
-    assert [each.no for each in before] == [1, 3, 2]
-    assert [each.no for each in after] == [2, 3, 1]
-    assert [each.score for each in after] == [each.score for each in before]
+    assert [candidate.no for candidate in before] == [1, 3, 2]
+    assert [candidate.no for candidate in after] == [2, 3, 1]
+    assert [candidate.score for candidate in after] == [candidate.score for candidate in before]
     assert after[0].why.newer > 0 > after[2].why.newer
 
 
 def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
     """Another subject in the same words, or a much better score, is no version of the same thing."""
     words = "the port of staging is"
-    other_subject = ranked([found(1, 0.50, coverage=0.8), found(2, 0.50, coverage=0.5)])
-    far_behind = ranked([found(1, 0.60, coverage=0.8), found(2, 0.30, coverage=0.8)])
+    other_subject = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.50, coverage=0.5)])
+    far_behind = ranked([Known(1, 0.60, coverage=0.8), Known(2, 0.30, coverage=0.8)])
 
     for before in (other_subject, far_behind):
         assert newer_first(before, {1: words, 2: words}) == before

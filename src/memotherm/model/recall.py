@@ -23,7 +23,7 @@ class Why(Value):
     author: bool = False
     #: How near it is to a time that the query names, 0 to 1.
     time: float = 0.0
-    #: The fused score before decay, use and boosts, 0 to 1.
+    #: The fused evidence before use and boosts, 0 to 1.
     relevance: float = 0.0
     #: What recency and use added.
     use: float = 0.0

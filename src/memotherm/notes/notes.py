@@ -169,7 +169,7 @@ class Notes:
         half_life = settings.note_half_life_days if (settings.note_decay if decay is None else decay) else None
         order = NoteOrder(self._tools.store.for_recall(), local_day(question.where.now, settings), half_life)
         count = max(max_results, _DIVERSE_POOL) if diversity else max_results
-        ranking = self._tools.pipeline.run(question, settings.pool_size, count, reorder=order)
+        ranking = self._tools.pipeline.run(question, settings.pool_size, count, stages=[order])
         candidates = ranking.ranked[:count]
         if diversity:
             scored = [

@@ -1,8 +1,8 @@
 """What was stored at an earlier moment, rebuilt from the ledger.
 
 Each memory is taken back to that moment, event by event. Those that were visible then are put into a store in
-memory, which is searched like any other. The last states are kept, so only the first query about a moment
-has to rebuild it.
+memory, which is searched like any other. The last states stay in memory, so only the first query about a
+moment has to rebuild it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memotherm.vectors.vectorizer import Vectorizer
 __all__ = ["PastState", "PastStates", "memories_at", "require_moment", "state_at"]
 
 _PAGE = 1000
-#: How many states are kept; each has a copy of everything that was visible.
+#: How many states stay in memory; each is a copy of everything that was visible.
 _MOST_STATES = 2
 
 Key = tuple[int, Scope, datetime]
@@ -98,7 +98,7 @@ class PastState:
 
 
 class PastStates:
-    """Earlier states of a store, the last ones of which are kept."""
+    """Earlier states of a store; the last two stay in memory."""
 
     def __init__(self, settings: Settings, options: RankingOptions) -> None:
         # Queries about the past are not logged.
@@ -109,7 +109,7 @@ class PastStates:
 
     @contextmanager
     def at(self, store: Store, vectorizer: Vectorizer, scope: Scope, moment: datetime) -> Iterator[PastState]:
-        """Lend what a scope could see at a moment; one thread at a time uses a state."""
+        """Yield what a scope could see at a moment; one thread at a time uses a state."""
         with self._lock:
             key = (store.seq(), scope, moment)
             state = self._states.get(key)

@@ -120,8 +120,8 @@ def _scaled(value_range: float, least: float, share: float) -> float:
 
 
 def _range(values: NDArray[np.float64]) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.ptp(known)) if known.size else 0.0
+    numbers = values[~np.isnan(values)]
+    return float(np.ptp(numbers)) if numbers.size else 0.0
 
 
 def _weighted(evidence: Evidence, weights: FusionWeights, _calibration: Calibration) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ _CANDIDATES_LOGGED = 50
 
 
 class RecallLog:
-    """Logs what was asked and returned, and counts uses, as the settings say."""
+    """Logs queries and their results, and counts uses, as the settings say."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
@@ -28,7 +28,7 @@ class RecallLog:
         self,
         ranking: Ranking,
         returned: Sequence[int],
-        found: Iterable[Ranked],
+        answers: Iterable[Ranked],
         *,
         touched: Sequence[int] = (),
         promoted: Sequence[int] = (),
@@ -39,7 +39,7 @@ class RecallLog:
         Args:
             ranking: The candidates of the query.
             returned: The numbers of the memories that the caller got.
-            found: The candidates whose best relevance decides whether the query counts as answered.
+            answers: The candidates whose best relevance decides whether the query counts as answered.
             touched: The memories whose use is counted.
             promoted: The memories that were moved to hot.
             relevance: Memories and their new running relevance.
@@ -47,7 +47,7 @@ class RecallLog:
         question, keep = ranking.question, self._settings.log_recalls != "off"
         if question is None or not (keep or touched):
             return
-        best = max((candidate.relevance for candidate in found), default=None)
+        best = max((candidate.relevance for candidate in answers), default=None)
         query = question.text
         if self._settings.log_recalls != "text":
             query = hashlib.sha256(query.encode()).hexdigest()

@@ -16,6 +16,7 @@ open snapshot delays a purge.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from itertools import islice
 
 from memotherm.recall.candidates import FindCandidates
@@ -47,17 +48,17 @@ class Pipeline:
         self.options = options
         self._store = store
         self._vectorizer = vectorizer
-        self._search: tuple[Stage, ...] = (
+        self._ranking: tuple[Stage, ...] = (
             FindCandidates(store, vectorizer, settings),
             GatherEvidence(store, weights),
             Fuse(settings, weights),
             OrderVersions(weights),
         )
-        self._rerank: Stage | None = None if reranker is None else Rerank(reranker, settings.rerank_candidates)
+        self._after: tuple[Stage, ...] = () if reranker is None else (Rerank(reranker, settings.rerank_candidates),)
         #: How many records the reranker needs, whatever the caller wants.
         self._least = 0 if reranker is None else settings.rerank_candidates
 
-    def run(self, question: Question, depth: int, count: int | None = None, *, reorder: Stage | None = None) -> Ranking:
+    def run(self, question: Question, depth: int, count: int | None = None, *, stages: Sequence[Stage] = ()) -> Ranking:
         """Return the best candidates in order, with their records.
 
         Candidates are ranked in blocks of a fixed size, and a later block follows an earlier one, so the answer
@@ -67,7 +68,7 @@ class Pipeline:
             question: The query, and where to look.
             depth: How many candidates are wanted; one block is the least.
             count: How many records are read; as many as `depth` unless given.
-            reorder: A stage of the caller between the order of versions and the records.
+            stages: Stages of the caller, which run before the records are read.
         """
         started = time.perf_counter_ns()
         state = State(
@@ -80,13 +81,10 @@ class Pipeline:
         if state.query.reason:
             state.degraded.append(state.query.reason)
         with self._store.snapshot():
-            for stage in self._search:
+            for stage in (*self._ranking, *stages, self._read_records):
                 stage(state)
-            if reorder is not None:
-                reorder(state)
-            state.records = self._store.records([candidate.no for candidate in state.ranked[: state.count]])
-        if self._rerank is not None:
-            self._rerank(state)
+        for stage in self._after:
+            stage(state)
         pinned = {record.no: record for record in state.pinned_records}
         return Ranking(
             question=question,
@@ -96,3 +94,7 @@ class Pipeline:
             degraded=tuple(state.degraded),
             started=started,
         )
+
+    def _read_records(self, state: State) -> None:
+        """Add the records of the best candidates; each is made from its row when it is used."""
+        state.records = self._store.records([candidate.no for candidate in state.ranked[: state.count]])
