@@ -57,7 +57,7 @@ VALUES (:no, :part, :space, :tier, :words, CAST(:lexemes AS TSVECTOR))
 -- text_drop: Take a memory out of the text index.
 DELETE FROM texts WHERE {own}no = :no
 
--- text_place: Let the words of a memory follow it to another tier.
+-- text_move: Let the words of a memory follow it to another tier.
 UPDATE texts SET tier = :tier WHERE {own}no = :no
 
 -- text_search: The memories of a band that have some of the words; each word counts by how rare it is, there and
@@ -110,7 +110,7 @@ VALUES (:number, :no, :part, :space, :tier, :vector)
 ON CONFLICT (tenant, embedder, no, part) DO UPDATE
 SET vector = excluded.vector, space = excluded.space, tier = excluded.tier
 
--- vectors_place: Let the vectors of a memory follow it to another place.
+-- vectors_move: Let the vectors of a memory follow it to another place.
 UPDATE vectors SET space = :space, tier = :tier WHERE {own}no = :no
 
 -- vectors_drop: What an embedder has made of a memory.
@@ -204,7 +204,7 @@ SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
 SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c
 WHERE c.relnamespace = CAST(:schema AS REGNAMESPACE) AND c.relkind = 'r'
 
--- walls: Whether row-level security holds for this role.
+-- bypasses_security: Whether row-level security does not apply to this role.
 SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
 
 -- check_texts: Every row of the text index that has the words.
@@ -226,7 +226,7 @@ SELECT v.no || '/' || v.part, 4 * vector_dims(v.vector), e.dimensions
 FROM vectors v LEFT JOIN embedders e ON e.number = v.embedder
 WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
 
--- check_places: Vectors that are not where their memory is.
+-- check_vector_tiers: Vectors that are not where their memory is.
 SELECT m.id FROM vectors v JOIN memories m ON {same v m}m.no = v.no
 WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
 
@@ -262,7 +262,7 @@ SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i
 WHERE i.indrelid = to_regclass(:table) AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)
 ORDER BY 1
 
--- catalogue_policies: The wall around a table.
+-- catalogue_policies: The row-level security policies of a table.
 SELECT policyname, cmd, qual, with_check FROM pg_policies
 WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
 

@@ -92,7 +92,7 @@ INSERT INTO memories ({columns}) VALUES ({values})
 -- memory_set: A changed memory, all of it.
 UPDATE memories SET {assignments} WHERE {own}no = :no
 
--- memory_place: A memory that only moves to another tier.
+-- memory_move: A memory that only moves to another tier.
 UPDATE memories SET tier = :tier, tier_rule = :tier_rule, tier_since = :tier_since, relevance = :relevance,
     version = :version
 WHERE {own}no = :no
@@ -409,11 +409,11 @@ DELETE FROM notes WHERE {own}note = :note
 -- chunks_of: The chunks of a file with their memories, in order.
 SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked
 FROM chunks c JOIN memories m ON {same c m}m.no = c.no
-WHERE {own c}c.note = :note ORDER BY c.place
+WHERE {own c}c.note = :note ORDER BY c.position
 
 -- chunk_add: One chunk of a file.
-INSERT INTO chunks (note, place, no, first, last, heading, digest, linked)
-VALUES (:note, :place, :no, :first, :last, :heading, :digest, :linked)
+INSERT INTO chunks (note, position, no, first, last, heading, digest, linked)
+VALUES (:note, :position, :no, :first, :last, :heading, :digest, :linked)
 
 -- chunks_drop: Forget which chunks a file has.
 DELETE FROM chunks WHERE {own}note = :note
@@ -426,7 +426,7 @@ WHERE {own c}c.no {in nos}
 SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked, n.path
 FROM chunks c {index chunks_linked}
 {cross} notes n ON {same c n}n.note = c.note {cross} memories m ON {same c m}m.no = c.no
-WHERE {own c}n.space = :space AND c.linked = 1 ORDER BY n.path, c.place
+WHERE {own c}n.space = :space AND c.linked = 1 ORDER BY n.path, c.position
 
 -- link_elsewhere: Whether a memory is a list item of another file.
 SELECT count(*) FROM chunks WHERE {own}no = :no AND note <> :note

@@ -226,16 +226,16 @@ CREATE TABLE notes (
 
 -- The pieces of a file in their order; each is a memory.
 CREATE TABLE chunks (
-    tenant  TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
-    note    BIGINT   NOT NULL,
-    place   INTEGER  NOT NULL,
-    no      BIGINT   NOT NULL,
-    first   BIGINT   NOT NULL,
-    last    BIGINT   NOT NULL,
-    heading TEXT     NOT NULL,
-    digest  TEXT     NOT NULL,
-    linked  SMALLINT NOT NULL,
-    PRIMARY KEY (tenant, note, place),
+    tenant   TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
+    note     BIGINT   NOT NULL,
+    position INTEGER  NOT NULL,
+    no       BIGINT   NOT NULL,
+    first    BIGINT   NOT NULL,
+    last     BIGINT   NOT NULL,
+    heading  TEXT     NOT NULL,
+    digest   TEXT     NOT NULL,
+    linked   SMALLINT NOT NULL,
+    PRIMARY KEY (tenant, note, position),
     FOREIGN KEY (tenant, note) REFERENCES notes (tenant, note),
     FOREIGN KEY (tenant, no) REFERENCES memories (tenant, no)
 );

@@ -169,15 +169,15 @@ CREATE TABLE notes (
 -- The pieces of a file in their order; each is a memory. `digest` is of the content that the file last had
 -- for it; `linked` marks a list item that is a memory of its own, which others may change too.
 CREATE TABLE chunks (
-    note    INTEGER NOT NULL REFERENCES notes (note),
-    place   INTEGER NOT NULL,
-    no      INTEGER NOT NULL REFERENCES memories (no),
-    first   INTEGER NOT NULL,
-    last    INTEGER NOT NULL,
-    heading TEXT    NOT NULL,
-    digest  TEXT    NOT NULL,
-    linked  INTEGER NOT NULL,
-    PRIMARY KEY (note, place)
+    note     INTEGER NOT NULL REFERENCES notes (note),
+    position INTEGER NOT NULL,
+    no       INTEGER NOT NULL REFERENCES memories (no),
+    first    INTEGER NOT NULL,
+    last     INTEGER NOT NULL,
+    heading  TEXT    NOT NULL,
+    digest   TEXT    NOT NULL,
+    linked   INTEGER NOT NULL,
+    PRIMARY KEY (note, position)
 ) WITHOUT ROWID;
 CREATE INDEX chunks_by_memory ON chunks (no);
 CREATE INDEX chunks_linked ON chunks (note) WHERE linked = 1;
