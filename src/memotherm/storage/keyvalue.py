@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import KeyValueStore
 
 __all__ = ["KeyValue"]
 
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 class KeyValue:
     """One namespace of a store: JSON objects by key, shared by all processes that use the store."""
 
-    def __init__(self, store: Store, namespace: str, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: KeyValueStore, namespace: str, now: Callable[[], datetime]) -> None:
         self.namespace = namespace
         self._store = store
         #: The time by the memory's clock.
