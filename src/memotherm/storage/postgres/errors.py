@@ -58,9 +58,7 @@ def _translated(exc: psycopg.Error, name: str) -> MemothermError:
     if isinstance(exc, _DAMAGED):
         return StoreDamaged(f"{name} is damaged ({message}): restore a backup of the server")
     if isinstance(exc, _REFUSED):
-        return StoreUnavailable(
-            f"{name} refuses access ({message}): check the role, its rights and the database"
-        )
+        return StoreUnavailable(f"{name} refuses access ({message}): check the role, its rights and the database")
     if isinstance(exc, _UNSTORABLE):
         return InvalidInput(f"an argument cannot be stored: {message}")
     if isinstance(exc, pg.ReadOnlySqlTransaction):

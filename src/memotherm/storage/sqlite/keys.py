@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memotherm.model import Tier
 
-__all__ = ["MEMORY_MASK", "PART_BITS", "Range", "text_key", "text_band", "text_ranges", "vector_base", "vector_range"]
+__all__ = ["MEMORY_MASK", "PART_BITS", "Range", "text_band", "text_key", "text_ranges", "vector_base", "vector_range"]
 
 _MEMORY_BITS = 36
 _TIER_BITS = 2
