@@ -16,7 +16,7 @@ from typing import Any
 
 import memotherm
 from memotherm import Memory, Memotherm
-from tests.helpers import Words
+from memotherm.testing import HashEmbedder
 
 OPTIONS = {"max_pinned": 1_000_000, "max_critical": 1_000_000}
 WORDS = ["river", "stone", "lantern", "harbour", "signal", "copper", "meadow", "orbit", "velvet", "thunder", "maple"]
@@ -108,7 +108,7 @@ class Writer:
 
 def write(path: str, seed: int) -> None:
     """Write until killed."""
-    with memotherm.open(path, embedder=Words(), settings=OPTIONS) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(), settings=OPTIONS) as mem:
         writer = Writer(mem, random.Random(seed))
         while True:
             writer.step()
@@ -118,14 +118,14 @@ def reembed(path: str, seed: int) -> None:
     """Change the embedder back and forth until killed."""
     while True:
         seed += 1
-        with memotherm.open(path, embedder=Words(f"words-{seed % 3}"), settings=OPTIONS) as mem:
+        with memotherm.open(path, embedder=HashEmbedder(name=f"words-{seed % 3}"), settings=OPTIONS) as mem:
             mem.reembed()
             say("A", mem.status().embedder)
 
 
 def serve() -> None:
     modes = {"write": write, "reembed": reembed}
-    with memotherm.open(":memory:", embedder=Words()) as mem:  # everything is imported before the first fork
+    with memotherm.open(":memory:", embedder=HashEmbedder()) as mem:  # everything is imported before the first fork
         mem.remember("warm up")
         mem.recall("warm up")
     for line in sys.stdin:

@@ -1,16 +1,12 @@
-"""What several tests share: a cheap embedder, a clock to turn by hand, and other processes."""
+"""What several tests share: an embedder that fails, other processes, threads that start at once."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +16,18 @@ from numpy.typing import NDArray
 import memotherm
 from memotherm import Memotherm
 from memotherm.errors import EmbedderUnavailable
+from memotherm.testing import HashEmbedder
 from tests.stores import located
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = Path(memotherm.__file__).resolve().parent.parent
 
-_WORD = re.compile(r"\w+")
 
-
-class Words:
-    """Texts with common words are near each other; the same text gives the same vector everywhere."""
-
-    def __init__(self, name: str = "words", dimensions: int = 64) -> None:
-        self.name = name
-        self.dimensions = dimensions
-        #: Texts embedded so far, for tests that count.
-        self.seen: list[str] = []
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.seen.extend(texts)
-        rows = np.stack([self._row(text) for text in texts])
-        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
-
-    def _row(self, text: str) -> NDArray[np.float64]:
-        words = Counter(_WORD.findall(text.casefold()) or [text])
-        row = np.zeros(self.dimensions)
-        for word, times in words.items():
-            seed = zlib.crc32(f"{self.name}/{word}".encode())
-            row += times * np.random.default_rng(seed).standard_normal(self.dimensions)
-        return row
-
-
-class Flaky(Words):
+class Flaky(HashEmbedder):
     """An embedder whose service can go down and come back."""
 
     def __init__(self, name: str = "words", *, down: bool = False, after: int | None = None) -> None:
-        super().__init__(name)
+        super().__init__(name=name, record=True)
         self.down = down
         #: How many calls still succeed before it goes down; None = any number.
         self.after = after
@@ -69,23 +41,10 @@ class Flaky(Words):
         return super().embed(texts)
 
 
-class Hand:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self, start: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)) -> None:
-        self.now = start
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def forward(self, **duration: float) -> None:
-        self.now += timedelta(**duration)
-
-
 def opened(path: Path | str = ":memory:", **arguments: Any) -> Memotherm:
     """Open a memory with the cheap embedder, unless the arguments name another one."""
     settings = arguments.pop("settings", {})
-    return memotherm.open(located(path), **{"embedder": Words(), "settings": settings, **arguments})
+    return memotherm.open(located(path), **{"embedder": HashEmbedder(), "settings": settings, **arguments})
 
 
 def contents(memories: Any) -> list[str]:

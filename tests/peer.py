@@ -9,7 +9,7 @@ from typing import Any
 
 import memotherm
 from memotherm import Memotherm, MemothermError, Scope
-from tests.helpers import Words
+from memotherm.testing import HashEmbedder
 
 
 class Obedient:
@@ -21,7 +21,7 @@ class Obedient:
         self.held = ExitStack()
 
     def open(self, path: str, options: str = "{}") -> str:
-        self.mem = memotherm.open(path, embedder=Words(), settings=json.loads(options))
+        self.mem = memotherm.open(path, embedder=HashEmbedder(), settings=json.loads(options))
         return "opened"
 
     def remember(self, text: str) -> str:

@@ -31,7 +31,8 @@ from memotherm.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from tests.helpers import Hand, Words, contents, opened, python
+from memotherm.testing import FakeClock, HashEmbedder
+from tests.helpers import contents, opened, python
 
 Call = Callable[[Memotherm, str], object]
 SURROGATE = "half a character: \ud83d"
@@ -39,7 +40,7 @@ SURROGATE = "half a character: \ud83d"
 
 @pytest.fixture(name="mem")
 def _mem(tmp_path: Path) -> Iterator[Memotherm]:
-    with opened(tmp_path / "agent.db", clock=Hand()) as mem:
+    with opened(tmp_path / "agent.db", clock=FakeClock()) as mem:
         yield mem
         assert mem.check() == []
 
@@ -98,7 +99,7 @@ def test_a_query_may_be_long_but_not_endless(mem: Memotherm) -> None:
     refused(mem, lambda mem, _: mem.recall("x " * 1_000_000), ContentTooLarge, "limit is")
 
 
-class Sliced(Words):
+class Sliced(HashEmbedder):
     """Cuts long texts without looking, because this test is about size and not about good cuts."""
 
     def split(self, text: str) -> list[str]:
@@ -555,7 +556,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(small_disk: Path) -> No
         assert mem.recall("entry 0")[0].memory.id == stored[0]
 
     subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
-    with opened(path, embedder=Words()) as mem:
+    with opened(path, embedder=HashEmbedder()) as mem:
         assert [memory.id for memory in mem.find(limit=1000)][::-1] == stored
         assert mem.check() == []
         assert mem.remember("there is room again").content == "there is room again"
@@ -598,11 +599,11 @@ def test_a_read_only_disk_is_said_to_be_one(small_disk: Path) -> None:
 LIMITED = """
 import resource, signal, sys
 import memotherm
-from tests.helpers import Words
+from tests.helpers import HashEmbedder
 from memotherm.errors import StoreFull, StoreUnavailable
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-with memotherm.open(sys.argv[1], embedder=Words()) as mem:
+with memotherm.open(sys.argv[1], embedder=HashEmbedder()) as mem:
     mem.remember("before the limit")
     resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, resource.RLIM_INFINITY))
     stored = []

@@ -13,16 +13,17 @@ import memotherm
 import memotherm.errors
 from memotherm import Memory, Memotherm, Retention, Scope, Tier
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
-from tests.helpers import Hand, Words, contents, opened
+from memotherm.testing import FakeClock, HashEmbedder
+from tests.helpers import contents, opened
 
 
 @pytest.fixture(name="clock")
-def _clock() -> Hand:
-    return Hand()
+def _clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture(name="mem")
-def _mem(clock: Hand, tmp_path: Path) -> Iterator[Memotherm]:
+def _mem(clock: FakeClock, tmp_path: Path) -> Iterator[Memotherm]:
     with opened(tmp_path / "agent.db", clock=clock) as mem:
         yield mem
         assert mem.check() == []
@@ -32,11 +33,11 @@ def found(mem: Memotherm, query: str, **arguments: object) -> list[str]:
     return [hit.memory.id for hit in mem.recall(query, **{"track": False, **arguments})]  # type: ignore[arg-type]
 
 
-def test_an_update_changes_what_is_found(mem: Memotherm, clock: Hand) -> None:
+def test_an_update_changes_what_is_found(mem: Memotherm, clock: FakeClock) -> None:
     """New content is findable by word and by meaning at once, the old no more; the id stays."""
     memory = mem.remember("The meeting is on Monday", tags=["calendar"])
     mem.recall("meeting Monday")
-    clock.forward(hours=1)
+    clock.advance(hours=1)
     changed = mem.update(memory.id, content="Dinner at the harbour", tags=["food"], why="plans changed")
 
     assert changed.id == memory.id
@@ -50,7 +51,7 @@ def test_an_update_changes_what_is_found(mem: Memotherm, clock: Hand) -> None:
     assert found(mem, "food", tags=["calendar"]) == []
 
 
-def test_an_update_leaves_out_what_is_left_out(mem: Memotherm, clock: Hand) -> None:
+def test_an_update_leaves_out_what_is_left_out(mem: Memotherm, clock: FakeClock) -> None:
     """Fields that are not named stay, and an update that changes nothing leaves no event."""
     memory = mem.remember("The meeting", kind="task", tags=["a"], metadata={"x": 1}, tier="hot", priority="important")
 
@@ -63,11 +64,11 @@ def test_an_update_leaves_out_what_is_left_out(mem: Memotherm, clock: Hand) -> N
 
 @pytest.mark.parametrize("target", ["hot", "warm", "cold"])
 @pytest.mark.parametrize("start", ["hot", "warm", "cold"])
-def test_a_move_changes_where_a_memory_is_found(mem: Memotherm, clock: Hand, start: str, target: str) -> None:
+def test_a_move_changes_where_a_memory_is_found(mem: Memotherm, clock: FakeClock, start: str, target: str) -> None:
     """Both indexes follow the tier, whatever it was and becomes."""
     memory = mem.remember("the red boat", tier=start)
     found(mem, "boat", tiers=tuple(Tier))
-    clock.forward(days=1)
+    clock.advance(days=1)
     moved = mem.move(memory.id, target, why="because")
 
     assert moved.tier == target
@@ -102,10 +103,10 @@ def test_hidden_memories_come_back_as_they_were(mem: Memotherm) -> None:
         mem.purge(memory.id)
 
 
-def test_a_restored_memory_that_had_expired_does_not_expire_again(mem: Memotherm, clock: Hand) -> None:
+def test_a_restored_memory_that_had_expired_does_not_expire_again(mem: Memotherm, clock: FakeClock) -> None:
     """Restoring something makes it visible, whatever its time to live said."""
     memory = mem.forget(mem.remember("the code", ttl="1h").id)
-    clock.forward(hours=2)
+    clock.advance(hours=2)
 
     assert mem.restore(memory.id).expires_at is None
     assert found(mem, "code", tiers="cold") == [memory.id]
@@ -114,11 +115,11 @@ def test_a_restored_memory_that_had_expired_does_not_expire_again(mem: Memotherm
 # The ledger
 
 
-def test_every_change_has_an_event(mem: Memotherm, clock: Hand) -> None:
+def test_every_change_has_an_event(mem: Memotherm, clock: FakeClock) -> None:
     """Who, when, which rule, from what, to what: for each change one line, in order."""
     agent = mem.scoped(agent="planner")
     memory = agent.remember("The plan")
-    clock.forward(minutes=1)
+    clock.advance(minutes=1)
     agent.move(memory.id, "hot", why="needed today")
     agent.prioritize(memory.id, "critical")
     agent.update(memory.id, content="The new plan")
@@ -198,7 +199,7 @@ def test_undoing_the_first_event_forgets_the_memory(mem: Memotherm) -> None:
 def test_a_purge_leaves_no_trace_of_the_content(tmp_path: Path) -> None:
     """Content, former contents, words, tags, metadata and vectors are gone from every file; events stay."""
     path = tmp_path / "agent.db"
-    vectors = Words().embed(["The passphrase is xylophone-quartz", "Its predecessor was bassoon-marble"])
+    vectors = HashEmbedder().embed(["The passphrase is xylophone-quartz", "Its predecessor was bassoon-marble"])
     with opened(path) as mem:
         keep = mem.remember("The weather is fine", tags=["weather"])
         memory = mem.remember("Its predecessor was bassoon-marble", tags=["zitherish"], metadata={"k": "lutenist"})
@@ -226,14 +227,14 @@ def test_a_purge_leaves_no_trace_of_the_content(tmp_path: Path) -> None:
 
 def test_a_purged_content_is_embedded_anew(tmp_path: Path) -> None:
     """No cached vector of a purged content is used again; a copy in another scope keeps its own."""
-    embedder = Words()
+    embedder = HashEmbedder(record=True)
     with opened(tmp_path / "agent.db", embedder=embedder) as mem:
         memory = mem.remember("The passphrase is xylophone-quartz")
         mem.purge(memory.id)
         again = mem.remember("The passphrase is xylophone-quartz")
 
         assert again.id != memory.id
-        assert embedder.seen.count("The passphrase is xylophone-quartz") == 2
+        assert embedder.texts.count("The passphrase is xylophone-quartz") == 2
         assert mem.check() == []
 
 
@@ -289,7 +290,7 @@ def test_status_counts_what_the_scope_sees(mem: Memotherm) -> None:
     assert {tier: count.memories for tier, count in status.tiers.items()} == {"hot": 1, "warm": 3, "cold": 0}
     assert status.tiers[Tier.HOT].tokens == hot.tokens
     assert status.retention == {"active": 4, "archived": 0, "deleted": 1, "purged": 0}
-    assert (status.embedder, status.pending_vectors, status.degraded) == ("words", 0, ())
+    assert (status.embedder, status.pending_vectors, status.degraded) == ("hash-64-0", 0, ())
     assert status.bytes > 0
     assert mem.scoped(user="ann").status().tiers[Tier.WARM].memories == 4
 
@@ -307,7 +308,7 @@ def test_tiers_and_priorities_survive_a_checkpoint(mem: Memotherm, tmp_path: Pat
     copy = mem.checkpoint(tmp_path / "copy.db")
     assert memotherm.restore(copy, tmp_path / "new.db") == tmp_path / "new.db"
 
-    with opened(tmp_path / "new.db", clock=Hand()) as restored:
+    with opened(tmp_path / "new.db", clock=FakeClock()) as restored:
         assert restored.find(limit=100).memories == mem.find(limit=100).memories
         assert restored.find(retention="deleted").memories == mem.find(retention="deleted").memories
         every = tuple(Tier)

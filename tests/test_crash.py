@@ -16,8 +16,9 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm
+from memotherm.testing import HashEmbedder
 from tests.crash_writer import OPTIONS, state
-from tests.helpers import Peer, Words, peers
+from tests.helpers import Peer, peers
 
 KILLS = int(os.environ.get("MEMOTHERM_TORTURE_KILLS", "100"))
 
@@ -115,7 +116,7 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(forge: Peer, tmp_path: Pa
         acknowledgements += len(acknowledged)
         interruptions += intent is not None
         merged(known, acknowledged)
-        with memotherm.open(path, embedder=Words(), settings=OPTIONS) as mem:
+        with memotherm.open(path, embedder=HashEmbedder(), settings=OPTIONS) as mem:
             found = everything(mem)
 
             verify(known, found, intent)
@@ -131,7 +132,7 @@ def test_a_kill_while_a_store_is_created_leaves_one_that_opens(forge: Peer, tmp_
     for attempt, fate in zip(range(25), fates(7, 1), strict=False):
         path = tmp_path / f"{attempt}.db"
         acknowledged, intent = killed(forge, f"write {attempt} {path}", fate)
-        with memotherm.open(path, embedder=Words(), settings=OPTIONS) as mem:
+        with memotherm.open(path, embedder=HashEmbedder(), settings=OPTIONS) as mem:
             known: dict[str, Any] = {}
             merged(known, acknowledged)
 
@@ -142,16 +143,16 @@ def test_a_kill_while_a_store_is_created_leaves_one_that_opens(forge: Peer, tmp_
 def test_a_kill_during_reembed_leaves_vectors_that_serve(forge: Peer, tmp_path: Path) -> None:
     """Whenever a change of embedder is interrupted, nothing is mixed, and another run completes it."""
     path = tmp_path / "agent.db"
-    with memotherm.open(path, embedder=Words("words-0")) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(name="words-0")) as mem:
         mem.remember_many([{"content": f"fact number {number} of the archive"} for number in range(300)])
 
     for attempt, fate in zip(range(25), fates(11, 2), strict=False):
         killed(forge, f"reembed {attempt} {path}", fate)
-        with memotherm.open(path, embedder=Words("words-0")) as mem:
+        with memotherm.open(path, embedder=HashEmbedder(name="words-0")) as mem:
             assert mem.check() == []
             assert len(mem.find(limit=1000)) == 300
 
-    with memotherm.open(path, embedder=Words("words-0")) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(name="words-0")) as mem:
         mem.reembed()
         assert mem.check() == []
         assert mem.status().pending_vectors == 0

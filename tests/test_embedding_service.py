@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from memotherm import Memotherm
 from memotherm.errors import EmbedderError, EmbedderUnavailable
-from tests.helpers import Flaky, Words, contents, opened
+from memotherm.testing import HashEmbedder
+from tests.helpers import Flaky, contents, opened
 
 FACTS = [f"fact {number} about {word}" for number, word in enumerate(["boats", "bread", "birds", "books"] * 50)]
 
@@ -84,13 +85,13 @@ def test_an_embedder_that_never_worked_is_said_to_be_down() -> None:
 
 def test_reembed_without_need_does_nothing() -> None:
     """A store whose vectors are complete costs the embedder nothing."""
-    embedder = Words()
+    embedder = HashEmbedder(record=True)
     with opened(embedder=embedder) as mem:
         mem.remember("the red boat")
-        embedder.seen.clear()
+        embedder.texts.clear()
 
         assert mem.reembed() == 0
-        assert embedder.seen == []
+        assert embedder.texts == []
 
 
 def test_reembed_fails_loudly_when_the_embedder_is_down() -> None:
@@ -110,14 +111,14 @@ def test_reembed_fails_loudly_when_the_embedder_is_down() -> None:
 def _path(tmp_path: Path) -> Path:
     """Return a store whose vectors were made by the embedder "old"."""
     path = tmp_path / "agent.db"
-    with opened(path, embedder=Words("old")) as mem:
+    with opened(path, embedder=HashEmbedder(name="old")) as mem:
         mem.remember_many([{"content": fact, "tier": ("hot", "warm", "cold")[at % 3]} for at, fact in enumerate(FACTS)])
     return path
 
 
 def test_another_embedder_does_not_use_foreign_vectors(path: Path) -> None:
     """Opened with another embedder, recall is by words, says whose vectors there are, and names the way out."""
-    with opened(path, embedder=Words("new")) as mem:
+    with opened(path, embedder=HashEmbedder(name="new")) as mem:
         recall = mem.recall("fact 7 about books")
 
         assert recall[0].why.vector is None
@@ -131,12 +132,12 @@ def test_another_embedder_does_not_use_foreign_vectors(path: Path) -> None:
 
 def test_what_another_embedder_stores_waits_for_vectors(path: Path) -> None:
     """New memories get no vectors that could be taken for the old embedder's, and it can make them later."""
-    with opened(path, embedder=Words("new")) as mem:
+    with opened(path, embedder=HashEmbedder(name="new")) as mem:
         memory = mem.remember("a note about glaciers")
         assert mem.status().pending_vectors == 1
         assert mem.check() == []
 
-    with opened(path, embedder=Words("old")) as mem:
+    with opened(path, embedder=HashEmbedder(name="old")) as mem:
         assert mem.recall("glaciers").degraded == ("1 memory without vectors: run reembed",)
         assert mem.reembed() == 1
         hit = mem.recall("a note about glaciers")[0]
@@ -146,10 +147,10 @@ def test_what_another_embedder_stores_waits_for_vectors(path: Path) -> None:
 
 def test_reembed_makes_every_vector_anew(path: Path) -> None:
     """After the change the new embedder answers everywhere, hidden memories included, and the old one no more."""
-    with opened(path, embedder=Words("old")) as mem:
+    with opened(path, embedder=HashEmbedder(name="old")) as mem:
         hidden = mem.forget(mem.find()[0].id)
     steps: list[tuple[int, int]] = []
-    with opened(path, embedder=Words("new", dimensions=32)) as mem:
+    with opened(path, embedder=HashEmbedder(32, name="new")) as mem:
         assert mem.reembed(progress=lambda done, total: steps.append((done, total))) == len(FACTS)
 
         assert mem.recall("fact 7 about books").degraded == ()
@@ -161,7 +162,7 @@ def test_reembed_makes_every_vector_anew(path: Path) -> None:
     assert steps[-1] == (len(FACTS), len(FACTS))
     assert steps == sorted(steps)
 
-    with opened(path, embedder=Words("old")) as mem:
+    with opened(path, embedder=HashEmbedder(name="old")) as mem:
         assert "reembed" in mem.recall("fact 7 about books").degraded[0]
 
 
@@ -173,17 +174,17 @@ def test_an_interrupted_reembed_goes_on_where_it_stopped(path: Path) -> None:
             mem.reembed()
         assert "text only" in mem.recall("fact 7 about books").degraded[0]
         assert mem.check() == []
-    done = len(failing.seen)
+    done = len(failing.texts)
     assert 0 < done < len(FACTS)
 
-    with opened(path, embedder=Words("old")) as mem:
+    with opened(path, embedder=HashEmbedder(name="old")) as mem:
         assert mem.recall("fact 7 about books").degraded == ()
         assert vectors_answer(mem, "fact 7 about books")
 
-    second = Words("new")
+    second = HashEmbedder(name="new", record=True)
     with opened(path, embedder=second) as mem:
         assert mem.reembed() == len(FACTS) - done
-        assert len(second.seen) == len(FACTS) - done
+        assert len(second.texts) == len(FACTS) - done
         assert vectors_answer(mem, "fact 7 about books")
         assert mem.check() == []
 
@@ -192,11 +193,11 @@ def test_a_memory_changed_during_the_change_of_embedder_gets_vectors_of_its_new_
     """New vectors made of a content that has changed since never serve."""
     with opened(path, embedder=Flaky("new", after=2)) as mem, pytest.raises(EmbedderUnavailable):
         mem.reembed()
-    with opened(path, embedder=Words("old")) as mem:
+    with opened(path, embedder=HashEmbedder(name="old")) as mem:
         for memory in mem.find(limit=1000):
             mem.update(memory.id, content=f"{memory.content} and glaciers")
 
-    with opened(path, embedder=Words("new")) as mem:
+    with opened(path, embedder=HashEmbedder(name="new")) as mem:
         assert mem.reembed() == len(FACTS)
         assert mem.check() == []
         for memory in mem.find(limit=10):
@@ -206,7 +207,10 @@ def test_a_memory_changed_during_the_change_of_embedder_gets_vectors_of_its_new_
 
 def test_memories_that_arrive_during_reembed_are_not_forgotten(path: Path) -> None:
     """The switch waits for what others stored with the old embedder in the meantime."""
-    with opened(path, embedder=Words("old")) as other, opened(path, embedder=Words("new")) as mem:
+    with (
+        opened(path, embedder=HashEmbedder(name="old")) as other,
+        opened(path, embedder=HashEmbedder(name="new")) as mem,
+    ):
         arrived: list[str] = []
 
         def write(done: int, total: int) -> None:
@@ -220,11 +224,11 @@ def test_memories_that_arrive_during_reembed_are_not_forgotten(path: Path) -> No
         assert mem.recall("arrived after 64")[0].memory.id in arrived
 
 
-class Interrupted(Words):
+class Interrupted(HashEmbedder):
     """An embedder during whose first work something else happens to the store."""
 
     def __init__(self, name: str, event: Callable[[], object]) -> None:
-        super().__init__(name)
+        super().__init__(name=name)
         self.event: Callable[[], object] | None = event
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -244,7 +248,7 @@ def vectors_belong_to(mem: Memotherm) -> None:
 def test_two_embedders_that_start_at_once_do_not_mix(tmp_path: Path) -> None:
     """Of two processes that store the first memory with different embedders, one's vectors serve, the other's wait."""
     path = tmp_path / "agent.db"
-    with opened(path, embedder=Words("first")) as first:
+    with opened(path, embedder=HashEmbedder(name="first")) as first:
         slow = Interrupted("second", lambda: first.remember("stored by the first"))
         with opened(path, embedder=slow) as second:
             second.remember("stored by the second")
@@ -257,7 +261,7 @@ def test_two_embedders_that_start_at_once_do_not_mix(tmp_path: Path) -> None:
 
 def test_a_change_of_embedder_in_the_middle_of_a_write_does_not_mix(path: Path) -> None:
     """Vectors made by the old embedder are not stored as the new one's when the switch comes between."""
-    with opened(path, embedder=Words("new")) as new:
+    with opened(path, embedder=HashEmbedder(name="new")) as new:
         slow = Interrupted("old", new.reembed)
         with opened(path, embedder=slow) as old:
             old.remember("written while the embedder changed")
@@ -270,7 +274,7 @@ def test_a_change_of_embedder_in_the_middle_of_a_write_does_not_mix(path: Path) 
 
 def test_a_process_with_the_old_embedder_notices_the_switch(path: Path) -> None:
     """A memory that was open all the time says from then on that its vectors are gone."""
-    with opened(path, embedder=Words("old")) as old, opened(path, embedder=Words("new")) as new:
+    with opened(path, embedder=HashEmbedder(name="old")) as old, opened(path, embedder=HashEmbedder(name="new")) as new:
         assert old.recall("fact 7 about books").degraded == ()
         new.reembed()
 

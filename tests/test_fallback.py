@@ -11,8 +11,9 @@ import memotherm
 from memotherm import Memotherm, Settings
 from memotherm.errors import SettingsError
 from memotherm.storage.open import open_store
+from memotherm.testing import HashEmbedder
 from memotherm.vectors import vectorizer as vectors
-from tests.helpers import Flaky, Words
+from tests.helpers import Flaky
 
 Pair = tuple[Memotherm, Flaky, Flaky]
 
@@ -110,9 +111,9 @@ def test_a_changed_content_is_made_anew_by_both(pair: Pair, impatient: None) -> 
 def test_a_change_of_embedder_may_lean_on_the_former_one(tmp_path: Path) -> None:
     """With the former embedder as the fallback, every question is answered by meaning until reembed has run."""
     path = str(tmp_path / "a.db")
-    with memotherm.open(path, embedder=Words("old")) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(name="old")) as mem:
         mem.remember("the otter swims")
-    with Memotherm(open_store(path, Settings()), Words("new"), fallback=Words("old")) as mem:
+    with Memotherm(open_store(path, Settings()), HashEmbedder(name="new"), fallback=HashEmbedder(name="old")) as mem:
         before = mem.recall("otter swims")
         mem.remember("the heron flies")
         pending = mem.status().pending_vectors
@@ -124,7 +125,7 @@ def test_a_change_of_embedder_may_lean_on_the_former_one(tmp_path: Path) -> None
         assert pending == 0
         assert after.degraded == ()
         assert mem.check() == []
-    with memotherm.open(path, embedder=Words("new")) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(name="new")) as mem:
         assert mem.recall("heron flies").degraded == ()
 
 

@@ -16,7 +16,8 @@ import pytest
 import memotherm
 import memotherm.errors
 from memotherm import AsyncMemotherm, Memotherm, Scope
-from tests.helpers import Peer, Words, contents, opened, peers, together
+from memotherm.testing import HashEmbedder
+from tests.helpers import Peer, contents, opened, peers, together
 
 
 def answer(peer: Peer) -> Any:
@@ -239,7 +240,7 @@ def test_the_async_face_serves_many_tasks_at_once(tmp_path: Path) -> None:
         return memory.id
 
     async def main() -> None:
-        async with memotherm.aopen(tmp_path / "agent.db", embedder=Words()) as mem:
+        async with memotherm.aopen(tmp_path / "agent.db", embedder=HashEmbedder()) as mem:
             ids = await asyncio.gather(*(work(mem, f"person {number}") for number in range(30)))
 
             assert {memory.id for memory in await mem.find(limit=100)} == set(ids)
@@ -253,7 +254,7 @@ def test_several_async_memories_share_one_file(tmp_path: Path) -> None:
 
     async def main() -> None:
         path = tmp_path / "agent.db"
-        first, second = await asyncio.gather(*(memotherm.aopen(path, embedder=Words()) for _ in range(2)))
+        first, second = await asyncio.gather(*(memotherm.aopen(path, embedder=HashEmbedder()) for _ in range(2)))
         for number in range(10):
             memory = await first.remember(f"note {number} of the first")
             assert (await second.get(memory.id)).content == memory.content
@@ -267,7 +268,7 @@ def test_closing_an_async_view_closes_nothing() -> None:
     """A narrower view of an async memory may be closed; the memory goes on."""
 
     async def main() -> None:
-        async with memotherm.aopen(":memory:", embedder=Words()) as mem:
+        async with memotherm.aopen(":memory:", embedder=HashEmbedder()) as mem:
             async with mem.scoped(user="u1") as view:
                 await view.remember("u1 likes tea")
             assert contents(await mem.scoped(user="u1").find()) == ["u1 likes tea"]
@@ -279,7 +280,7 @@ def test_an_async_memory_is_closed_like_any_other() -> None:
     """Closing twice is harmless, and a verb after it says that the store is closed."""
 
     async def main() -> None:
-        mem = await memotherm.aopen(":memory:", embedder=Words())
+        mem = await memotherm.aopen(":memory:", embedder=HashEmbedder())
         await mem.close()
         await mem.close()
         with pytest.raises(memotherm.errors.StoreClosed, match="open it again"):

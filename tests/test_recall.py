@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 
 from memotherm import Memotherm, Tier
-from tests.helpers import Hand, contents, opened
+from memotherm.testing import FakeClock
+from tests.helpers import contents, opened
 
 
 @pytest.fixture(name="clock")
-def _clock() -> Hand:
-    return Hand()
+def _clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture(name="mem")
-def _mem(clock: Hand) -> Iterator[Memotherm]:
+def _mem(clock: FakeClock) -> Iterator[Memotherm]:
     with opened(clock=clock) as mem:
         yield mem
         assert mem.check() == []
@@ -92,24 +93,24 @@ def test_tags_are_found_by_their_words(mem: Memotherm) -> None:
     assert mem.recall("blocker")[0].memory.id == memory.id
 
 
-def test_an_expired_memory_is_invisible_at_once(mem: Memotherm, clock: Hand) -> None:
+def test_an_expired_memory_is_invisible_at_once(mem: Memotherm, clock: FakeClock) -> None:
     """Past its time a memory is in no answer and no listing, without any maintenance (D20)."""
     memory = mem.remember("the code is 4711", ttl="1h", tier="hot")
-    clock.forward(minutes=59, seconds=59)
+    clock.advance(minutes=59, seconds=59)
     assert ids(mem.recall("code")) == [memory.id]
 
-    clock.forward(seconds=1)
+    clock.advance(seconds=1)
 
     assert ids(mem.recall("code", tiers=tuple(Tier))) == []
     assert len(mem.find()) == 0
     assert mem.get(memory.id).content == "the code is 4711"
 
 
-def test_expired_memories_take_no_place_of_others(mem: Memotherm, clock: Hand) -> None:
+def test_expired_memories_take_no_place_of_others(mem: Memotherm, clock: FakeClock) -> None:
     """However many expired memories match, the others fill the answer."""
     mem.remember_many([{"content": f"lantern number {number}", "ttl": "1h", "tier": "warm"} for number in range(300)])
     live = mem.remember("a lantern by the door")
-    clock.forward(hours=2)
+    clock.advance(hours=2)
 
     assert ids(mem.recall("lantern", limit=1)) == [live.id]
 
@@ -260,11 +261,11 @@ def test_nobody_sees_what_is_not_theirs(mem: Memotherm) -> None:
 # Use and the log
 
 
-def test_a_recall_counts_as_a_use(mem: Memotherm, clock: Hand) -> None:
+def test_a_recall_counts_as_a_use(mem: Memotherm, clock: FakeClock) -> None:
     """Every memory that is returned is counted, unless the caller asks for no trace (D22)."""
     memory = mem.remember("the boat sails")
     mem.recall("boat")
-    clock.forward(hours=1)
+    clock.advance(hours=1)
     mem.recall("boat")
     mem.recall("boat", track=False)
 

@@ -10,13 +10,14 @@ import pytest
 
 from memotherm import Memotherm, Scope
 from memotherm.errors import InvalidInput
-from tests.helpers import Flaky, Hand, Words, contents, opened
+from memotherm.testing import FakeClock, HashEmbedder
+from tests.helpers import Flaky, contents, opened
 
 
 @pytest.fixture
-def clock() -> Hand:
+def clock() -> FakeClock:
     """A clock that is moved by hand."""
-    return Hand()
+    return FakeClock()
 
 
 @pytest.fixture
@@ -26,14 +27,14 @@ def embedder() -> Flaky:
 
 
 @pytest.fixture
-def mem(tmp_path: Path, clock: Hand, embedder: Flaky) -> Iterator[Memotherm]:
+def mem(tmp_path: Path, clock: FakeClock, embedder: Flaky) -> Iterator[Memotherm]:
     """A memory whose clock and embedder the test controls."""
     with opened(tmp_path / "a.db", clock=clock, embedder=embedder) as memory:
         yield memory
         assert memory.check() == []
 
 
-def test_the_answer_is_the_one_of_that_moment(mem: Memotherm, clock: Hand) -> None:
+def test_the_answer_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) -> None:
     """Changed contents, forgotten memories and those that did not exist yet are as they were then."""
     port = mem.remember("the port is 5433")
     host = mem.remember("the host is otter")
@@ -48,7 +49,7 @@ def test_the_answer_is_the_one_of_that_moment(mem: Memotherm, clock: Hand) -> No
     assert len(mem.recall("port host", as_of=then - timedelta(days=1))) == 0
 
 
-def test_a_failing_embedder_degrades_the_answer(mem: Memotherm, clock: Hand, embedder: Flaky) -> None:
+def test_a_failing_embedder_degrades_the_answer(mem: Memotherm, clock: FakeClock, embedder: Flaky) -> None:
     """As in a plain recall, words are searched and the answer says so; later the vectors are made after all."""
     memory = mem.remember("the port is 5433")
     then = clock.now
@@ -67,11 +68,11 @@ def test_a_failing_embedder_degrades_the_answer(mem: Memotherm, clock: Hand, emb
     assert up[0].why.vector is not None
 
 
-def test_vectors_of_another_embedder_degrade_the_answer(tmp_path: Path, clock: Hand) -> None:
+def test_vectors_of_another_embedder_degrade_the_answer(tmp_path: Path, clock: FakeClock) -> None:
     """No vector is made anew for a query about the past."""
-    with opened(tmp_path / "b.db", clock=clock, embedder=Words("first")) as first:
+    with opened(tmp_path / "b.db", clock=clock, embedder=HashEmbedder(name="first")) as first:
         first.remember("the port is 5433")
-    second = Words("second")
+    second = HashEmbedder(name="second")
     with opened(tmp_path / "b.db", clock=clock, embedder=second) as mem:
         found = mem.recall("port", as_of=clock.now)
 
@@ -80,7 +81,7 @@ def test_vectors_of_another_embedder_degrade_the_answer(tmp_path: Path, clock: H
         assert "the port is 5433" not in second.seen
 
 
-def test_a_moment_is_rebuilt_once(mem: Memotherm, clock: Hand, embedder: Flaky) -> None:
+def test_a_moment_is_rebuilt_once(mem: Memotherm, clock: FakeClock, embedder: Flaky) -> None:
     """A second query about the same moment makes no vector of a content again."""
     memory = mem.remember("the port is 5433")
     then = clock.now
@@ -89,10 +90,10 @@ def test_a_moment_is_rebuilt_once(mem: Memotherm, clock: Hand, embedder: Flaky) 
     mem.recall("port", as_of=then)
     mem.recall("the number of the port", as_of=then)
 
-    assert embedder.seen.count("the port is 5433") == 2, "when it was stored, and for the first query"
+    assert embedder.texts.count("the port is 5433") == 2, "when it was stored, and for the first query"
 
 
-def test_a_purge_is_seen_at_once(mem: Memotherm, clock: Hand) -> None:
+def test_a_purge_is_seen_at_once(mem: Memotherm, clock: FakeClock) -> None:
     """What was rebuilt before is not used after another event."""
     memory = mem.remember("the port is 5433")
     then = clock.now
@@ -103,7 +104,7 @@ def test_a_purge_is_seen_at_once(mem: Memotherm, clock: Hand) -> None:
     assert len(mem.recall("port", as_of=then)) == 0
 
 
-def test_each_scope_sees_its_own_past(mem: Memotherm, clock: Hand) -> None:
+def test_each_scope_sees_its_own_past(mem: Memotherm, clock: FakeClock) -> None:
     """A state that was rebuilt for one scope is not used for another."""
     mem.scoped(user="u1").remember("the port is 5433")
     mem.scoped(user="u2").remember("the port is 6000")

@@ -13,7 +13,8 @@ import pytest
 import memotherm
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, PluginNotFound
-from tests.helpers import Words, contents, opened
+from memotherm.testing import HashEmbedder
+from tests.helpers import contents, opened
 from tests.stores import located
 
 CONTENTS = [f"otter {'very ' * number}wet" for number in range(30)]
@@ -206,7 +207,7 @@ def test_an_async_memory_takes_a_reranker(tmp_path: Path) -> None:
 
     async def main() -> float | None:
         store = located(tmp_path / "a.db")
-        async with memotherm.aopen(store, embedder=Words(), settings={}, reranker=by_length) as mem:
+        async with memotherm.aopen(store, embedder=HashEmbedder(), settings={}, reranker=by_length) as mem:
             await mem.remember("otter wet")
             return (await mem.recall("otter"))[0].why.rerank
 

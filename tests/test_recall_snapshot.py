@@ -15,7 +15,8 @@ from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.open import open_store
 from memotherm.storage.values import Record
-from tests.helpers import Words, contents, opened
+from memotherm.testing import HashEmbedder
+from tests.helpers import contents, opened
 from tests.stores import located
 
 _PATIENCE = 60
@@ -52,7 +53,7 @@ class Pair:
         # A purge on SQLite waits this long for readers.
         settings = Settings(busy_timeout_ms=100)
         store: Any = PausedStore(open_store(str(located(path)), settings), self.ranked, self.go_on)
-        self.reader = Memotherm(store, Words(), settings=settings)
+        self.reader = Memotherm(store, HashEmbedder(), settings=settings)
         self.writer = opened(path, settings={"busy_timeout_ms": 100})
         self.pool = ThreadPoolExecutor(1)
 

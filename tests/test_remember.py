@@ -11,16 +11,17 @@ import pytest
 
 from memotherm import Memory, Memotherm
 from memotherm.errors import LimitReached, NotFound
-from tests.helpers import Hand, Words, contents, opened
+from memotherm.testing import FakeClock, HashEmbedder
+from tests.helpers import contents, opened
 
 
 @pytest.fixture(name="clock")
-def _clock() -> Hand:
-    return Hand()
+def _clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture(name="mem")
-def _mem(clock: Hand) -> Iterator[Memotherm]:
+def _mem(clock: FakeClock) -> Iterator[Memotherm]:
     with opened(clock=clock) as mem:
         yield mem
         assert mem.check() == []
@@ -30,7 +31,7 @@ def fill(mem: Memotherm, priority: str, count: int) -> list[Memory]:
     return [mem.remember(f"{priority} number {number}", priority=priority) for number in range(count)]
 
 
-def test_a_memory_comes_back_as_it_was_given(mem: Memotherm, clock: Hand) -> None:
+def test_a_memory_comes_back_as_it_was_given(mem: Memotherm, clock: FakeClock) -> None:
     """Every field that a caller sets is stored, and the rest has its default."""
     memory = mem.remember(
         "  Metric units, please \n",
@@ -80,7 +81,7 @@ def test_the_defaults_are_a_warm_normal_fact(mem: Memotherm) -> None:
         (None, "warm"),
     ],
 )
-def test_a_lifetime_decides_the_first_tier(mem: Memotherm, clock: Hand, ttl: Any, tier: str) -> None:
+def test_a_lifetime_decides_the_first_tier(mem: Memotherm, clock: FakeClock, ttl: Any, tier: str) -> None:
     """Seven days or more start hot, a day or more warm, anything shorter cold (D20)."""
     memory = mem.remember("a passing thought", ttl=ttl)
 
@@ -89,7 +90,7 @@ def test_a_lifetime_decides_the_first_tier(mem: Memotherm, clock: Hand, ttl: Any
     assert (memory.expires_at is None) == (ttl is None)
 
 
-def test_an_explicit_tier_wins_over_the_lifetime(mem: Memotherm, clock: Hand) -> None:
+def test_an_explicit_tier_wins_over_the_lifetime(mem: Memotherm, clock: FakeClock) -> None:
     """Whoever names a tier gets it, whatever the time to live says."""
     memory = mem.remember("until tomorrow, but important now", ttl="1h", tier="hot")
 
@@ -108,10 +109,10 @@ def test_the_bounds_of_lifetimes_are_settings() -> None:
 # The same thing twice
 
 
-def test_the_same_content_is_one_memory(mem: Memotherm, clock: Hand) -> None:
+def test_the_same_content_is_one_memory(mem: Memotherm, clock: FakeClock) -> None:
     """Saying something again counts as a use of it, and makes no second row."""
     first = mem.remember("The build needs Python 3.11")
-    clock.forward(hours=1)
+    clock.advance(hours=1)
     again = mem.remember("  The build needs Python 3.11\n")
 
     assert again.id == first.id
@@ -153,7 +154,7 @@ def test_saying_it_again_takes_nothing_away(mem: Memotherm) -> None:
     assert (again.priority, again.tier) == (first.priority, first.tier)
 
 
-def test_the_longer_of_two_lives_wins(mem: Memotherm, clock: Hand) -> None:
+def test_the_longer_of_two_lives_wins(mem: Memotherm, clock: FakeClock) -> None:
     """Nobody who asked to keep something loses it because somebody else asked for less."""
     first = mem.remember("The build needs Python 3.11", ttl="30d")
 
@@ -172,12 +173,12 @@ def test_the_same_content_in_another_scope_is_another_memory(mem: Memotherm) -> 
     assert len({everyone.id, ann.id, bob.id}) == 3
 
 
-def test_what_is_gone_is_not_a_duplicate(mem: Memotherm, clock: Hand) -> None:
+def test_what_is_gone_is_not_a_duplicate(mem: Memotherm, clock: FakeClock) -> None:
     """A forgotten, archived or expired memory does not swallow a new one."""
     forgotten = mem.forget(mem.remember("alpha").id)
     archived = mem.archive(mem.remember("beta").id)
     expired = mem.remember("gamma", ttl="1h")
-    clock.forward(hours=2)
+    clock.advance(hours=2)
 
     again = mem.remember_many([{"content": "alpha"}, {"content": "beta"}, {"content": "gamma"}])
 
@@ -193,13 +194,13 @@ def test_duplicates_are_kept_where_the_setting_says_so() -> None:
 
 def test_the_same_content_is_embedded_once(tmp_path: Path) -> None:
     """A content whose vectors exist in any scope is not sent to the embedder again."""
-    embedder = Words()
+    embedder = HashEmbedder(record=True)
     with opened(tmp_path / "agent.db", embedder=embedder) as mem:
         mem.remember("Lunch is at noon")
         mem.scoped(user="ann").remember("Lunch is at noon")
         mem.scoped(user="ann").remember("Lunch is at noon")
 
-        assert embedder.seen == ["Lunch is at noon"]
+        assert embedder.texts == ["Lunch is at noon"]
         assert mem.check() == []
 
 

@@ -13,7 +13,7 @@ from memotherm import Memotherm, Retention, Scope, Tier
 from memotherm.errors import InvalidInput, NoteUnavailable
 from memotherm.notes import Notes
 from memotherm.testing import FakeClock, HashEmbedder
-from tests.helpers import Flaky, Words
+from tests.helpers import Flaky
 from tests.notes.ids import spec
 from tests.notes.told import cited, index
 
@@ -137,29 +137,29 @@ def test_two_roots_of_one_scope_are_searched_apart(mem: Memotherm, tmp_path: Pat
 @spec("O37")
 def test_only_what_is_new_is_embedded(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """An edit costs its chunk, a line that moved costs nothing, a renamed or copied file costs nothing."""
-    words = Words()
+    words = HashEmbedder(record=True)
     mem = open_mem(embedder=words)
     file = workspace / "memory" / "long.md"
     sections = [f"# Part {number}\n\n" + " ".join(f"w{number}x{each}" for each in range(70)) for number in range(6)]
     file.write_text("\n\n".join(sections) + "\n")
     notes = mem.notes(workspace)
     first = notes.sync()
-    words.seen.clear()
+    words.texts.clear()
 
     sections[3] += " edited"
     file.write_text("\n\n".join(sections) + "\n")
     edited = notes.sync()
-    assert [text for text in words.seen if "w3x0" not in text] == []
+    assert [text for text in words.texts if "w3x0" not in text] == []
     assert (edited.chunks_new, edited.chunks_kept) == (1, 5)
 
-    words.seen.clear()
+    words.texts.clear()
     file.write_text("\n\n" + "\n\n".join(sections) + "\n")
     assert notes.sync().chunks_kept == 6
     file.rename(workspace / "memory" / "renamed.md")
     assert notes.sync().renamed == (("memory/long.md", "memory/renamed.md"),)
     (workspace / "memory" / "copy.md").write_text((workspace / "memory" / "renamed.md").read_text())
     assert notes.sync().chunks_new == 6
-    assert words.seen == []
+    assert words.texts == []
     assert first.chunks_new == 10
 
 
@@ -282,9 +282,9 @@ def test_another_embedder_serves_when_all_its_vectors_are_there(
 ) -> None:
     """Until then the old vectors serve the old embedder, and the new one searches words and says so."""
     path = tmp_path / "a.db"
-    old = open_mem(path, embedder=Words("first"))
+    old = open_mem(path, embedder=HashEmbedder(name="first"))
     old.notes(workspace).sync()
-    new = open_mem(path, embedder=Words("second"))
+    new = open_mem(path, embedder=HashEmbedder(name="second"))
     (workspace / "memory" / "new.md").write_text("A newcomer among notes: the capybara.")
     results = new.notes(workspace).search("capybara")
 

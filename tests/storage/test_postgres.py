@@ -142,7 +142,7 @@ def test_a_tenant_cannot_write_for_another_one(mem: Memotherm, url: str) -> None
         assert connection.execute("DELETE FROM events WHERE tenant <> 'acme'").rowcount == 0
 
 
-def test_what_doors_keep_is_hidden_from_tenants(mem: Memotherm, url: str) -> None:
+def test_key_value_pairs_are_hidden_from_tenants(mem: Memotherm, url: str) -> None:
     """API keys and answers to requests are seen by work for all tenants only."""
     mem.key_value("keys").put("k", {"hash": "x"})
     with psycopg.connect(url) as connection:

@@ -110,13 +110,14 @@ class Changes:
             raise NotFound(f"no event {seq} can be seen from here ({scope})")
         event, record = found
         before = _values_before(event, record.memory)
-        content = before.get("content", record.memory.content)
-        embedded = self._vectorizer.for_contents([content]) if "content" in before else EmbeddedContents([None])
+        content: str | None = before.get("content")
+        embedded = EmbeddedContents([None]) if content is None else self._vectorizer.for_contents([content])
         with self._store.write(made_by=embedded.made_by) as transaction:
             current = require_visible(transaction, scope, record.memory.id)
             _require_unchanged(event, current.memory)
             after = self._allowed(current.memory, apply_changes(current.memory, before), cause)
-            after = with_content(after, content, self._settings.tokenizer)
+            if content is not None:
+                after = with_content(after, content, self._settings.tokenizer)
             return self.apply(transaction, current, after, cause, embedded.vectors[0]).memory
 
     def _allowed(self, now: Memory, after: Memory, cause: Cause) -> Memory:

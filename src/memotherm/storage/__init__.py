@@ -1,1 +1,1 @@
-"""Where memories are kept. The only place with SQL."""
+"""Databases of memories. The only package that contains SQL."""

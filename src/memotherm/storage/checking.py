@@ -1,7 +1,7 @@
-"""Does everything in a store agree with everything else?
+"""Consistency checks that every SQL store runs.
 
-The memories are the truth. Words, tags, vectors, counters and the ledger are compared with
-them; each difference is named exactly, so that a person can see what happened.
+Text index, tags, vectors, counters and ledger are compared with the rows of the memories; each difference is
+one problem.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RETENTIONS = tuple(Retention)
 
 
 class Indexed(NamedTuple):
-    """Where a text index has a memory's words."""
+    """The position of a memory's words in a text index."""
 
     table: str
     space: int
@@ -45,18 +45,18 @@ def contents(statements: Statements) -> Iterator[Problem]:
             yield Problem(code="digest", detail=f"the content of {memory_id} does not match its digest")
 
 
-def texts(statements: Statements, found: Iterable[tuple[Indexed, str]]) -> Iterator[Problem]:
+def texts(statements: Statements, indexed: Iterable[tuple[Indexed, str]]) -> Iterator[Problem]:
     """Compare the text indexes with the words of the memories, row by row."""
     ids: dict[int, str] = {}
     expected: dict[Indexed, str] = {}
     for no, memory_id, space, tier, _, retention, content, tags_, _, _ in statements.each("check_rows"):
         ids[no] = memory_id
         if _RETENTIONS[retention] is Retention.ACTIVE:
-            place = _TIERS[tier]
-            table = "text_cold" if place is Tier.COLD else "text_live"
+            current = _TIERS[tier]
+            table = "text_cold" if current is Tier.COLD else "text_live"
             words = indexed_words(content, json.loads(tags_) if tags_ else ())
-            expected[Indexed(table, space, place, no)] = digest(words)
-    for row, words in found:
+            expected[Indexed(table, space, current, no)] = digest(words)
+    for row, words in indexed:
         named = ids.get(row.no, "an unknown memory")
         wanted = expected.pop(row, None)
         if wanted is None:
@@ -71,15 +71,17 @@ def tags(statements: Statements) -> Iterator[Problem]:
     """Compare the index of tags with what the memories carry."""
     indexed = {no: {tag for _, tag in rows} for no, rows in groupby(statements.each("check_tags"), itemgetter(0))}
     for no, memory_id, _, _, _, _, _, carried, _, _ in statements.each("check_rows"):
-        said, found = set(json.loads(carried)) if carried else set(), indexed.get(no, set())
-        if said != found:
-            yield Problem(code="tags", detail=f"{memory_id} has tags {sorted(said)} and is indexed as {sorted(found)}")
+        expected, actual = set(json.loads(carried)) if carried else set(), indexed.get(no, set())
+        if expected != actual:
+            yield Problem(
+                code="tags", detail=f"{memory_id} has tags {sorted(expected)} and is indexed as {sorted(actual)}"
+            )
 
 
 def vectors(statements: Statements, made_by: dict[str, object]) -> Iterator[Problem]:
     """Compare the serving embedder's vectors with the memories that they belong to."""
-    for memory_id, said, found in statements.rows("check_parts", **made_by):
-        yield Problem(code="vector_count", detail=f"{memory_id} says {said} vectors and has {found}")
+    for memory_id, expected, actual in statements.rows("check_parts", **made_by):
+        yield Problem(code="vector_count", detail=f"{memory_id} says {expected} vectors and has {actual}")
     for (key,) in statements.rows("check_orphans"):
         yield Problem(code="vector_orphan", detail=f"vector {key} belongs to no memory")
     for key, length, dimensions in statements.rows("check_lengths"):
@@ -88,14 +90,16 @@ def vectors(statements: Statements, made_by: dict[str, object]) -> Iterator[Prob
 
 def counters(statements: Statements) -> Iterator[Problem]:
     """Compare the counters with what they count."""
-    for space, tier, retention, said, said_tokens, found, found_tokens in statements.each("check_counters"):
+    for space, tier, retention, counted, counted_tokens, actual, actual_tokens in statements.each("check_counters"):
         where = f"space {space}, {_TIERS[tier]}, {_RETENTIONS[retention]}"
-        detail = f"{where}: {said} memories with {said_tokens} tokens counted, {found} with {found_tokens} there"
+        detail = (
+            f"{where}: {counted} memories with {counted_tokens} tokens counted, {actual} with {actual_tokens} there"
+        )
         yield Problem(code="counter", detail=detail)
 
 
 def ledger(statements: Statements) -> Iterator[Problem]:
-    """Replay each memory's events and compare where they lead with where the memory is."""
+    """Replay the events of every memory and compare the result with the memory."""
     histories = groupby(statements.each("check_events"), itemgetter(0))
     pending = next(histories, None)
     for no, memory_id, _, tier, priority, retention, _, _, _, version in statements.each("check_rows"):

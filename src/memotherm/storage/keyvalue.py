@@ -1,4 +1,4 @@
-"""Small JSON values kept in the store by namespace and key: API keys, replies to requests that may be repeated.
+"""Small JSON values in the store by namespace and key: API keys, replies to requests that may be repeated.
 
 They are not memories: they have no scope, are never searched, and the ledger has no events about them.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import KeyValueStore
 
 __all__ = ["KeyValue"]
 
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 class KeyValue:
     """One namespace of a store: JSON objects by key, shared by all processes that use the store."""
 
-    def __init__(self, store: Store, namespace: str, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: KeyValueStore, namespace: str, now: Callable[[], datetime]) -> None:
         self.namespace = namespace
         self._store = store
         #: The time by the memory's clock.
@@ -28,8 +28,8 @@ class KeyValue:
 
     def get(self, key: str) -> Json | None:
         """Return the value under a key; None if there is none, or if it has expired."""
-        found = self._store.get_values(self.namespace, self.now(), key)
-        return json.loads(found[key]) if key in found else None
+        values = self._store.get_values(self.namespace, self.now(), key)
+        return json.loads(values[key]) if key in values else None
 
     def all(self) -> dict[str, Json]:
         """Return every value by its key."""
@@ -45,7 +45,7 @@ class KeyValue:
         return None if existing is None else json.loads(existing)
 
     def delete(self, key: str) -> bool:
-        """Delete the value under a key; tell whether there was one."""
+        """Delete the value under a key and return whether it existed."""
         return self._store.delete_value(self.namespace, key)
 
     def _put(self, key: str, value: Mapping[str, Any], ttl: timedelta | None, *, replace: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""Statements about Markdown files; what they mean is decided elsewhere."""
+"""Reads and writes of the note index."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def roots_of(statements: Statements, spaces: Sequence[int]) -> list[RootRow]:
 
 
 def put_root(statements: Statements, root: RootRow) -> None:
-    """Remember a folder."""
+    """Store a folder."""
     extra = json.dumps(root.extra, ensure_ascii=False)
     statements.run("root_put", space=root.space, path=root.path, extra=extra)
 
@@ -104,9 +104,9 @@ def set_chunks(statements: Statements, note: int, chunks: Sequence[ChunkRow]) ->
     """Replace the chunks of a file."""
     statements.run("chunks_drop", note=note)
     rows = [
-        {"note": note, "place": place, "no": each.record.no, "first": each.first, "last": each.last,
-         "heading": each.heading, "digest": each.digest, "linked": int(each.linked)}
-        for place, each in enumerate(chunks)
+        {"note": note, "position": position, "no": chunk.record.no, "first": chunk.first, "last": chunk.last,
+         "heading": chunk.heading, "digest": chunk.digest, "linked": int(chunk.linked)}
+        for position, chunk in enumerate(chunks)
     ]  # fmt: skip
     statements.run_many("chunk_add", rows)
 
@@ -123,14 +123,14 @@ def claim_flush(statements: Statements, space: int, cycle: int | None, *, due: b
     A number names the cycle; without one, a cycle ends when a flush is no longer due.
     """
     row = statements.row("flush_get", space=space)
-    told, armed = row if row is not None else (-1, 1)
+    prompted, armed = row if row is not None else (-1, 1)
     if cycle is None:
         claimed = due and bool(armed)
-        after = (told, 0 if due else 1)
+        after = (prompted, 0 if due else 1)
     else:
-        claimed = due and told != cycle
-        after = (cycle if claimed else told, armed)
-    if after != (told, armed):
+        claimed = due and prompted != cycle
+        after = (cycle if claimed else prompted, armed)
+    if after != (prompted, armed):
         statements.run("flush_put", space=space, cycle=after[0], armed=after[1])
     return claimed
 

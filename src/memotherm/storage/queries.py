@@ -1,4 +1,4 @@
-"""SQL as data: named statements, read from files once, with their marks filled in for a database."""
+"""Named SQL statements, read from files, with the placeholders of a database filled in."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _COLUMNS = {
 
 
 def load(dialect: str, marks: Mapping[str, Callable[..., str]]) -> dict[str, str]:
-    """Return the shared statements and those of a database; `marks` says what else is filled in there."""
+    """Return the shared statements and those of a database; `marks` returns the text of each placeholder."""
 
     def filled(mark: re.Match[str]) -> str:
         name, arguments = mark[1], mark[2].split()
         return _COLUMNS[name] if name in _COLUMNS else marks[name](*arguments)
 
     folder = resources.files(__package__) / "sql"
-    found: dict[str, str] = {}
+    statements: dict[str, str] = {}
     for file in ("queries.sql", f"{dialect}.sql"):
-        found |= _parse((folder / file).read_text("utf-8"))
-    return {name: _MARK.sub(filled, statement) for name, statement in found.items()}
+        statements |= _parse((folder / file).read_text("utf-8"))
+    return {name: _MARK.sub(filled, statement) for name, statement in statements.items()}
 
 
 def migrations(dialect: str) -> list[str]:
     """Return the schema's steps in order; step n leads to schema version n."""
     folder = resources.files(__package__) / "sql" / dialect
-    steps = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
-    return [each.read_text("utf-8") for each in steps]
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return [file.read_text("utf-8") for file in files]
 
 
 def _parse(text: str) -> dict[str, str]:

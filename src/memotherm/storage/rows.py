@@ -1,4 +1,4 @@
-"""Between memories and rows: columns, encodings, and what an event says has changed."""
+"""Conversion between memories, events and rows."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def row_of(record: Record) -> dict[str, Any]:
 
 
 def record_of(row: Sequence[Any], scope: Scope) -> Record:
-    """Return the record that a row of `COLUMNS` stands for."""
+    """Return the record of a row of `COLUMNS`."""
     memory = Memory(
         id=row[1],
         content=row[3],
@@ -119,12 +119,12 @@ def scope_row(scope: Scope) -> dict[str, str]:
 
 
 def scope_of(row: Sequence[str]) -> Scope:
-    """Return the scope that a row of its six fields stands for."""
+    """Return the scope of a row of its six fields."""
     return Scope(**{name: value for name, value in zip(SCOPE_FIELDS, row, strict=True) if value})
 
 
 def created_changes(memory: Memory) -> dict[str, tuple[Any, Any]]:
-    """Return what the first event of a memory says: where it starts on each axis."""
+    """Return the changes of the first event of a memory: its initial value on every axis."""
     return {name: (None, _encoded(getattr(memory, name))) for name in _AXES}
 
 
@@ -156,7 +156,7 @@ def apply_changes(memory: Memory, values: Mapping[str, Any]) -> Memory:
 
 
 def event_of(row: Sequence[Any]) -> Event:
-    """Return the event that a row stands for."""
+    """Return the event of a row."""
     return Event(
         seq=row[0],
         at=from_micros(row[1]),
@@ -175,7 +175,7 @@ def redacted(changes: Mapping[str, tuple[Any, Any]]) -> dict[str, tuple[Any, Any
 
 
 def tombstone(secret: str, content_digest: str) -> str:
-    """Return the mark by which a store knows a content that it has purged, and nobody else does."""
+    """Return the keyed digest that identifies a purged content in this store."""
     return hmac.digest(bytes.fromhex(secret), bytes.fromhex(content_digest), "sha256").hex()
 
 

@@ -1,4 +1,4 @@
-"""What stores on every database do by running named statements; the database adds searches and transactions."""
+"""The part of a store that is the same on every SQL database."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ _EVERY = 1 << 62
 #: How many recalls wait to be logged while others write.
 _MOST_WAITING = 1000
 
-#: Recalls that wait to be logged, and whether the log keeps each.
+#: Recalls that wait to be logged, and whether each is to be kept in the log.
 Waiting = deque[tuple[RecallEntry, bool]]
 
 
 def new_waiting() -> Waiting:
-    """Return an empty queue of recalls; the oldest give way when it is full."""
+    """Return an empty queue of recalls; when it is full, the oldest are dropped."""
     return deque(maxlen=_MOST_WAITING)
 
 
 class _Records(Mapping[int, Record]):
-    """Memories by number; each is made of its row when somebody first looks at it, for many are never looked at."""
+    """Memories by number; a row is converted when it is first used, because most never are."""
 
     def __init__(self, rows: Mapping[int, Row], scopes: Mapping[int, Scope]) -> None:
         self._rows = rows
@@ -136,19 +136,19 @@ class SqlStore(ABC):
 
     @abstractmethod
     def _reading(self, *, once: bool = False) -> AbstractContextManager[Statements]:
-        """Lend statements that all see one state of the store; `once` when it is a single one."""
+        """Return statements that all see one state of the store; `once` for a single statement."""
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[Statements]:
-        """Lend statements in one transaction that excludes other writers."""
+        """Return statements in one transaction that excludes other writers."""
 
     @abstractmethod
     def _marking(self) -> AbstractContextManager[Statements]:
-        """Lend statements in a transaction for what two may write at once without harm, whoever's it is."""
+        """Return statements in a transaction that does not exclude other writers."""
 
     @abstractmethod
     def _logging(self) -> AbstractContextManager[Statements]:
-        """Lend statements in a transaction that waits for nobody; raises StoreBusy at once."""
+        """Return statements in a transaction that does not wait for locks but raises StoreBusy."""
 
     @abstractmethod
     def _made_by(self, number: int) -> dict[str, object]:
@@ -205,15 +205,14 @@ class SqlStore(ABC):
             rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
         if not rows:
             return {}
-        numbers, places, ranks, priorities, *others = zip(*rows, strict=True)
+        numbers, spaces_, ranks, priorities, *others = zip(*rows, strict=True)
         axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
-        return dict(
-            zip(numbers, named_tuples(CandidateRow, zip(numbers, places, *axes, *others, strict=True)), strict=True)
-        )
+        values = zip(numbers, spaces_, *axes, *others, strict=True)
+        return dict(zip(numbers, named_tuples(CandidateRow, values), strict=True))
 
     def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
         """Return the indexed words, author and predecessor of active memories, by number."""
-        return {no: CandidateText(*said) for no, *said in self._rows("candidate_texts", nos=list(nos))}
+        return {no: CandidateText(*fields) for no, *fields in self._rows("candidate_texts", nos=list(nos))}
 
     def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
         """Return the memories that a rule looks at, in order of number, a page at a time."""
@@ -221,7 +220,7 @@ class SqlStore(ABC):
             rows = selected_rows(statements, spaces, selects, now, after, limit)
             return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
-    # Sessions and what happened
+    # Sessions and counters
 
     def list_tier(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
         """Return the visible memories of one space in one tier, newest first."""
@@ -311,15 +310,15 @@ class SqlStore(ABC):
         tiers = {tier: TierCount() for tier in Tier}
         retention = dict.fromkeys(Retention, 0)
         with self._reading() as statements:
-            held = statements.rows("counts", spaces=list(spaces))
-            over = statements.rows("counts_expired", spaces=list(spaces), now=to_micros(now))
-        for tier, kept, memories, tokens in held:
-            retention[_RETENTIONS[kept]] += memories
-            if kept == 0:
+            counted = statements.rows("counts", spaces=list(spaces))
+            expired_counts = statements.rows("counts_expired", spaces=list(spaces), now=to_micros(now))
+        for tier, rank, memories, tokens in counted:
+            retention[_RETENTIONS[rank]] += memories
+            if _RETENTIONS[rank] is Retention.ACTIVE:
                 tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
-        for tier, memories, tokens in over:
-            left = tiers[_TIERS[tier]]
-            tiers[_TIERS[tier]] = TierCount(memories=left.memories - memories, tokens=left.tokens - tokens)
+        for tier, memories, tokens in expired_counts:
+            count = tiers[_TIERS[tier]]
+            tiers[_TIERS[tier]] = TierCount(memories=count.memories - memories, tokens=count.tokens - tokens)
             retention[Retention.ACTIVE] -= memories
             retention[Retention.DELETED] += memories
         return Counts(tiers=tiers, retention=retention)
@@ -340,7 +339,7 @@ class SqlStore(ABC):
         self._log_waiting()
 
     def _log_waiting(self) -> None:
-        """Write what waits, unless the store cannot be written now: then the next recall tries again."""
+        """Write the waiting recalls; if the store cannot be written now, the next recall tries again."""
         waiting: list[tuple[RecallEntry, bool]] = []
         try:
             with self._logging() as statements:
@@ -350,12 +349,12 @@ class SqlStore(ABC):
         except (StoreBusy, StoreFull, StoreUnavailable) as exc:
             self._waiting.extendleft(reversed(waiting))
             if not isinstance(exc, StoreBusy):
-                # What was found is still worth returning, though nobody will know that it was used.
+                # The recall succeeded; only the count of its uses is lost.
                 _log.warning("the uses of a recall could not be counted: %s", exc)
 
     def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
         now = to_micros(entry.at)
-        # In order, so that two who touch the same memories wait for each other and not in a circle.
+        # In order of number, so that two transactions cannot deadlock.
         touches = [{"no": no, "now": now, "window": now - self._window_micros} for no in sorted(entry.touched)]
         statements.run_many("memory_touch", touches)
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
@@ -407,7 +406,7 @@ class SqlStore(ABC):
     def links(self, space: int) -> list[tuple[str, ChunkRow]]:
         """Return the list items of a space's files that are memories of their own, each with its path."""
         with self._reading() as statements:
-            return notes.links_of(statements, space, lambda each: self._scope(statements, each, self._scopes))
+            return notes.links_of(statements, space, lambda number: self._scope(statements, number, self._scopes))
 
     def misplaced_notes(self, space: int) -> list[str]:
         """Return the paths of a space's files with a chunk whose memory is in another space."""
@@ -448,10 +447,10 @@ class SqlStore(ABC):
         with self._marking() as statements:
             return statements.row("value_delete", namespace=namespace, key=key) is not None
 
-    # Small steps
+    # Helpers
 
     def _rebuild_if_outdated(self, rebuild: Callable[[Any], None]) -> None:
-        """Make the text index anew when it was made by other rules for words."""
+        """Rebuild the text index if it was built with another version of the tokenizer."""
         with self._reading(once=True) as statements:
             if not words_outdated(statements):
                 return
@@ -469,12 +468,12 @@ class SqlStore(ABC):
             rows = statements.rows(name, **values)
             return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
-    def _scope(self, statements: Statements, space: int, kept: dict[int, Scope]) -> Scope:
-        """Return the scope behind a number; the two never change, so they are kept."""
-        scope = self._scopes.get(space) or kept.get(space)
+    def _scope(self, statements: Statements, space: int, cache: dict[int, Scope]) -> Scope:
+        """Return the scope of a space; it never changes, so it is cached."""
+        scope = self._scopes.get(space) or cache.get(space)
         if scope is None:
             ((*fields,),) = statements.rows("space_scope", space=space)
-            scope = kept[space] = scope_of(fields)
+            scope = cache[space] = scope_of(fields)
         return scope
 
 
@@ -511,7 +510,7 @@ def identity_of(statements: Statements) -> Identity | None:
 
 
 def _recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:
-    """Count the recall, and apart whether it found something, promoted, or looked into cold."""
+    """Return the counters of a recall: all, with a hit, with promotions, in the cold tier."""
     counted = {"recall": entry.micros}
     if entry.found:
         counted["recall.hit"] = 0

@@ -1,4 +1,4 @@
-"""The named statements of a store on one connection: all that the code shared by databases needs of one."""
+"""The interface by which the shared code runs named statements on one connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = tuple[Any, ...]
 
 
 def marked(statement: str, marks: Mapping[str, object]) -> str:
-    """Return a statement whose text depends on names or numbers of ours, with these filled in."""
+    """Return a statement with its `$` placeholders replaced by names or numbers."""
     for mark, value in marks.items():
         statement = statement.replace(f"${mark}", str(value))
     return statement
@@ -47,10 +47,10 @@ class Statements(ABC):
 
     def row(self, name: str, /, **values: object) -> Row | None:
         """Return the first row of a statement, or None."""
-        found = self.rows(name, **values)
-        return found[0] if found else None
+        rows = self.rows(name, **values)
+        return rows[0] if rows else None
 
     def value(self, name: str, /, **values: object) -> Any:  # noqa: ANN401
         """Return the first field of the first row, or None."""
-        found = self.row(name, **values)
-        return None if found is None else found[0]
+        row = self.row(name, **values)
+        return None if row is None else row[0]

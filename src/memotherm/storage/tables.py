@@ -13,7 +13,7 @@ class Table(NamedTuple):
     """A table as both databases have it; the tenant of a row is not among its columns."""
 
     name: str
-    #: What its rows are ordered by, and told apart.
+    #: The primary key; rows are read in its order.
     key: tuple[str, ...]
     columns: tuple[str, ...]
     #: The column that leads to the tenant: space, no (a memory) or note; empty = the rows belong to the store.
@@ -24,7 +24,7 @@ def _table(name: str, key: str, rest: str = "", owner: str = "") -> Table:
     return Table(name, tuple(key.split()), (*key.split(), *rest.split()), owner)
 
 
-#: Each vector with the place of its memory; tier 3 = hidden.
+#: Vectors with the space and tier of their memory; tier 3 = not active.
 VECTORS = _table("vectors", "embedder no part", "space tier vector", "no")
 
 #: In an order in which nothing points to what is not there yet.
@@ -42,11 +42,11 @@ TABLES = (
     _table("tallies", "space name", "times amount", "space"),
     _table("roots", "space", "path extra", "space"),
     _table("notes", "note", "space path hash stamp size messages settled cut tier", "space"),
-    _table("chunks", "note place", "no first last heading digest linked", "note"),
+    _table("chunks", "note position", "no first last heading digest linked", "note"),
     _table("flushes", "space", "cycle armed", "space"),
     _table("injected", "space no", "updated_at", "space"),
     _table("key_values", "namespace key", "value expires_at"),
 )
 
-#: What else makes a store what it is: who serves its searches, and the secret behind its tombstones.
+#: Metadata that is copied too: the serving embedder and the secret of the tombstones.
 META = ("embedder", "secret")

@@ -1,8 +1,7 @@
-"""One transaction: the only code that changes memories, whatever the database.
+"""Write transactions: the only code that changes memories, on every database.
 
-Everything that is derived from a memory (its words in a text index, its tags, its vectors) is
-changed here together with its row and its event, so that they cannot drift apart. A database adds
-how it numbers things and how its indexes are kept.
+What is derived from a memory (indexed words, tags, vectors) is changed here together with its row and its event.
+A subclass for a database adds how numbers are assigned and how the indexes are stored.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from memotherm.text.words import WORDS_VERSION, words
 __all__ = ["SqlTransaction", "indexed_words", "settle_words", "words_outdated"]
 
 _UNLIMITED = 1 << 62
-#: What changes when a memory only moves.
-_PLACE = {"tier", "tier_rule"}
+#: The fields that change when a memory moves to another tier.
+_MOVED = {"tier", "tier_rule"}
 
 Vectors = NDArray[np.float32]
-#: The metadata that says who a message is from.
+#: The metadata keys of a message's author.
 _AUTHOR_KEYS = ("speaker", "author", "role")
 
 
@@ -62,7 +61,7 @@ def settle_words(statements: Statements) -> None:
 
 
 class SqlTransaction(ABC):
-    """The verbs of one transaction; `scope_of` names the scope behind a space."""
+    """The operations of one transaction; `scope_of` returns the scope of a space."""
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class SqlTransaction(ABC):
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._welcome = bool(self._serving) and made_by in (None, self._serving)
         self._tombstones = bool(self._sql.value("tombstones_any"))
-        #: Whether something was purged, so that the store cleans up behind the transaction.
+        #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
         self.purged = False
 
     # Reading inside the transaction
@@ -86,8 +85,8 @@ class SqlTransaction(ABC):
     def space(self, scope: Scope, collection: str = "") -> int:
         """Return the number of a scope, or of a collection in it; create it if it is new."""
         row = {**scope_row(scope), "collection": collection}
-        found = self._sql.value("space_find", **row)
-        return int(found if found is not None else self._sql.value("space_add", **row))
+        number = self._sql.value("space_find", **row)
+        return int(number if number is not None else self._sql.value("space_add", **row))
 
     def get(self, memory_id: str) -> Record | None:
         """Return a memory by its id, in any scope."""
@@ -121,7 +120,7 @@ class SqlTransaction(ABC):
         if parts and vectors is not None:
             self._store_vectors(self._serving, record, vectors)
         self._append(record.no, seq, cause, created_changes(memory))
-        self._unearth(record)
+        self._drop_tombstone(record)
         return record
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
@@ -135,8 +134,8 @@ class SqlTransaction(ABC):
         changed = Record(record.no, space, _dated(before, after, seq, cause.at), record.parts)
         if "content" in changes:
             changed = self._replace_vectors(changed, vectors)
-        # A move does not write what stays the same.
-        self._sql.run("memory_place" if changes.keys() <= _PLACE else "memory_set", **row_of(changed))
+        # A move writes only the columns of the tier.
+        self._sql.run("memory_move" if changes.keys() <= _MOVED else "memory_set", **row_of(changed))
         if "tags" in changes:
             self._sql.run("tags_drop", no=record.no)
             self._add_tags(changed)
@@ -151,8 +150,10 @@ class SqlTransaction(ABC):
         self.purged |= clean
         self._tombstones = True
         moment = to_micros(cause.at)
-        for said in self._contents(record):
-            self._sql.run("tombstone_add", space=record.space, mark=tombstone(self._secret(), digest(said)), at=moment)
+        for content in self._contents(record):
+            self._sql.run(
+                "tombstone_add", space=record.space, mark=tombstone(self._secret(), digest(content)), at=moment
+            )
         return self.discard(record, cause)
 
     def discard(self, record: Record, cause: Cause) -> Record:
@@ -169,7 +170,7 @@ class SqlTransaction(ABC):
 
     def purged_digests(self, scope: Scope, digests: Iterable[str]) -> set[str]:
         """Return those digests whose contents were purged from what a scope can see."""
-        marks = {tombstone(self._secret(), each): each for each in digests}
+        marks = {tombstone(self._secret(), content_digest): content_digest for content_digest in digests}
         return {marks[mark] for (mark,) in self._sql.rows("tombstones_seen", marks=list(marks), **scope_row(scope))}
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
@@ -289,7 +290,7 @@ class SqlTransaction(ABC):
             self._sql.run("parts_recount", **self._made_by(number))
         return True
 
-    # What each database does in its own way
+    # What depends on the database
 
     @abstractmethod
     def _next_seq(self) -> int:
@@ -301,11 +302,11 @@ class SqlTransaction(ABC):
 
     @abstractmethod
     def _index(self, record: Record) -> None:
-        """Make a new memory findable by its words."""
+        """Add a new memory to the text index."""
 
     @abstractmethod
     def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
-        """Let the indexes follow a memory to another place; `words` tells whether its words are others too."""
+        """Update the indexes after a change; `words` = the indexed words have changed too."""
 
     @abstractmethod
     def _made_by(self, number: int) -> dict[str, object]:
@@ -323,18 +324,18 @@ class SqlTransaction(ABC):
     def _drop_embedder(self, number: int) -> None:
         """Drop all vectors of an embedder."""
 
-    # Small steps
+    # Helpers
 
     def _events(self, record: Record) -> list[Event]:
         return [event_of(row) for row in self._sql.rows("events_of", no=record.no)]
 
     def _contents(self, record: Record) -> set[str]:
-        """Return everything that a memory has ever said."""
-        quoted = (said for event in self._events(record) for said in event.changes.get("content", ()))
-        return {said for said in (record.memory.content, *quoted) if said}
+        """Return the current and all former contents of a memory."""
+        former = (content for event in self._events(record) for content in event.changes.get("content", ()))
+        return {content for content in (record.memory.content, *former) if content}
 
-    def _unearth(self, record: Record) -> None:
-        """Drop the tombstone of a content that its scope has again."""
+    def _drop_tombstone(self, record: Record) -> None:
+        """Delete the tombstone of a content that was stored again."""
         if self._tombstones:
             self._sql.run("tombstone_drop", space=record.space, mark=tombstone(self._secret(), record.memory.digest))
 
@@ -349,7 +350,7 @@ class SqlTransaction(ABC):
         return replace(record, parts=len(vectors))
 
     def _drop_vectors(self, no: int) -> None:
-        """Drop a memory's vectors, those of a change of embedder that is under way included."""
+        """Delete the vectors of a memory, of all embedders."""
         for (number,) in self._sql.rows("embedders_all"):
             self._drop_vectors_of(number, no)
 
@@ -359,7 +360,7 @@ class SqlTransaction(ABC):
             self._sql.run_many("tag_add", rows)
 
     def _add_turn(self, record: Record) -> None:
-        """Remember who said something and after what, where the memory's metadata or scope tell."""
+        """Store the author and predecessor of a message, as its metadata or scope name them."""
         memory = record.memory
         author = next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
         thread = str(memory.metadata.get("thread") or memory.scope.session or "") if memory.kind == "message" else ""

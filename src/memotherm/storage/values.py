@@ -1,4 +1,4 @@
-"""What a store and its callers tell each other: rows as they are stored, filters, causes, findings."""
+"""Arguments and results of stores: records, filters, causes, rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cause:
-    """Why something changes: the part of an event that the store cannot know."""
+    """The cause of a change: the part of an event that the caller supplies."""
 
     action: str
     at: datetime
@@ -53,7 +53,7 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filter:
-    """What a search may return, beside its spaces and tiers."""
+    """The filter of a search, in addition to spaces and tiers."""
 
     now: datetime
     kinds: tuple[str, ...] | None = None
@@ -67,7 +67,7 @@ class Filter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Find:
-    """A listing: filters, and where the page begins."""
+    """The filters and the page of a listing."""
 
     now: datetime
     tier: Tier | None = None
@@ -80,24 +80,24 @@ class Find:
     before: int | None = None
 
 
-#: What a leg of the search has found: numbers of memories, strongest first, and how strong each is.
-#: That is the cosine for the vector leg, and for the text leg how rare the words are that a memory has.
+#: The result of a search: memory number -> score, best first. The score of a vector search is the cosine, that of a
+#: text search the sum of the inverse document frequencies of the words.
 Scores = dict[int, float]
 
 
 class CandidateText(NamedTuple):
-    """What a memory says, as the text index has it, and where it stands in a conversation."""
+    """The indexed words of a memory and its position in a conversation."""
 
-    #: Its words, with a space between two of them.
+    #: The words, separated by spaces.
     words: str
-    #: Who said it; empty when that is not known.
+    #: The author of a message; empty if unknown.
     author: str = ""
-    #: The memory that was said just before it.
+    #: The previous message of the thread.
     previous: int | None = None
 
 
 class CandidateRow(NamedTuple):
-    """What ranking needs to know of a memory, and what it says; times in microseconds."""
+    """The fields of a memory that ranking uses; times in microseconds."""
 
     no: int
     space: int
@@ -107,7 +107,7 @@ class CandidateRow(NamedTuple):
     created_at: int
     accessed_at: int | None
     access_count: int
-    #: As in `Saying`.
+    #: As in `CandidateText`.
     words: str
     author: str = ""
     previous: int | None = None
@@ -115,7 +115,7 @@ class CandidateRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecallEntry:
-    """What was asked and what came of it, for the log of recalls."""
+    """An entry of the recall log."""
 
     at: datetime
     space: int | None
@@ -127,7 +127,7 @@ class RecallEntry:
     returned: Sequence[int]
     promoted: Sequence[int] = ()
     degraded: Sequence[str] = ()
-    #: The best relevance among the hits, and whether it counts as found.
+    #: The best relevance among the hits, and whether it counts as a hit.
     best: float = 0.0
     found: bool = False
     #: Memories whose use is counted.
@@ -137,7 +137,7 @@ class RecallEntry:
 
 
 class Tally(NamedTuple):
-    """How often something happened, and how much of it."""
+    """A counter: how often, and the sum of the amounts."""
 
     times: int = 0
     amount: int = 0
@@ -145,7 +145,7 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Counts:
-    """How much some spaces hold."""
+    """The number of memories of some spaces, by tier and by retention."""
 
     tiers: dict[Tier, TierCount] = field(default_factory=dict)
     retention: dict[Retention, int] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class NoteRow(NamedTuple):
     path: str
     #: SHA-256 of its bytes.
     hash: str
-    #: What the file system said of it: times, number and size.
+    #: Times, inode and size from the file system.
     stamp: str
     size: int
     #: Messages of a transcript; 0 for Markdown.
@@ -208,7 +208,7 @@ class ChunkRow(NamedTuple):
 
 
 class ChunkLocation(NamedTuple):
-    """Where a memory stands in a file."""
+    """The position of a memory in a file."""
 
     path: str
     first: int

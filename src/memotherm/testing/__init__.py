@@ -1,4 +1,4 @@
-"""What tests of programs, embedders and stores around Memotherm need; no test framework required.
+"""Fakes and conformance tests for programs, embedders and stores that use Memotherm; no test framework required.
 
     from memotherm.testing import FakeClock, HashEmbedder
 
@@ -6,7 +6,7 @@
     mem = memotherm.open(":memory:", embedder=HashEmbedder(), clock=clock)
     clock.advance(days=30)
 
-A store of your own proves that it keeps the contract by inheriting the tests of it:
+The tests of a store inherit the conformance tests:
 
     from memotherm.testing import StoreConformance
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 from memotherm.testing.clock import FakeClock
 from memotherm.testing.conformance import CheckpointConformance, SharedStoreConformance, StoreConformance
 from memotherm.testing.embedder import HashEmbedder
+from memotherm.testing.guard import guarded
 
 __all__ = [
     "CheckpointConformance",
@@ -27,4 +28,5 @@ __all__ = [
     "HashEmbedder",
     "SharedStoreConformance",
     "StoreConformance",
+    "guarded",
 ]

@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to move."""
+"""A clock that stands still until a test moves it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class FakeClock:
     """A clock for tests: `memotherm.open(..., clock=FakeClock())`."""
 
     def __init__(self, start: datetime = _START) -> None:
-        #: What the clock shows.
+        #: The time; may be set.
         self.now = start
 
     def __call__(self) -> datetime:
-        """Return the time; reading a clock does not move it."""
+        """Return the time; reading the clock does not move it."""
         return self.now
 
     def advance(
@@ -30,7 +30,7 @@ class FakeClock:
         minutes: float = 0,
         seconds: float = 0,
     ) -> datetime:
-        """Let time pass and return what the clock shows then."""
+        """Move the clock forward and return the new time."""
         self.now += duration + timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
         return self.now
 

@@ -1,7 +1,7 @@
-"""An embedder for tests: offline, instant, the same on every machine.
+"""An embedder for tests: offline, fast, the same on every machine.
 
-Each word has a direction made from its hash; a text lies in the sum of its words' directions.
-Texts that share words are near each other. It knows nothing of meaning.
+Each word has a direction made from its hash; the vector of a text is the normalized sum of its words' directions.
+Texts that share words are near each other.
 """
 
 from __future__ import annotations
@@ -24,27 +24,43 @@ __all__ = ["HashEmbedder"]
 
 
 class HashEmbedder:
-    """Vectors out of hashed words; another `seed` is another embedder with another name.
+    """Vectors from hashed words; another `seed` or `name` makes another embedder with other vectors.
 
     Args:
         dimensions: The length of a vector.
-        seed: Which directions the words get.
+        seed: Selects the directions of the words.
         max_chars: The longest window; a longer content gets several vectors.
+        name: The embedder's name; None makes one of `dimensions` and `seed`.
+        record: Append every embedded text to `texts`.
     """
 
     #: Unrelated texts have cosines around 0, texts that share half of their words around .5.
     calibration = Calibration(((0.15, 0.0), (0.40, 0.40), (0.70, 0.85), (0.95, 1.0)))
 
-    def __init__(self, dimensions: int = 64, *, seed: int = 0, max_chars: int = 2000) -> None:
+    def __init__(
+        self,
+        dimensions: int = 64,
+        *,
+        seed: int = 0,
+        max_chars: int = 2000,
+        name: str | None = None,
+        record: bool = False,
+    ) -> None:
         self.dimensions = dimensions
         self.max_chars = max_chars
-        self.name = f"hash-{dimensions}-{seed}"
-        self._direction = functools.lru_cache(maxsize=10_000)(functools.partial(_direction, dimensions, seed))
+        self.name = name or f"hash-{dimensions}-{seed}"
+        #: The texts embedded so far, with `record`.
+        self.texts: list[str] = []
+        self._record = record
+        key = f"{seed}" if name is None else f"{name}-{seed}"
+        self._direction = functools.lru_cache(maxsize=10_000)(functools.partial(_direction, dimensions, key))
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row of unit length for each text."""
         import numpy as np
 
+        if self._record:
+            self.texts += texts
         rows = np.empty((len(texts), self.dimensions), np.float32)
         for row, text in zip(rows, texts, strict=True):
             row[:] = self._row(text)
@@ -55,7 +71,7 @@ class HashEmbedder:
 
         total: Vectors = sum((self._direction(word) for word in words(text)), np.zeros(self.dimensions, np.float32))
         if not total.any():
-            # No words, or words that cancel out: any direction will do, as long as it is always the same.
+            # No words, or words that cancel out: use a direction that is always the same.
             total = self._direction(f"\x00{text}")
         return np.asarray(total / np.linalg.norm(total), dtype=np.float32)
 
@@ -63,9 +79,9 @@ class HashEmbedder:
         return f"<HashEmbedder {self.name}>"
 
 
-def _direction(dimensions: int, seed: int, word: str) -> Vectors:
+def _direction(dimensions: int, key: str, word: str) -> Vectors:
     import numpy as np
 
-    key = f"{seed}:{word}".encode("utf-8", "surrogatepass")
-    drawn = np.frombuffer(hashlib.shake_256(key).digest((dimensions + 7) // 8), np.uint8)
+    text = f"{key}:{word}".encode("utf-8", "surrogatepass")
+    drawn = np.frombuffer(hashlib.shake_256(text).digest((dimensions + 7) // 8), np.uint8)
     return np.unpackbits(drawn)[:dimensions].astype(np.float32) * 2 - 1

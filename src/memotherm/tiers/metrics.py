@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memotherm.model.results import Metrics
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import UsageStore
 from memotherm.storage.values import Tally
 
 __all__ = ["metrics"]
@@ -14,7 +14,7 @@ _RECENT = 1000
 _MOVE = "move:"
 
 
-def metrics(store: Store, spaces: Sequence[int], hot_tokens: int, hot_limit: int) -> Metrics:
+def metrics(store: UsageStore, spaces: Sequence[int], hot_tokens: int, hot_limit: int) -> Metrics:
     """Return the metrics of some spaces."""
     tallies = store.tallies(spaces)
     recalls = tallies.get("recall", Tally()).times

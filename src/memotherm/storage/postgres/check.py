@@ -1,4 +1,4 @@
-"""Does everything in the database agree with everything else?"""
+"""Consistency checks of a PostgreSQL store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(statements: PostgresStatements, identity: Identity | None) -> list[Pro
         *checking.texts(statements, _indexed(statements)),
         *checking.tags(statements),
         *checking.vectors(statements, {"number": identity.number if identity else 0}),
-        *_places(statements),
+        *_vector_tiers(statements),
         *checking.counters(statements),
         *checking.ledger(statements),
         *checking.chunks(statements),
@@ -32,10 +32,12 @@ def check(statements: PostgresStatements, identity: Identity | None) -> list[Pro
 
 def _indexed(statements: PostgresStatements) -> Iterator[tuple[Indexed, str]]:
     for no, space, tier, words in statements.each("check_texts"):
-        place = _TIERS[tier]
-        yield Indexed("text_cold" if place is Tier.COLD else "text_live", space, place, no), words
+        current = _TIERS[tier]
+        yield Indexed("text_cold" if current is Tier.COLD else "text_live", space, current, no), words
 
 
-def _places(statements: PostgresStatements) -> Iterator[Problem]:
-    for (memory_id,) in statements.rows("check_places"):
-        yield Problem(code="vector_place", detail=f"the vectors of {memory_id} are not where the memory is")
+def _vector_tiers(statements: PostgresStatements) -> Iterator[Problem]:
+    for (memory_id,) in statements.rows("check_vector_tiers"):
+        yield Problem(
+            code="vector_place", detail=f"the vectors of {memory_id} have another space or tier than the memory"
+        )

@@ -1,4 +1,4 @@
-"""Connections to one PostgreSQL database: a pool, transactions, and recovery from connections that were cut."""
+"""Connections to one PostgreSQL database: a pool, transactions, and recovery from broken connections."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["Connection", "Connections"]
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-#: Where names are looked up: ours first; the extension may have been put into either of the others.
+#: The search path: Memotherm's schema first; the extension may be in either of the others.
 _PATH = f"{SCHEMA}, public, extensions"
 #: How long to wait for the pool before asking whether the server is there at all.
 _PATIENCE = 1.0
-#: What connections have unless the URL says otherwise: a dead network must not hold a caller for ever.
-_MANNERS = {
+#: Connection parameters unless the URL sets them; the timeouts detect a network that is down.
+_DEFAULTS = {
     "application_name": "memotherm",
     "connect_timeout": "10",
     "keepalives_idle": "30",
@@ -47,13 +47,13 @@ _NARROW = {
 
 
 class Connections:
-    """The pool of one store. A connection is lent for one transaction and then given back."""
+    """The connection pool of one store. A connection is used for one transaction."""
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.name = without_secrets(url)
         self._settings = settings
         try:
-            self._arguments: dict[str, Any] = {**_MANNERS, **conninfo_to_dict(url), "autocommit": True}
+            self._arguments: dict[str, Any] = {**_DEFAULTS, **conninfo_to_dict(url), "autocommit": True}
         except psycopg.ProgrammingError as exc:
             raise InvalidInput(f"{self.name} is not the URL of a database: {exc}".rstrip()) from exc
         self._vector: TypeInfo | None = None
@@ -70,13 +70,13 @@ class Connections:
 
     @contextmanager
     def alone(self) -> Iterator[Connection]:
-        """Lend a connection that is not of the pool, with the path set, for what comes before all else."""
+        """Open a connection outside the pool, with the search path set."""
         with mapped(self.name), psycopg.connect(**self._arguments) as connection:
             connection.execute("SELECT set_config('search_path', %s, false)", (_PATH,))
             yield connection
 
     def open(self) -> None:
-        """Begin to lend connections; the schema and its types must be there."""
+        """Open the pool; the schema and its types must exist."""
         with self.alone() as connection:
             self._vector = TypeInfo.fetch(connection, "vector")
         self._pool.open()
@@ -96,14 +96,14 @@ class Connections:
         durable: bool = True,
         wide: bool = False,
     ) -> Iterator[Connection]:
-        """Lend a connection for one transaction; an exception takes everything back.
+        """Run one transaction on a pooled connection; an exception rolls it back.
 
         Args:
-            tenant: Whose transaction it is; None = all tenants'.
-            mode: What BEGIN says of it.
-            patient: Whether it may wait for locks, for as long as the settings say.
-            durable: Whether its end waits for the disk.
-            wide: Whether it works beyond its tenant all the same.
+            tenant: The tenant; None = all tenants.
+            mode: The transaction mode, as in BEGIN.
+            patient: Whether to wait for locks, up to busy_timeout_ms.
+            durable: Whether the commit waits for the disk.
+            wide: Whether row-level security is off for this transaction.
         """
         local = {
             "search_path": _PATH,
@@ -142,7 +142,7 @@ class Connections:
                 return connection
 
     def _lent(self) -> Connection:
-        """Wait for a connection as long as the settings say; where there is no server, only until that is sure."""
+        """Wait for a connection up to busy_timeout_ms; fail early if the server cannot be reached."""
         deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
         while True:
             left = deadline - time.monotonic()
@@ -159,7 +159,7 @@ class Connections:
 
 
 def _beginning(mode: str, local: dict[str, str]) -> str:
-    """Return what begins a transaction: one message, so that it takes one round trip."""
+    """Return the statements that begin a transaction, in one message to save round trips."""
     settings = ", ".join(
         f"set_config('{name}', {sql.Literal(value).as_string()}, true)" for name, value in local.items()
     )

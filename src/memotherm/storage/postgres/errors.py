@@ -1,4 +1,4 @@
-"""One border for the errors of PostgreSQL: each becomes one of ours, with what can be done about it."""
+"""Translation of PostgreSQL's errors into Memotherm's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNSTORABLE = (pg.DataError, pg.ProgramLimitExceeded)
 
 @contextmanager
 def mapped(name: str) -> Iterator[None]:
-    """Turn the database's errors into ours."""
+    """Translate the database's errors into Memotherm's."""
     try:
         yield
     except PoolClosed as exc:
@@ -48,30 +48,32 @@ def mapped(name: str) -> Iterator[None]:
 
 
 def _translated(exc: psycopg.Error, name: str) -> MemothermError:
-    said = _first_line(exc)
+    message = _first_line(exc)
     if isinstance(exc, _FULL):
         return StoreFull(f"no space left for {name}: free some; the change was rolled back")
     if isinstance(exc, _BUSY):
-        return StoreBusy(f"{name} is held by another writer ({said}): try again, or raise the setting busy_timeout_ms")
+        return StoreBusy(
+            f"{name} is locked by another writer ({message}): try again, or raise the setting busy_timeout_ms"
+        )
     if isinstance(exc, _DAMAGED):
-        return StoreDamaged(f"{name} is damaged ({said}): restore a backup of the server")
+        return StoreDamaged(f"{name} is damaged ({message}): restore a backup of the server")
     if isinstance(exc, _REFUSED):
-        return StoreUnavailable(f"{name} does not let us in ({said}): check the role, its rights and the database")
+        return StoreUnavailable(f"{name} refuses access ({message}): check the role, its rights and the database")
     if isinstance(exc, _UNSTORABLE):
-        return InvalidInput(f"an argument cannot be stored: {said}")
+        return InvalidInput(f"an argument cannot be stored: {message}")
     if isinstance(exc, pg.ReadOnlySqlTransaction):
-        return StoreUnavailable(f"{name} only reads ({said}): it is a replica; write to the primary")
+        return StoreUnavailable(f"{name} only reads ({message}): it is a replica; write to the primary")
     if isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError):
-        return StoreUnavailable(f"cannot reach {name} ({said}): check that the server runs and accepts connections")
-    return StoreError(f"PostgreSQL could not use {name}: {said}")
+        return StoreUnavailable(f"cannot reach {name} ({message}): check that the server runs and accepts connections")
+    return StoreError(f"PostgreSQL could not use {name}: {message}")
 
 
 def without_secrets(url: str) -> str:
     """Return the URL of a database without its password and without options, which may hold one."""
     parts = urlsplit(url)
-    user, _, place = parts.netloc.rpartition("@")
-    who = user.split(":", maxsplit=1)[0]
-    return urlunsplit(("postgresql", f"{who}@{place}" if who else place, parts.path, "", ""))
+    user, _, host = parts.netloc.rpartition("@")
+    name = user.split(":", maxsplit=1)[0]
+    return urlunsplit(("postgresql", f"{name}@{host}" if name else host, parts.path, "", ""))
 
 
 def _first_line(exc: psycopg.Error) -> str:

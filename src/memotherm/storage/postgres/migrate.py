@@ -1,4 +1,4 @@
-"""From an empty database, or any older schema, to this one; several servers may start at once."""
+"""Schema migrations; several servers may start at the same time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA_VERSION = len(queries.migrations("postgres"))
 
 
 def migrate(connections: Connections) -> None:
-    """Bring the database to the current schema; who comes second waits and finds it done."""
+    """Bring the database to the current schema; of several processes, one does it and the others wait."""
     with connections.alone() as connection:
         if schema_of(connection, connections.name) == SCHEMA_VERSION:
             return
@@ -30,14 +30,14 @@ def migrate(connections: Connections) -> None:
 
 def schema_of(connection: Connection, name: str) -> int:
     """Return the version of the schema, 0 where there is none."""
-    found = connection.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", (SCHEMA,)).fetchone()
-    said = found[0] if found else None
-    if said is None:
-        (there,) = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SCHEMA}.memories",)).fetchone() or (0,)
-        if there:
+    row = connection.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", (SCHEMA,)).fetchone()
+    comment = row[0] if row else None
+    if comment is None:
+        (exists,) = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SCHEMA}.memories",)).fetchone() or (0,)
+        if exists:
             raise NotAStore(f"the schema {SCHEMA} of {name} is not ours; it was left as it is: use another database")
         return 0
-    version = int(said.rpartition(" ")[2])
+    version = int(comment.rpartition(" ")[2])
     if version > SCHEMA_VERSION:
         raise SchemaTooNew(
             f"{name} has schema {version} and this Memotherm knows {SCHEMA_VERSION}: "
@@ -52,17 +52,17 @@ def _step(connection: Connection, version: int, name: str) -> None:
         connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
     connection.execute(queries.migrations("postgres")[version])
     remark = sql.SQL("COMMENT ON SCHEMA {} IS {}")
-    said = f"Memotherm, version {version + 1}"
-    connection.execute(remark.format(sql.Identifier(SCHEMA), sql.Literal(said)))
+    comment = f"Memotherm, version {version + 1}"
+    connection.execute(remark.format(sql.Identifier(SCHEMA), sql.Literal(comment)))
 
 
 def _require_vectors(connection: Connection, name: str) -> None:
-    """See that pgvector is there; only some roles may add it."""
+    """Install pgvector if it is missing and the role may do so."""
     installed, offered, allowed = connection.execute(statement("pgvector")).fetchone() or (False, False, False)
     if installed:
         return
     if not offered:
         raise StoreUnavailable(f"{name} has no pgvector: install the extension on the server first")
     if not allowed:
-        raise StoreUnavailable(f"{name} needs pgvector: let a superuser run CREATE EXTENSION vector in it")
+        raise StoreUnavailable(f"{name} needs pgvector: a superuser must run CREATE EXTENSION vector in it")
     connection.execute("CREATE EXTENSION vector")

@@ -1,8 +1,7 @@
-"""Growth inside one server: every table that has a tenant is cut into partitions by it.
+"""Partition the tables of a store by tenant.
 
-A table cannot be partitioned in place, so each one is made anew beside itself and takes over the rows, the
-keys, the indexes and the wall between tenants of the old one. All of it is one transaction: whoever comes
-in between waits, and if anything fails, nothing has happened.
+A table cannot be partitioned in place, so each one is created again with the rows, keys, indexes and policies of
+the old one. All of it is one transaction: other users wait, and if anything fails, nothing has changed.
 """
 
 from __future__ import annotations
@@ -40,23 +39,23 @@ def partition(connection: Connection, parts: int) -> list[str]:
     if not 2 <= parts <= MOST:
         raise InvalidInput(f"cannot cut into {parts} parts: choose between 2 and {MOST}")
     statements = PostgresStatements(connection, None)
-    found = statements.rows("catalogue_tables", schema=SCHEMA)
-    if any(already for _, already in found):
+    rows = statements.rows("catalogue_tables", schema=SCHEMA)
+    if any(already for _, already in rows):
         raise InvalidInput("the tables are partitioned already: to have other parts, migrate into a new database")
-    tables = [_described(statements, name) for name, _ in found]
+    tables = [_described(statements, name) for name, _ in rows]
     for statement in _statements(tables, parts):
         connection.execute(statement)
     return [table.name for table in tables]
 
 
 def _described(statements: PostgresStatements, name: str) -> _PartitionedTable:
-    place = f"{SCHEMA}.{name}"
-    constraints = statements.rows("catalogue_constraints", table=place)
+    qualified = f"{SCHEMA}.{name}"
+    constraints = statements.rows("catalogue_constraints", table=qualified)
     return _PartitionedTable(
         name,
         keys=[(key, text) for key, kind, text in constraints if kind != "f"],
         links=[(key, text) for key, kind, text in constraints if kind == "f"],
-        indexes=[text for (text,) in statements.rows("catalogue_indexes", table=place)],
+        indexes=[text for (text,) in statements.rows("catalogue_indexes", table=qualified)],
         policies=statements.rows("catalogue_policies", schema=SCHEMA, table=name),
     )
 
@@ -80,20 +79,20 @@ def _made_anew(table: _PartitionedTable, parts: int) -> Iterator[Statement]:
         "PARTITION BY HASH (tenant)"
     ).format(new, name)
     for part in range(parts):
-        place = _named(f"{table.name}_{part}")
+        partition = _named(f"{table.name}_{part}")
         yield sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES WITH (MODULUS {}, REMAINDER {})").format(
-            place, new, sql.Literal(parts), sql.Literal(part)
+            partition, new, sql.Literal(parts), sql.Literal(part)
         )
-        # Only the way through the whole table has a door in the wall.
-        yield from _walled(place)
+        # Policies exist on the partitioned table only, so a partition itself cannot be read.
+        yield from _secured(partition)
     yield sql.SQL("INSERT INTO {} SELECT * FROM {}").format(new, name)
     yield sql.SQL("DROP TABLE {}").format(name)
     yield sql.SQL("ALTER TABLE {} RENAME TO {}").format(new, sql.Identifier(table.name))
     for key, text in table.keys:
         yield _added(table.name, key, text)
     for text in table.indexes:
-        yield sql.SQL(text)  # as the server has told it
-    yield from _walled(name)
+        yield sql.SQL(text)  # as the server returned it
+    yield from _secured(name)
     for policy, command, seen, written in table.policies:
         yield sql.SQL("CREATE POLICY {} ON {} FOR {} {} {}").format(
             sql.Identifier(policy),
@@ -104,9 +103,9 @@ def _made_anew(table: _PartitionedTable, parts: int) -> Iterator[Statement]:
         )
 
 
-def _walled(place: sql.Identifier) -> Iterator[Statement]:
-    yield sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(place)
-    yield sql.SQL("ALTER TABLE {} FORCE ROW LEVEL SECURITY").format(place)
+def _secured(table: sql.Identifier) -> Iterator[Statement]:
+    yield sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(table)
+    yield sql.SQL("ALTER TABLE {} FORCE ROW LEVEL SECURITY").format(table)
 
 
 def _added(table: str, key: str, text: str) -> Statement:

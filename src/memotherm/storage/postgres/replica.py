@@ -1,4 +1,4 @@
-"""A copy of the database that serves recalls; where it fails, the primary does."""
+"""A replica that serves recalls; if it fails, the primary does."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from memotherm.storage.postgres.migrate import SCHEMA_VERSION, schema_of
 
 __all__ = ["Replica"]
 
-#: How long a replica that failed is left alone.
+#: How long a replica that failed is not used.
 _PAUSE_SECONDS = 10.0
 
 
 class Replica:
-    """Connections for reading that fall back to others."""
+    """Read connections to a replica, with the primary as the fallback."""
 
     def __init__(self, settings: Settings, primary: Connections) -> None:
         self._connections = Connections(settings.postgres_replica, settings)
@@ -29,12 +29,16 @@ class Replica:
 
     @contextmanager
     def transaction(self, tenant: str | None, *, mode: str) -> Iterator[Connection]:
-        """Lend a connection for one transaction that only reads."""
+        """Run one read-only transaction."""
         with ExitStack() as stack:
             yield self._begun(stack, tenant, mode)
 
-    def told(self, seconds: float | None, *, copying: bool) -> str | None:
-        """Say how far the replica is behind, by what the server that was read says, or why another one was read."""
+    def lag(self, seconds: float | None, *, copying: bool) -> str | None:
+        """Return a sentence about the age of the data that was read; None if that was the primary's.
+
+        Args:
+            seconds: The age of the newest replayed change, as the server reports it.
+            copying: Whether that server is a replica."""
         if copying:
             late = "of unknown age" if seconds is None else f"whose newest change is {max(0.0, seconds):.1f} s old"
             return f"read from a replica {late}"
@@ -45,7 +49,7 @@ class Replica:
         self._connections.close()
 
     def _require_schema(self) -> None:
-        """See once that the replica has what the primary was given at first."""
+        """Check once that the replica has the current schema."""
         if self._open:
             return
         with self._connections.alone() as connection:

@@ -25,20 +25,20 @@ _BAND = "\x00"
 _PAGE = 5000
 
 
-def _placed(statement: str) -> str:
-    """Return a statement with its parameters as the driver wants them."""
+def _with_parameters(statement: str) -> str:
+    """Return a statement with its parameters in the driver's syntax."""
     return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
 
 
 def _loaded(*, of_tenant: bool) -> dict[str, str]:
-    """Return the statements; those of a tenant say in every filter whose rows they want."""
+    """Return the statements; those of a tenant filter by tenant everywhere."""
 
-    asking, everybody = "unnest(CAST(:tenants AS TEXT[]))", "(SELECT DISTINCT tenant FROM spaces)"
+    own_tenants, all_tenants = "unnest(CAST(:tenants AS TEXT[]))", "(SELECT DISTINCT tenant FROM spaces)"
 
     def own(table: str = "") -> str:
         return f"{table}.tenant = ANY(:tenants) AND ".removeprefix(".") if of_tenant else ""
 
-    found = queries.load(
+    statements = queries.load(
         "postgres",
         {
             "in": lambda name: f"= ANY(:{name})",
@@ -47,15 +47,15 @@ def _loaded(*, of_tenant: bool) -> dict[str, str]:
             "key": lambda: "tenant, ",
             "index": lambda _: "",
             "cross": lambda: "JOIN",
-            "each_tenant": lambda: f"{everybody if not of_tenant else asking} AS each (tenant)",
+            "each_tenant": lambda: f"{own_tenants if of_tenant else all_tenants} AS each (tenant)",
             "band": lambda table: f"{table}.tier {_BAND} AND ",
         },
     )
-    banded = {name: text for name, text in found.items() if _BAND in text}
+    banded = {name: text for name, text in statements.items() if _BAND in text}
     for name, text in banded.items():
-        found |= {f"{name}_live": text.replace(_BAND, "< 2"), f"{name}_cold": text.replace(_BAND, "= 2")}
-        del found[name]
-    return {name: _placed(text) for name, text in found.items()}
+        statements |= {f"{name}_live": text.replace(_BAND, "< 2"), f"{name}_cold": text.replace(_BAND, "= 2")}
+        del statements[name]
+    return {name: _with_parameters(text) for name, text in statements.items()}
 
 
 _OF_TENANT = _loaded(of_tenant=True)
@@ -81,7 +81,7 @@ class PostgresStatements(Statements):
         return self._executed(self._sql[name], values).fetchall()
 
     def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
-        """Return all rows of a statement whose text depends on numbers of ours, such as an index's."""
+        """Return all rows of a statement whose text depends on numbers, such as that of an index."""
         return self._executed(marked(self._sql[name], marks), values).fetchall()
 
     def fragment(self, name: str, suffix: str) -> str:
@@ -97,39 +97,39 @@ class PostgresStatements(Statements):
 
     def run(self, name: str, /, **values: object) -> None:
         """Run a statement and discard its rows."""
-        self._belong(values)
+        self._set_tenant(values)
         self._executed(self._sql[name], values)
 
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
         if rows:
-            self._belong(rows[0])
+            self._set_tenant(rows[0])
             with self._connection.cursor() as cursor:
                 cursor.executemany(self._sql[name], [{"tenants": self._tenants, **row} for row in rows])
 
     @contextmanager
     def pipelined(self) -> Iterator[None]:
-        """Send what nobody waits for along with what comes next."""
+        """Send statements without waiting for their results."""
         with self._connection.pipeline():
             yield
 
     def each_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> Iterator[Row]:
-        """Yield the rows of a statement whose text depends on names of ours, and that may have very many."""
+        """Yield the rows of a statement whose text depends on names."""
         with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
             cursor.itersize = _PAGE
             cursor.execute(marked(self._sql[name], marks), values)
             yield from cursor
 
     def run_many_of(self, name: str, marks: Mapping[str, object], rows: Sequence[Sequence[object]]) -> None:
-        """Run a statement whose text depends on names of ours once for every row of values."""
+        """Run a statement whose text depends on names once for every row of values."""
         with self._connection.cursor() as cursor:
             cursor.executemany(marked(self._sql[name], marks), rows)
 
     def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
         return self._connection.execute(statement, {"tenants": self._tenants, **values})
 
-    def _belong(self, values: Mapping[str, object]) -> None:
-        """Write for the tenant of a space, where statements are for all tenants."""
+    def _set_tenant(self, values: Mapping[str, object]) -> None:
+        """Set the tenant of the rows that a statement for all tenants writes."""
         if self.tenant is not None or "space" not in values:
             return
         space = values["space"]
@@ -141,5 +141,5 @@ class PostgresStatements(Statements):
 
 
 def statement(name: str, marks: Mapping[str, object] | None = None) -> str:
-    """Return a statement for all tenants, to be run outside a transaction of ours."""
+    """Return a statement for all tenants, to be run on a connection outside the pool."""
     return marked(_OF_ALL[name], marks or {})

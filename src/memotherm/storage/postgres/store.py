@@ -47,15 +47,15 @@ _log = logging.getLogger(__name__)
 Vectors = NDArray[np.float32]
 
 _LIVE = (Tier.HOT, Tier.WARM)
-#: How much more it costs to compare a vector on a page of the server than one that is in memory.
+#: The cost of comparing a vector on the server, relative to one in this process.
 _READING = 4
 
 
 class PostgresStore(SqlStore):
     """Rows, words and vectors in one database; any number of servers may use it at once.
 
-    Writers of one tenant take turns; those of different tenants do not wait for each other. What works on all
-    tenants (`for_tenant(None)`) takes turns with everybody.
+    Writers of one tenant exclude each other; those of different tenants do not. A writer for all tenants
+    (`for_tenant(None)`) excludes every other writer.
     """
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -64,17 +64,17 @@ class PostgresStore(SqlStore):
         self._tenant: str | None = None
         self._connections = Connections(url, settings)
         self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
-        #: Where to read from, if that is not where to write.
+        #: The replica to read from, if any.
         self._source: Replica | None = None
-        #: The statements of the snapshot that a thread is in, and whose they are.
-        self._held = threading.local()
+        #: The snapshot that the current thread is in: tenant, replica, statements.
+        self._snapshots = threading.local()
         self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
         super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
         migrate(self._connections)
         self._connections.open()
         try:
             self._rebuild_if_outdated(rebuild)
-            if self._rows("walls")[0][0]:
+            if self._rows("bypasses_security")[0][0]:
                 _log.warning(
                     "row-level security does not hold for the role of %s: let the server use a role "
                     "that is neither superuser nor has BYPASSRLS",
@@ -98,12 +98,12 @@ class PostgresStore(SqlStore):
         return view
 
     def replica_lag(self) -> str | None:
-        """Say how far the replica is behind, or why it is not used; None without one."""
+        """Return a sentence about the age of the replica, or why it is not used; None without one."""
         if self._source is None:
             return None
         with self._reading() as statements:
             ((copying, seconds),) = statements.rows("replica_lag")
-        return self._source.told(seconds, copying=copying)
+        return self._source.lag(seconds, copying=copying)
 
     # Transactions
 
@@ -111,19 +111,19 @@ class PostgresStore(SqlStore):
     def snapshot(self) -> Iterator[None]:
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
         with self._reading() as statements:
-            before = getattr(self._held, "statements", None)
-            self._held.statements = (self._tenant, self._source, statements)
+            before = getattr(self._snapshots, "current", None)
+            self._snapshots.current = (self._tenant, self._source, statements)
             try:
                 yield
             finally:
-                self._held.statements = before
+                self._snapshots.current = before
 
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
-        tenant, source, held = getattr(self._held, "statements", None) or (None, None, None)
-        if held is not None and (tenant, source) == (self._tenant, self._source):
+        tenant, source, statements = getattr(self._snapshots, "current", None) or (None, None, None)
+        if statements is not None and (tenant, source) == (self._tenant, self._source):
             with mapped(self.name):
-                yield held
+                yield statements
             return
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with (self._source or self._connections).transaction(self._tenant, mode=mode) as connection:
@@ -146,11 +146,11 @@ class PostgresStore(SqlStore):
 
     @contextmanager
     def _logging(self) -> Iterator[PostgresStatements]:
-        # A tenant's recall also counts the use of what belongs to nobody in particular, so it reaches beyond.
+        # A tenant's recall also counts the use of memories without a tenant.
         with self._connections.transaction(self._tenant, patient=True, durable=False, wide=True) as connection:
             statements = PostgresStatements(connection, self._tenant)
             if not statements.value("try_lock_tenant", store=LOCK, tenant=self._tenant or ""):
-                raise StoreBusy(f"{self.name} is held by another writer: the log of recalls is written later")
+                raise StoreBusy(f"{self.name} is locked by another writer: the log of recalls is written later")
             with statements.pipelined():
                 yield statements
 
@@ -165,7 +165,7 @@ class PostgresStore(SqlStore):
 
     def parts(self, scope: Scope) -> list[Self]:
         """Return the stores that together hold what lies inside a scope: one for each tenant."""
-        tenants = [scope.tenant] if scope.tenant else [tenant for (tenant,) in self._everyone()._rows("tenants")]
+        tenants = [scope.tenant] if scope.tenant else [tenant for (tenant,) in self._all_tenants()._rows("tenants")]
         return [self.for_tenant(tenant) for tenant in tenants]
 
     def claims(
@@ -181,16 +181,16 @@ class PostgresStore(SqlStore):
                 yield SqlClaim(self.for_tenant(tenant), "job_renew", row, now, term)
                 outcome = "job_done"
             finally:
-                with self._everyone()._marking() as statements:
+                with self._all_tenants()._marking() as statements:
                     statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
 
     def _claimed(
         self, name: str, holder: str, now: datetime, term: timedelta, before: datetime, seen: list[str]
     ) -> str | None:
-        """Claim the tenant that has waited longest; one that somebody else is just claiming is passed over."""
-        with self._everyone()._marking() as statements:
+        """Claim the tenant whose job was done the longest time ago; skip those that another process is claiming."""
+        with self._all_tenants()._marking() as statements:
             statements.run("jobs_register", name=name)
-            found = statements.value(
+            tenant = statements.value(
                 "job_claim",
                 name=name,
                 holder=holder,
@@ -200,9 +200,9 @@ class PostgresStore(SqlStore):
                 before=to_micros(before),
                 seen=seen,
             )
-        return None if found is None else str(found)
+        return None if tenant is None else str(tenant)
 
-    def _everyone(self) -> Self:
+    def _all_tenants(self) -> Self:
         return self.for_tenant(None)
 
     # Searching
@@ -212,22 +212,22 @@ class PostgresStore(SqlStore):
     ) -> Scores:
         """Return the best keyword matches, strongest first, newest first among equals."""
         bands = list(_bands(tiers)) if words and spaces else []
-        found: list[Row] = []
+        rows: list[Row] = []
         with self._reading() as statements:
             total, counted = self._counted(statements, bands if len(bands) > 1 else [], spaces, tiers, words)
             for band, ranks in bands:
                 others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
-                found += statements.rows(
+                rows += statements.rows(
                     f"text_search_{band}",
                     spaces=list(spaces),
                     tiers=ranks,
                     scoped=queries(words, spaces),
-                    others=[others[place] for place in range(1, len(words) + 1)],
+                    others=[others[position] for position in range(1, len(words) + 1)],
                     total=total,
                     limit=limit,
                     **_filtered(where),
                 )
-        ranked = sorted(found, key=lambda row: (-row[1], -row[0]))
+        ranked = sorted(rows, key=lambda row: (-row[1], -row[0]))
         return dict(ranked[:limit])
 
     def search_vector(
@@ -246,9 +246,9 @@ class PostgresStore(SqlStore):
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
-            place = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
-            exact = where.selective or Tier.COLD in tiers or statements.value("count_in", **place) <= self._exact_limit
-            rows = nearest(statements, identity, vector, limit, {**place, **_filtered(where)}, exact=exact)
+            band = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
+            exact = where.selective or Tier.COLD in tiers or statements.value("count_in", **band) <= self._exact_limit
+            rows = nearest(statements, identity, vector, limit, {**band, **_filtered(where)}, exact=exact)
         return dict(rows)
 
     def similarities(
@@ -271,7 +271,9 @@ class PostgresStore(SqlStore):
         with self._reading() as statements:
             bands = list(_bands(tiers)) if words and spaces else []
             total, counted = self._counted(statements, bands, spaces, tiers, words)
-        return total, {word: sum(each[place] for each in counted.values()) for place, word in enumerate(words, 1)}
+        return total, {
+            word: sum(counts[position] for counts in counted.values()) for position, word in enumerate(words, 1)
+        }
 
     def _counted(
         self,
@@ -281,7 +283,7 @@ class PostgresStore(SqlStore):
         tiers: Sequence[Tier],
         words: Sequence[str],
     ) -> tuple[int, dict[str, Counter[int]]]:
-        """Return how many memories there are, and for each band how many have each word, by its place."""
+        """Return the number of memories, and for each band the number that contain each word, by its position."""
         total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
         asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
         return total, {
@@ -297,7 +299,7 @@ class PostgresStore(SqlStore):
         with self._writing() as statements, statements.pipelined():
             if self.claim is not None:
                 self.claim.require(statements)
-            # Kept apart: if the transaction is taken back, its new numbers belong to nothing.
+            # A cache of its own: after a rollback, the new spaces do not exist.
             scopes: dict[int, Scope] = {}
             transaction = PostgresTransaction(
                 statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
@@ -309,7 +311,7 @@ class PostgresStore(SqlStore):
 
     def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
         """Register an embedder and return its number; the first one with `serve` serves searches at once."""
-        with self._everyone()._writing() as statements:
+        with self._all_tenants()._writing() as statements:
             number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
             identity = Identity(number=number, name=name, dimensions=dimensions)
             if serve and identity_of(statements) is None:
@@ -330,7 +332,7 @@ class PostgresStore(SqlStore):
             identity = by or identity_of(statements)
             return None if identity is None else sampled(statements, identity, limit)
 
-    # Upkeep
+    # Maintenance
 
     def size(self) -> int:
         """Return the bytes that the tables and their indexes take."""
@@ -346,19 +348,19 @@ class PostgresStore(SqlStore):
 
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
-        with self._everyone()._reading() as statements:
+        with self._all_tenants()._reading() as statements:
             return check(statements, identity_of(statements))
 
     @contextmanager
     def read_tables(self) -> Iterator[PostgresTables]:
         """Open the tables for reading, in one snapshot."""
-        with self._everyone()._reading() as statements:
+        with self._all_tenants()._reading() as statements:
             yield PostgresTables(statements)
 
     @contextmanager
     def write_tables(self) -> Iterator[PostgresTables]:
         """Open the tables for writing, in one transaction."""
-        with self._everyone()._writing() as statements:
+        with self._all_tenants()._writing() as statements:
             yield PostgresTables(statements)
 
     def partition(self, parts: int) -> list[str]:
@@ -368,7 +370,7 @@ class PostgresStore(SqlStore):
             return partition(connection, parts)
 
     def checkpoint(self, path: Path) -> None:
-        """Write a consistent copy while others go on working: a store in one SQLite file."""
+        """Write a consistent copy to a new file while the store is in use: a SQLite store."""
         require_free(path)
         with TemporaryDirectory(prefix=".memotherm-", dir=path.parent) as folder:
             copy = SqliteStore(str(Path(folder) / "copy.db"), self._settings)
@@ -388,7 +390,7 @@ class PostgresStore(SqlStore):
 
 
 def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
-    """Yield the bands that some tiers belong to, each with its part of them."""
+    """Yield the bands of some tiers, each with the ranks of its tiers."""
     live = [tier.rank for tier in tiers if tier in _LIVE]
     if live:
         yield "live", live

@@ -1,7 +1,7 @@
-"""Our words as PostgreSQL's lexemes, and questions as its queries.
+"""Words as PostgreSQL lexemes, and queries.
 
-The words stay as they are: no dictionary, no stemming of the database's own. One lexeme more names the space
-of a memory, so that a search stays inside its scope within the index.
+The words are stored as they are, without a dictionary or stemming by the database. One more lexeme names the space
+of a memory, so that a search is restricted to its scope inside the index.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from memotherm.text.words import is_fragment
 
 __all__ = ["lexemes", "queries"]
 
-#: A little less than the bytes that one row of lexemes may take.
-_ROOM = 1_000_000
-#: What a lexeme takes beside its letters.
-_FRAME = 8
+#: Less than the largest tsvector that PostgreSQL stores (1 MB).
+_ROW_BYTES = 1_000_000
+#: The bytes of a lexeme beside its letters.
+_LEXEME_BYTES = 8
 
 
 def lexemes(words: Sequence[str], space: int) -> Iterator[str]:
     """Yield a memory's words as lexemes, as many as fit one row at a time."""
-    row, room = [_space(space)], _ROOM
+    row, free = [_space(space)], _ROW_BYTES
     for word in dict.fromkeys(words):
-        needed = len(word.encode()) + _FRAME
-        if needed > room:
+        needed = len(word.encode()) + _LEXEME_BYTES
+        if needed > free:
             yield " ".join(row)
-            row, room = [_space(space)], _ROOM
-        room -= needed
+            row, free = [_space(space)], _ROW_BYTES
+        free -= needed
         row.append(f"'{word}'")
     yield " ".join(row)
 

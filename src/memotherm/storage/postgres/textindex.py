@@ -1,4 +1,4 @@
-"""The text index as a whole: how to make it anew."""
+"""Adding to and rebuilding the text index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["add_text", "rebuild"]
 
 
 def add_text(statements: PostgresStatements, no: int, space: int, tier: int, content: str, tags: Iterable[str]) -> None:
-    """Make a memory findable by its words."""
+    """Add a memory to the text index."""
     text = indexed_words(content, tags)
     for part, row in enumerate(lexemes(text.split(), space)):
         words = "" if part else text
@@ -21,7 +21,7 @@ def add_text(statements: PostgresStatements, no: int, space: int, tier: int, con
 
 
 def rebuild(statements: PostgresStatements) -> None:
-    """Make the text index anew; the statements must be those for all tenants."""
+    """Rebuild the text index; the statements must be those for all tenants."""
     statements.run("texts_clear")
     for no, space, tier, content, tags in statements.each("indexed"):
         add_text(statements, no, space, tier, content, json.loads(tags) if tags else ())

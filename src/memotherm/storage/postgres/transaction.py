@@ -17,7 +17,7 @@ from memotherm.storage.values import Record
 
 __all__ = ["HIDDEN", "PostgresTransaction"]
 
-#: The tier of the vectors of a memory that must not be found.
+#: The tier of the vectors of a memory that is not active.
 HIDDEN = 3
 #: How many numbers are fetched ahead at most; what is left over at the end is lost, as numbers may be.
 _MOST_AHEAD = 64
@@ -26,7 +26,7 @@ Vectors = NDArray[np.float32]
 
 
 class _CounterKey(NamedTuple):
-    """What a counter counts."""
+    """The key of a counter."""
 
     space: int
     tier: int
@@ -52,7 +52,7 @@ class _Reserve:
 
 
 class PostgresTransaction(SqlTransaction):
-    """The verbs of one transaction; numbers come from sequences, and counters are added up at its end."""
+    """A write transaction; numbers come from sequences, and the counters are updated at its end."""
 
     def __init__(
         self,
@@ -64,14 +64,14 @@ class PostgresTransaction(SqlTransaction):
         super().__init__(statements, scope_of, window_micros, made_by)
         self._sql: PostgresStatements = statements
         self._numbers, self._seqs = _Reserve(statements, "memory_numbers"), _Reserve(statements, "event_numbers")
-        #: Memories and tokens that each place has won or lost.
+        #: The change of memories and tokens by counter.
         self._counted: defaultdict[_CounterKey, list[int]] = defaultdict(lambda: [0, 0])
 
     def finish(self) -> None:
-        """Write what has been counted, in the same order as everybody else."""
-        for place, (memories, tokens) in sorted(self._counted.items()):
+        """Update the counters, in the order of their keys to prevent deadlocks."""
+        for key, (memories, tokens) in sorted(self._counted.items()):
             if memories or tokens:
-                self._sql.run("counter_add", **place._asdict(), memories=memories, tokens=tokens)
+                self._sql.run("counter_add", **key._asdict(), memories=memories, tokens=tokens)
 
     def _next_seq(self) -> int:
         return self._seqs.next()
@@ -84,28 +84,28 @@ class PostgresTransaction(SqlTransaction):
         self._count(record, 1)
 
     def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
-        there, here = _place(record), _place(changed)
+        before, after = _counter_key(record), _counter_key(changed)
         self._count(record, -1)
         self._count(changed, 1)
-        if there == here and not words:
+        if before == after and not words:
             return
         active = record.memory.retention is changed.memory.retention is Retention.ACTIVE
         if active and record.space == changed.space and not words:
-            self._sql.run("text_place", no=record.no, tier=changed.memory.tier.rank)
+            self._sql.run("text_move", no=record.no, tier=changed.memory.tier.rank)
         else:
             self._sql.run("text_drop", no=record.no)
             self._add_text(changed)
-        if there != here:
-            self._sql.run("vectors_place", no=changed.no, space=changed.space, tier=_shown_tier(changed))
+        if before != after:
+            self._sql.run("vectors_move", no=changed.no, space=changed.space, tier=_vector_tier(changed))
 
     def _add_text(self, record: Record) -> None:
-        """Make a memory findable by its words, if it may be found."""
+        """Add a memory to the text index, if it is active."""
         memory = record.memory
         if memory.retention is Retention.ACTIVE:
             add_text(self._sql, record.no, record.space, memory.tier.rank, memory.content, memory.tags)
 
     def _count(self, record: Record, sign: int) -> None:
-        counted = self._counted[_place(record)]
+        counted = self._counted[_counter_key(record)]
         counted[0] += sign
         counted[1] += sign * record.memory.tokens
 
@@ -113,8 +113,10 @@ class PostgresTransaction(SqlTransaction):
         return {"number": number}
 
     def _store_vectors(self, number: int, record: Record, vectors: Vectors) -> None:
-        place = {"number": number, "no": record.no, "space": record.space, "tier": _shown_tier(record)}
-        self._sql.run_many("vector_add", [{**place, "part": part, "vector": each} for part, each in enumerate(vectors)])
+        row = {"number": number, "no": record.no, "space": record.space, "tier": _vector_tier(record)}
+        self._sql.run_many(
+            "vector_add", [{**row, "part": part, "vector": vector} for part, vector in enumerate(vectors)]
+        )
 
     def _drop_vectors_of(self, number: int, no: int) -> None:
         self._sql.run("vectors_drop", number=number, no=no)
@@ -123,9 +125,9 @@ class PostgresTransaction(SqlTransaction):
         self._sql.run("vectors_drop_all", number=number)
 
 
-def _place(record: Record) -> _CounterKey:
+def _counter_key(record: Record) -> _CounterKey:
     return _CounterKey(record.space, record.memory.tier.rank, record.memory.retention.rank)
 
 
-def _shown_tier(record: Record) -> int:
+def _vector_tier(record: Record) -> int:
     return record.memory.tier.rank if record.memory.retention is Retention.ACTIVE else HIDDEN

@@ -30,7 +30,7 @@ class PostgresTables(MetaTable):
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
         """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
-        values = {f"key{place}": part for place, part in enumerate(after or ())}
+        values = {f"key{position}": part for position, part in enumerate(after or ())}
         marks = {
             "tenant": "t.tenant" if table.owner else "''",
             "columns": ", ".join(table.columns),
@@ -39,18 +39,18 @@ class PostgresTables(MetaTable):
             "keys": ", ".join(table.key),
             "after": ", ".join(f"%({name})s" for name in values),
         }
-        found = self._sql.each_of("table_rows_behind" if values else "table_rows", marks, **values)
-        return map(_with_bytes, found) if table is VECTORS else found
+        rows = self._sql.each_of("table_rows_behind" if values else "table_rows", marks, **values)
+        return map(_with_bytes, rows) if table is VECTORS else rows
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
         """Insert rows as `TableReader.rows` yields them."""
         columns = ("tenant", *table.columns) if table.owner else table.columns
         marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join(["%s"] * len(columns))}
-        taken = rows if table.owner else [row[1:] for row in rows]
-        self._sql.run_many_of("table_put", marks, list(map(_with_vector, taken)) if table is VECTORS else taken)
+        inserted = rows if table.owner else [row[1:] for row in rows]
+        self._sql.run_many_of("table_put", marks, list(map(_with_vector, inserted)) if table is VECTORS else inserted)
 
     def complete(self) -> None:
-        """Make words and counters, and let the next numbers be new ones."""
+        """Build counters and text index, and set the sequences."""
         self._sql.run("counters_clear")
         self._sql.run("counters_make")
         rebuild(self._sql)

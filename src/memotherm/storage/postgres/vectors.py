@@ -40,9 +40,9 @@ def unindexed(statements: PostgresStatements) -> list[Identity]:
 
 
 def index_live(connection: psycopg.Connection[Row], identity: Identity) -> None:
-    """Make the index of an embedder's live vectors while others go on reading and writing.
+    """Build the index of an embedder's live vectors while the store is in use.
 
-    One that was left unfinished, by a server that was killed, is made anew; of several servers, one makes it.
+    An unfinished index of a killed server is built again; of several servers, one builds it.
     """
     marks = _marks(identity)
     if marks is None:
@@ -103,4 +103,4 @@ def _marks(identity: Identity) -> dict[str, object] | None:
 
 
 def _matrix(rows: Sequence[Row]) -> Vectors | None:
-    return np.stack([each.to_numpy() for (each,) in rows]).astype(np.float32) if rows else None
+    return np.stack([vector.to_numpy() for (vector,) in rows]).astype(np.float32) if rows else None

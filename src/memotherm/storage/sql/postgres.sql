@@ -21,17 +21,17 @@ SELECT pg_advisory_xact_lock(:store)
 -- try_lock_tenant: The same as lock_tenant, without waiting.
 SELECT pg_try_advisory_xact_lock_shared(:store) AND pg_try_advisory_xact_lock(hashtextextended(:tenant, :store))
 
--- space_tenant: Whose a space is.
+-- space_tenant: The tenant of a space.
 SELECT tenant FROM spaces WHERE space = :space
 
--- tenants: Everybody who has a space.
+-- tenants: All tenants.
 SELECT '' UNION SELECT DISTINCT tenant FROM spaces ORDER BY 1
 
--- jobs_register: See that some work is known for every tenant.
+-- jobs_register: Create the row of a job for every tenant that has none.
 INSERT INTO jobs (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DISTINCT tenant, CAST(:name AS TEXT) FROM spaces
 ON CONFLICT (tenant, name) DO NOTHING
 
--- job_claim: Take the tenant whose work has waited longest, unless somebody is at it or just taking it.
+-- job_claim: Claim the tenant whose job was done the longest time ago, unless another process has it or is claiming it.
 UPDATE jobs SET holder = :holder, until = :until
 WHERE name = :name AND tenant = (
     SELECT tenant FROM jobs
@@ -43,24 +43,24 @@ RETURNING tenant
 -- job_renew: Extend the claim on a tenant's job, unless another holder has it.
 UPDATE jobs SET until = :until WHERE tenant = :tenant AND name = :name AND holder = :holder RETURNING holder
 
--- job_done: The work on a tenant is done.
+-- job_done: The job of a tenant is done.
 UPDATE jobs SET holder = '', until = 0, done_at = :now
 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
--- job_release: The work on a tenant was given up; anybody may take it.
+-- job_release: Release the claim on a tenant's job.
 UPDATE jobs SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
 -- where_metadata: A condition of `select`: a metadata value, compared as JSON.
 CAST(CAST(nullif(metadata, '') AS JSONB) -> CAST(:metadata_key AS TEXT) AS TEXT) {in metadata}
 
--- text_add: Make a memory findable by its words, or by a part of them.
+-- text_add: Add a memory to the text index, or a part of its words.
 INSERT INTO texts (no, part, space, tier, words, lexemes)
 VALUES (:no, :part, :space, :tier, :words, CAST(:lexemes AS TSVECTOR))
 
--- text_drop: Take a memory out of the text index.
+-- text_drop: Remove a memory from the text index.
 DELETE FROM texts WHERE {own}no = :no
 
--- text_place: Let the words of a memory follow it to another tier.
+-- text_move: Change the tier of a memory's words.
 UPDATE texts SET tier = :tier WHERE {own}no = :no
 
 -- text_search: The memories of a band that have some of the words; each word counts by how rare it is, there and
@@ -88,18 +88,18 @@ WHERE no NOT IN (
         SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
 ORDER BY strength DESC, no DESC LIMIT :limit
 
--- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
+-- candidates: The fields that ranking uses, of those memories that are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
     coalesce(t.words, ''), coalesce(u.author, ''), u.previous
 FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
 WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
--- candidate_texts: What some active memories say, who said it and after what.
+-- candidate_texts: The words, author and predecessor of active memories.
 SELECT t.no, t.words, coalesce(u.author, ''), u.previous
 FROM texts t LEFT JOIN turns u ON {same u t}u.no = t.no
 WHERE {own t}t.no {in nos} AND t.part = 0
 
--- text_frequencies: How many memories of a band have each of the words, by the word's place.
+-- text_frequencies: How many memories of a band contain each of the words, by the word's position.
 SELECT a.place, count(DISTINCT t.no)
 FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
 WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
@@ -107,19 +107,19 @@ WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
 -- texts_clear: Empty the text index before it is rebuilt.
 DELETE FROM texts
 
--- vector_add: One vector, or another one in its place.
+-- vector_add: Insert or replace a vector.
 INSERT INTO vectors (embedder, no, part, space, tier, vector)
 VALUES (:number, :no, :part, :space, :tier, :vector)
 ON CONFLICT (tenant, embedder, no, part) DO UPDATE
 SET vector = excluded.vector, space = excluded.space, tier = excluded.tier
 
--- vectors_place: Let the vectors of a memory follow it to another place.
+-- vectors_move: Change the space and tier of a memory's vectors.
 UPDATE vectors SET space = :space, tier = :tier WHERE {own}no = :no
 
--- vectors_drop: What an embedder has made of a memory.
+-- vectors_drop: The vectors of a memory.
 DELETE FROM vectors WHERE {own}embedder = :number AND no = :no
 
--- vectors_drop_all: Everything that an embedder has made.
+-- vectors_drop_all: All vectors of an embedder.
 DELETE FROM vectors WHERE {own}embedder = :number
 
 -- vector_index: Index an embedder's live vectors, so that the nearest are found without looking at all.
@@ -145,7 +145,7 @@ ORDER BY e.number
 SELECT CAST(coalesce(max(total), 0) AS BIGINT) FROM (
     SELECT sum(memories) AS total FROM counters WHERE {own}retention = 0 AND tier < 2 GROUP BY tenant) AS counted
 
--- vector_care: Look on in the index until enough is found that the filter lets through.
+-- vector_care: Let the index scan continue until enough rows pass the filter.
 SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :width, true)
 
 -- vector_near: The nearest live vectors by the index, then exactly.
@@ -172,7 +172,7 @@ GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
 -- vector_strengths: How near some memories are.
 SELECT no, max(-(vector <#> :vector)) FROM vectors WHERE {own}embedder = :number AND no {in nos} GROUP BY no
 
--- vectors_of: What an embedder has made of a memory.
+-- vectors_of: The vectors of a memory.
 SELECT vector FROM vectors WHERE {own}embedder = :number AND no = :no ORDER BY part
 
 -- vectors_sample: Some vectors of an embedder, spread over the store.
@@ -194,7 +194,7 @@ WHERE {own m}retention < 3 AND NOT EXISTS (
 UPDATE memories m SET parts = (
     SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 
--- counter_add: Add up what a transaction has changed in a place.
+-- counter_add: Add the changes of a transaction to a counter.
 INSERT INTO counters (space, tier, retention, memories, tokens)
 VALUES (:space, :tier, :retention, :memories, :tokens)
 ON CONFLICT (tenant, space, tier, retention) DO UPDATE
@@ -207,13 +207,13 @@ SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
 SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c
 WHERE c.relnamespace = CAST(:schema AS REGNAMESPACE) AND c.relkind = 'r'
 
--- walls: Whether row-level security holds for this role.
+-- bypasses_security: Whether row-level security does not apply to this role.
 SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
 
 -- check_texts: Every row of the text index that has the words.
 SELECT no, space, tier, words FROM texts WHERE part = 0 ORDER BY no
 
--- check_parts: Memories that do not have as many vectors as they say.
+-- check_parts: Memories whose number of vectors differs from `parts`.
 SELECT id, parts, found FROM (
     SELECT m.id, m.parts, (
         SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no) AS found
@@ -229,19 +229,19 @@ SELECT v.no || '/' || v.part, 4 * vector_dims(v.vector), e.dimensions
 FROM vectors v LEFT JOIN embedders e ON e.number = v.embedder
 WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
 
--- check_places: Vectors that are not where their memory is.
+-- check_vector_tiers: Vectors with another space or tier than their memory.
 SELECT m.id FROM vectors v JOIN memories m ON {same v m}m.no = v.no
 WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
 
--- counters_clear: Forget what was counted.
+-- counters_clear: Delete all counters.
 DELETE FROM counters
 
--- counters_make: Count what was copied.
+-- counters_make: Compute the counters.
 INSERT INTO counters (tenant, space, tier, retention, memories, tokens)
 SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT) FROM memories
 GROUP BY tenant, space, tier, retention
 
--- numbers_follow: Let new numbers begin behind those that were copied.
+-- numbers_follow: Set the sequences after a copy.
 SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces), false),
        setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM memories), false),
        setval('event_numbers', (SELECT coalesce(max(seq), 0) + 1 FROM events), false),
@@ -249,7 +249,7 @@ SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces),
        setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
        setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
 
--- statistics: Let the planner know what was copied.
+-- statistics: Update the planner's statistics.
 ANALYZE memories, vectors, texts, events, tags, spaces
 
 -- catalogue_tables: The tables that have a tenant, and whether they are partitioned.
@@ -265,7 +265,7 @@ SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i
 WHERE i.indrelid = to_regclass(:table) AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)
 ORDER BY 1
 
--- catalogue_policies: The wall around a table.
+-- catalogue_policies: The row-level security policies of a table.
 SELECT policyname, cmd, qual, with_check FROM pg_policies
 WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
 

@@ -6,17 +6,17 @@
 --   {own}, {own m}   belongs to the tenant or to everyone, where tables have a tenant; `m` is the table
 --   {same a b}       both have the same tenant, where tables have one
 --   {key}            the tenant as the first column of a key, where tables have one
---   {index name}     by that index, where the database must be told
---   {cross}          a join in the order in which it is written, where the database must be told
+--   {index name}     names the index to use, on databases that need it
+--   {cross}          a join in the written order, on databases that need it
 
--- meta_get: One value of the store's own notes.
+-- meta_get: A metadata value.
 SELECT value FROM meta WHERE key = :key
 
--- meta_set: Keep one value of the store's own notes.
+-- meta_set: Set a metadata value.
 INSERT INTO meta (key, value) VALUES (:key, :value)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value
 
--- meta_drop: Forget one value of the store's own notes.
+-- meta_drop: Delete a metadata value.
 DELETE FROM meta WHERE key = :key
 
 -- spaces_any: Whether anything was ever stored.
@@ -69,7 +69,7 @@ RETURNING number
 -- embedders_all: The numbers of all embedders.
 SELECT number FROM embedders ORDER BY number
 
--- memory_by_id: One memory, whoever's it is.
+-- memory_by_id: One memory, in any scope.
 SELECT {columns} FROM memories WHERE {own}id = :id
 
 -- memory_by_no: One memory by its number.
@@ -78,7 +78,7 @@ SELECT {columns} FROM memories WHERE {own}no = :no
 -- memories_of: Whole memories by number.
 SELECT {columns} FROM memories WHERE {own}no {in nos}
 
--- memory_duplicate: The visible memory of this scope that says the same; what a file says is the file's.
+-- memory_duplicate: The visible memory of this scope with the same content, except memories of files.
 SELECT {columns} FROM memories
 WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
@@ -92,7 +92,7 @@ INSERT INTO memories ({columns}) VALUES ({values})
 -- memory_set: A changed memory, all of it.
 UPDATE memories SET {assignments} WHERE {own}no = :no
 
--- memory_place: A memory that only moves to another tier.
+-- memory_move: A memory that only moves to another tier.
 UPDATE memories SET tier = :tier, tier_rule = :tier_rule, tier_since = :tier_since, relevance = :relevance,
     version = :version
 WHERE {own}no = :no
@@ -240,11 +240,11 @@ DELETE FROM tags WHERE {own}no = :no
 -- event_last: The newest sequence number.
 SELECT coalesce(max(seq), 0) FROM events
 
--- event_add: One line of the ledger.
+-- event_add: One event.
 INSERT INTO events (seq, at, no, action, actor, rule, why, changes)
 VALUES (:seq, :at, :no, :action, :actor, :rule, :why, :changes)
 
--- event_get: One line of the ledger, with its memory.
+-- event_get: One event, with its memory.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, m.no, m.space
 FROM events e JOIN memories m ON {same e m}m.no = e.no WHERE {own e}e.seq = :seq
 
@@ -257,7 +257,7 @@ SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.seq > :past AND m.space {in spaces} ORDER BY e.seq LIMIT :limit
 
--- events_before: The same, against the order of the ledger.
+-- events_before: The same, in descending order.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
@@ -265,14 +265,14 @@ WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :li
 -- events_changed_since: The memories touched after a sequence number.
 SELECT DISTINCT no FROM events WHERE {own}seq > :seq
 
--- events_rewrite: Replace what an event says of a purged memory.
+-- events_rewrite: Replace the changes of an event of a purged memory.
 UPDATE events SET changes = :changes WHERE {own}seq = :seq
 
--- tombstone_add: Remember that a content was purged from a space.
+-- tombstone_add: Store that a content was purged from a space.
 INSERT INTO tombstones (space, mark, at) VALUES (:space, :mark, :at)
 ON CONFLICT ({key}mark, space) DO UPDATE SET at = excluded.at
 
--- tombstone_drop: A content that was purged from a scope is remembered there again.
+-- tombstone_drop: Delete the tombstone of a content that was stored again.
 DELETE FROM tombstones WHERE {own}mark = :mark AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
@@ -289,10 +289,10 @@ WHERE {own t}t.mark {in marks}
 -- turn_last: The last message of a thread.
 SELECT max(no) FROM turns WHERE {own}space = :space AND thread = :thread AND thread <> ''
 
--- turn_add: Who said a message, in which thread, and after which one.
+-- turn_add: Store the author, thread and predecessor of a message.
 INSERT INTO turns (no, space, thread, author, previous) VALUES (:no, :space, :thread, :author, :previous)
 
--- turn_drop: Forget who said a message.
+-- turn_drop: Delete the author and predecessor of a message.
 DELETE FROM turns WHERE {own}no = :no
 
 -- tier_list: The memories of one space in one tier, newest first.
@@ -301,12 +301,12 @@ WHERE {own}space = :space AND tier = :tier AND retention = 0
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY created_at DESC, no DESC LIMIT :limit
 
--- tier_tokens: What the memories of one space and tier cost in a prompt.
+-- tier_tokens: The number and tokens of the memories of one space and tier.
 SELECT count(*), CAST(coalesce(sum(tokens), 0) AS BIGINT) FROM memories
 WHERE {own}space = :space AND tier = :tier AND retention = 0
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
--- tier_prunable: The cold memories of a space that are worth the least.
+-- tier_prunable: Cold memories that may be pruned: least relevant and least used first.
 SELECT {columns} FROM memories
 WHERE {own}space = :space AND tier = 2 AND retention = 0 AND priority > 0
   AND (expires_at IS NULL OR expires_at > :now)
@@ -316,10 +316,10 @@ ORDER BY relevance + 0.1 * access_count, created_at, no LIMIT :limit
 INSERT INTO sessions (space, state, started_at, changed_at) VALUES (:space, :state, :now, :now)
 ON CONFLICT ({key}space) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
 
--- session_state: Whether a session goes on.
+-- session_state: The state of a session.
 SELECT state FROM sessions WHERE {own}space = :space
 
--- sessions_open: The names of the sessions that go on in some spaces.
+-- sessions_open: The names of the active sessions in some spaces.
 SELECT s.session FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
 WHERE {own o}o.state = 'active' AND o.space {in spaces}
 
@@ -328,31 +328,31 @@ INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, 
 ON CONFLICT ({key}space, name) DO UPDATE
 SET times = tallies.times + excluded.times, amount = tallies.amount + excluded.amount
 
--- tallies_of: What happened in some spaces, how often, and how much of it.
+-- tallies_of: The counters of some spaces.
 SELECT name, CAST(sum(times) AS BIGINT), CAST(sum(amount) AS BIGINT) FROM tallies
 WHERE {own}space {in spaces} GROUP BY name ORDER BY name
 
--- recall_add: One question and what came of it.
+-- recall_add: An entry of the recall log.
 INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded)
 VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded)
 
--- recalls_micros: How long the last recalls took.
+-- recalls_micros: The durations of the last recalls.
 SELECT micros FROM recalls WHERE {own}space {in spaces} ORDER BY recall DESC LIMIT :limit
 
--- recalls_trim: Drop what was asked long ago.
+-- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before
 
--- injected_of: What a session has in its prompt already.
+-- injected_of: The memories in a session's prompt.
 SELECT no, updated_at FROM injected WHERE {own}space = :space
 
--- injected_put: A session was given a memory as it is now.
+-- injected_put: A memory was put into a session's prompt.
 INSERT INTO injected (space, no, updated_at) VALUES (:space, :no, :updated_at)
 ON CONFLICT ({key}space, no) DO UPDATE SET updated_at = excluded.updated_at
 
--- injected_clear: A session's prompt holds nothing of it any more.
+-- injected_clear: Delete the record of a session's prompt.
 DELETE FROM injected WHERE {own}space = :space
 
--- lease_take: Take or renew a lease, unless somebody else holds it.
+-- lease_take: Take or renew a lease, unless another holder has it.
 INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
 WHERE leases.holder = excluded.holder OR leases.until <= :now
@@ -406,33 +406,33 @@ WHERE {own}space = :space ORDER BY path
 SELECT note, space, path, hash, stamp, size, messages, settled, cut, tier FROM notes
 WHERE {own}space = :space AND path = :path
 
--- note_add: A file that was not known.
+-- note_add: Insert a file.
 INSERT INTO notes (space, path, hash, stamp, size, messages, settled, cut, tier)
 VALUES (:space, :path, :hash, :stamp, :size, :messages, :settled, :cut, :tier)
 RETURNING note
 
--- note_set: What is known of a file by now.
+-- note_set: Update a file.
 UPDATE notes SET path = :path, hash = :hash, stamp = :stamp, size = :size, messages = :messages, settled = :settled,
     cut = :cut, tier = :tier
 WHERE {own}note = :note
 RETURNING note
 
--- note_drop: Forget a file.
+-- note_drop: Delete a file.
 DELETE FROM notes WHERE {own}note = :note
 
 -- chunks_of: The chunks of a file with their memories, in order.
 SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked
 FROM chunks c JOIN memories m ON {same c m}m.no = c.no
-WHERE {own c}c.note = :note ORDER BY c.place
+WHERE {own c}c.note = :note ORDER BY c.position
 
 -- chunk_add: One chunk of a file.
-INSERT INTO chunks (note, place, no, first, last, heading, digest, linked)
-VALUES (:note, :place, :no, :first, :last, :heading, :digest, :linked)
+INSERT INTO chunks (note, position, no, first, last, heading, digest, linked)
+VALUES (:note, :position, :no, :first, :last, :heading, :digest, :linked)
 
--- chunks_drop: Forget which chunks a file has.
+-- chunks_drop: Delete the chunks of a file.
 DELETE FROM chunks WHERE {own}note = :note
 
--- chunk_locations: Where some memories stand in files.
+-- chunk_locations: The files and lines of some memories.
 SELECT c.no, n.path, c.first, c.last, c.heading, c.linked FROM chunks c JOIN notes n ON {same c n}n.note = c.note
 WHERE {own c}c.no {in nos}
 
@@ -440,7 +440,7 @@ WHERE {own c}c.no {in nos}
 SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked, n.path
 FROM chunks c {index chunks_linked}
 {cross} notes n ON {same c n}n.note = c.note {cross} memories m ON {same c m}m.no = c.no
-WHERE {own c}n.space = :space AND c.linked = 1 ORDER BY n.path, c.place
+WHERE {own c}n.space = :space AND c.linked = 1 ORDER BY n.path, c.position
 
 -- notes_misplaced: The files of a space with a chunk whose memory is in another space.
 SELECT DISTINCT n.path FROM notes n {cross} chunks c ON {same n c}c.note = n.note {cross} memories m ON {same c m}m.no = c.no
@@ -449,10 +449,10 @@ WHERE {own n}n.space = :space AND m.space <> n.space ORDER BY n.path
 -- link_elsewhere: Whether a memory is a list item of another file.
 SELECT count(*) FROM chunks WHERE {own}no = :no AND note <> :note
 
--- flush_get: Which session was told to flush.
+-- flush_get: The flush state of a session.
 SELECT cycle, armed FROM flushes WHERE {own}space = :space
 
--- flush_put: Remember that a session was told to flush, or may be told again.
+-- flush_put: Set the flush state of a session.
 INSERT INTO flushes (space, cycle, armed) VALUES (:space, :cycle, :armed)
 ON CONFLICT ({key}space) DO UPDATE SET cycle = excluded.cycle, armed = excluded.armed
 
@@ -474,7 +474,7 @@ HAVING sum(said) <> sum(found) OR sum(said_tokens) <> sum(found_tokens)
 -- check_tags: The tags of every memory that has some.
 SELECT no, tag FROM tags ORDER BY no
 
--- check_chunks: Chunks of files that are not in the place that their memory is.
+-- check_chunks: Chunks whose memory is in another space than the file.
 SELECT m.id, n.path FROM chunks c JOIN notes n ON {same c n}n.note = c.note JOIN memories m ON {same c m}m.no = c.no
 WHERE m.space <> n.space
 

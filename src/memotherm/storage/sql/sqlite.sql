@@ -23,16 +23,16 @@ EXISTS (SELECT 1 FROM json_each(CASE metadata WHEN '' THEN '{}' ELSE metadata EN
         WHERE pair.key = :metadata_key
           AND CASE WHEN pair.type IN ('true', 'false') THEN pair.type ELSE json_quote(pair.value) END {in metadata})
 
--- text_live_add: Make a hot or warm memory findable by its words.
+-- text_live_add: Add a hot or warm memory.
 INSERT INTO text_live (rowid, words) VALUES (:rowid, :words)
 
--- text_cold_add: Make a cold memory findable by its words.
+-- text_cold_add: Add a cold memory.
 INSERT INTO text_cold (rowid, words) VALUES (:rowid, :words)
 
--- text_live_drop: Take a hot or warm memory out of the text index.
+-- text_live_drop: Remove a hot or warm memory.
 DELETE FROM text_live WHERE rowid = :rowid
 
--- text_cold_drop: Take a cold memory out of the text index.
+-- text_cold_drop: Remove a cold memory.
 DELETE FROM text_cold WHERE rowid = :rowid
 
 -- text_live_to_text_live: Copy the words of a memory that moves between hot and warm.
@@ -109,7 +109,7 @@ SELECT key, vector FROM vectors WHERE key BETWEEN :low AND :high
   AND (key >> 20) % (1 + (SELECT count(*) FROM memories) / :limit) = 0
 LIMIT :limit
 
--- check_parts: Memories that do not have as many vectors as they say.
+-- check_parts: Memories whose number of vectors differs from `parts`.
 SELECT id, parts, found FROM (
     SELECT m.id, m.parts, (
         SELECT count(*) FROM vectors v
@@ -129,7 +129,7 @@ WHERE e.number IS NULL OR length(v.vector) <> 4 * e.dimensions
 SELECT v.key, v.vector FROM json_each(:nos) j
 JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 20) + 1048575
 
--- candidates: What ranking needs to know of some memories, as far as they are visible, with their words.
+-- candidates: The fields that ranking uses, of those memories that are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
     coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
 FROM json_each(:nos) j
@@ -139,7 +139,7 @@ LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier
 LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
--- candidate_texts: What some active memories say, who said it and after what.
+-- candidate_texts: The words, author and predecessor of active memories.
 SELECT m.no, coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
 FROM json_each(:nos) j
 CROSS JOIN memories m ON m.no = j.value
@@ -156,7 +156,7 @@ WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
 SELECT group_concat(rowid & 68719476735) FROM text_cold
 WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
 
--- vectors_all: Every vector behind a key, with the place of its memory.
+-- vectors_all: Every vector after a key, with the space and tier of its memory.
 SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.space,
        CASE m.retention WHEN 0 THEN m.tier ELSE 3 END, v.vector
 FROM vectors v JOIN memories m ON m.no = (v.key / :parts) & :numbers JOIN spaces s ON s.space = m.space

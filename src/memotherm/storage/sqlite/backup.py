@@ -72,7 +72,7 @@ def require_free(target: Path) -> None:
 
 
 def _publish(partial: Path, target: Path) -> None:
-    """Give the finished copy its name, unless somebody else took it meanwhile."""
+    """Rename the finished copy, unless the name was taken in the meantime."""
     with partial.open("rb") as handle:
         os.fsync(handle.fileno())
     try:

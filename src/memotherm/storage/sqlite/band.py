@@ -34,7 +34,7 @@ LEAST_RESCORED = 128
 #: How many changes a coded band collects before it repacks its codes (which costs a full pass).
 _MOST_FRESH = 4096
 _MOST_DEAD = 1024
-#: How far a matrix product may lie from the same product computed alone: it depends on the row's place.
+#: The rounding error of a matrix product, which depends on the row's position.
 _NOISE = 1e-5
 
 
@@ -66,7 +66,7 @@ class Band(Protocol):
 
 
 class ExactBand:
-    """A matrix with room to grow; removal moves the last row into the gap."""
+    """A matrix with spare rows; removal moves the last row into the gap."""
 
     exact = True
 
@@ -146,8 +146,8 @@ class ExactBand:
         others = {*keys[~stayed].tolist(), *self._sieve.fresh}
         if not others:
             return rows
-        found = (row for row in map(self._row.get, others) if row is not None)
-        return np.array([*{*rows[stayed].tolist(), *found}], np.int64)
+        moved = (row for row in map(self._row.get, others) if row is not None)
+        return np.array([*{*rows[stayed].tolist(), *moved}], np.int64)
 
     def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
         """Return the strength of those memories that are here; the nearest part counts."""
@@ -159,18 +159,18 @@ class ExactBand:
                 rows.append(row)
                 owners.append(no)
                 key += 1
-        found: dict[int, float] = {}
+        strongest: dict[int, float] = {}
         if not rows:
-            return found
+            return strongest
         for no, strength in zip(owners, products(self._matrix[rows], query).tolist(), strict=True):
-            found[no] = max(strength, found.get(no, -1.0))
-        return found
+            strongest[no] = max(strength, strongest.get(no, -1.0))
+        return strongest
 
 
 class _Sieve:
-    """4-bit codes of an exact band: a fifth of a millisecond where the whole matrix takes one or two.
+    """4-bit codes of an exact band, which select the rows to compare: 0.2 ms where the whole matrix takes 1 to 2 ms.
 
-    They only choose what is compared exactly, so a code may outlive its vector.
+    A code may outlive its vector, because what it selects is compared exactly.
     """
 
     def __init__(self, keys: Numbers, vectors: Vectors) -> None:
@@ -181,13 +181,13 @@ class _Sieve:
         self.fresh: set[int] = set()
 
     def stale(self, keys: Set[int]) -> bool:
-        """Tell whether so much has changed that the codes are better made anew."""
+        """Return whether so much has changed that the codes should be rebuilt."""
         return len(self.fresh) > _MOST_DEAD or len(self._keys) + len(self.fresh) - len(keys) > _MOST_DEAD
 
     def passing(self, query: Vectors, limit: int) -> tuple[Numbers, Numbers]:
         """Return the rows that the strongest codes were made of, and the keys that were there."""
-        _, found = self._index.search(query[np.newaxis, :], min(limit, len(self._keys)))
-        rows = found[0].astype(np.int64)
+        _, numbers = self._index.search(query[np.newaxis, :], min(limit, len(self._keys)))
+        rows = numbers[0].astype(np.int64)
         return rows, self._keys[rows]
 
 

@@ -1,4 +1,4 @@
-"""All vector bands of one store, kept true by the ledger.
+"""The vector bands of one store, updated from the ledger.
 
 A band is a projection: before each search, the events that other threads and processes have
 appended since the last one are applied. A band that is lost is read again from the store;
@@ -53,14 +53,14 @@ _FILTER_CACHE_SIZE = 1_000_000
 #: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
 _ENTRY_SIZE = 64
 _BATCH = 20_000
-#: More changes than this are cheaper to read anew than to apply one by one.
+#: With more changes than this, reading the band again is cheaper than applying them.
 _MOST_CHANGES = 20_000
-#: A coded band whose cache file lacks more than this share of changes is built anew.
+#: A coded band whose cache file lacks more than this share of changes is rebuilt.
 _STALE_SHARE = 0.2
 
 
 class BandKey(NamedTuple):
-    """Where a band's memories are."""
+    """The space and tier of a band."""
 
     space: int
     tier: Tier
@@ -84,64 +84,64 @@ class Bands:
         self,
         connection: sqlite3.Connection,
         identity: Identity,
-        places: Sequence[BandKey],
+        keys: Sequence[BandKey],
         query: Vectors,
         limit: int,
         where: Filter,
     ) -> Scores:
-        """Return the nearest memories of some places, nearest first."""
+        """Return the nearest memories of some bands, nearest first."""
         with self._lock:
             self._catch_up(connection, identity)
-            near = [self._nearest(connection, place, query, limit, where) for place in places]
-        found = [each for each in near if len(each[0])]
-        if not found:
+            near = [self._nearest(connection, key, query, limit, where) for key in keys]
+        results = [result for result in near if len(result[0])]
+        if not results:
             return {}
-        nos, strengths = found[0]
-        if len(found) > 1:
-            merged = [np.concatenate(each) for each in zip(*found, strict=True)]
-            nos, strengths = best(merged[0], merged[1], limit)
+        nos, strengths = results[0]
+        if len(results) > 1:
+            all_nos, all_strengths = zip(*results, strict=True)
+            nos, strengths = best(np.concatenate(all_nos), np.concatenate(all_strengths), limit)
         return dict(zip(nos.tolist(), strengths.tolist(), strict=True))
 
     def cosines(
         self,
         connection: sqlite3.Connection,
         identity: Identity,
-        places: Sequence[BandKey],
+        keys: Sequence[BandKey],
         nos: Sequence[int],
         query: Vectors,
     ) -> dict[int, float]:
         """Return the strength of some memories, from the loaded bands or from the store."""
         with self._lock:
             self._catch_up(connection, identity)
-            found: dict[int, float] = {}
-            for place in places:
-                band = self._bands.get(place)
+            cosines: dict[int, float] = {}
+            for key in keys:
+                band = self._bands.get(key)
                 if isinstance(band, ExactBand):
-                    found |= band.strengths([no for no in nos if no not in found], query)
-        missing = [no for no in nos if no not in found]
+                    cosines |= band.strengths([no for no in nos if no not in cosines], query)
+        missing = [no for no in nos if no not in cosines]
         if missing:
-            keys, vectors = self._read(
+            vector_keys, vectors = self._read(
                 connection, "vectors_of_memories", nos=json.dumps(missing), base=vector_base(identity.number)
             )
-            for key, strength in zip(keys.tolist(), products(vectors, query).tolist(), strict=True):
-                no = key >> PART_BITS
-                found[no] = max(strength, found.get(no, -1.0))
-        return found
+            for vector_key, strength in zip(vector_keys.tolist(), products(vectors, query).tolist(), strict=True):
+                no = vector_key >> PART_BITS
+                cosines[no] = max(strength, cosines.get(no, -1.0))
+        return cosines
 
     def forget_files(self) -> None:
-        """Delete the cache files: what was purged must not survive in codes."""
+        """Delete the cache files, whose codes may contain purged vectors."""
         for file in self._files("*"):
             file.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Save what would be dear to build again."""
+        """Save the coded bands that have changed."""
         with self._lock:
-            for place, band in self._bands.items():
+            for key, band in self._bands.items():
                 if isinstance(band, CodedBand) and band.repacked:
-                    self._save(place, band)
+                    self._save(key, band)
             self._bands.clear()
 
-    # Keeping the bands true
+    # Applying events
 
     def _catch_up(self, connection: sqlite3.Connection, identity: Identity) -> None:
         seq = _last_seq(connection)
@@ -168,85 +168,84 @@ class Bands:
         for band in self._bands.values():
             for no in changed:
                 band.discard(no)
-        for place, nos in _places(connection, changed).items():
-            if place in self._bands:
+        for key, nos in _bands_of(connection, changed).items():
+            if key in self._bands:
                 keys, vectors = self._read_memories(connection, nos)
-                self._bands[place].add(keys, vectors)
+                self._bands[key].add(keys, vectors)
 
     # Searching one band
 
     def _nearest(
-        self, connection: sqlite3.Connection, place: BandKey, query: Vectors, limit: int, where: Filter
+        self, connection: sqlite3.Connection, key: BandKey, query: Vectors, limit: int, where: Filter
     ) -> tuple[Numbers, Vectors]:
         """Return up to `limit` memories and their strengths, best first; a memory counts with its nearest part."""
-        band = self._band(connection, place)
+        band = self._band(connection, key)
         if not len(band):
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        allowed = self._allowed_in(connection, place, where) if where.selective else None
+        allowed = self._allowed_in(connection, key, where) if where.selective else None
         wanted = limit if band.exact else max(limit, LEAST_RESCORED)
         while True:
             keys, strengths = band.search(query, wanted, allowed)
             nos = keys >> PART_BITS
             # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
-            found = len(set(nos.tolist()))
-            if found >= limit or len(keys) < wanted:
+            memories = len(set(nos.tolist()))
+            if memories >= limit or len(keys) < wanted:
                 break
             wanted *= 2
-        if band.exact and found == len(nos):
+        if band.exact and memories == len(nos):
             return nos[:limit], strengths[:limit]
         if not band.exact:
             keys, strengths = self._rescored(connection, keys, query)
             nos = keys >> PART_BITS
-        if found != len(nos):
-            # The nearest part of each memory stands first.
+        if memories != len(nos):
+            # The nearest part of each memory comes first.
             order = np.lexsort((-strengths, nos))
             nos, first = np.unique(nos[order], return_index=True)
             strengths = strengths[order][first]
         return best(nos, strengths, limit)
 
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
-        found, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
-        return found, products(vectors, query)
+        read_keys, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
+        return read_keys, products(vectors, query)
 
-    def _allowed_in(self, connection: sqlite3.Connection, place: BandKey, where: Filter) -> Numbers:
-        timeless = Filter(now=where.now.min, kinds=where.kinds, tags=where.tags)
-        key = (place, timeless)
-        allowed = self._allowed.get(key)
+    def _allowed_in(self, connection: sqlite3.Connection, key: BandKey, where: Filter) -> Numbers:
+        cache_key = (key, Filter(now=where.now.min, kinds=where.kinds, tags=where.tags))
+        allowed = self._allowed.get(cache_key)
         if allowed is None:
             rows = connection.execute(
                 SQL["matching"],
                 {
-                    "space": place.space,
-                    "tier": place.tier.rank,
+                    "space": key.space,
+                    "tier": key.tier.rank,
                     "kinds": None if where.kinds is None else json.dumps(where.kinds),
                     "tags": None if where.tags is None else json.dumps(where.tags),
                 },
             )
-            allowed = self._allowed[key] = np.fromiter((no for (no,) in rows), np.int64)
+            allowed = self._allowed[cache_key] = np.fromiter((no for (no,) in rows), np.int64)
             self._allowed_size += len(allowed) + _ENTRY_SIZE
             while self._allowed_size > _FILTER_CACHE_SIZE:
                 self._allowed_size -= len(self._allowed.popitem(last=False)[1]) + _ENTRY_SIZE
         else:
-            self._allowed.move_to_end(key)
+            self._allowed.move_to_end(cache_key)
         return allowed
 
     # Loading and saving bands
 
-    def _band(self, connection: sqlite3.Connection, place: BandKey) -> Band:
-        band = self._bands.get(place)
+    def _band(self, connection: sqlite3.Connection, key: BandKey) -> Band:
+        band = self._bands.get(key)
         if band is None:
-            band = self._bands[place] = self._cached(connection, place) or self._built(connection, place)
+            band = self._bands[key] = self._cached(connection, key) or self._built(connection, key)
             while len(self._bands) > _MOST_BANDS:
                 self._bands.popitem(last=False)
-        self._bands.move_to_end(place)
+        self._bands.move_to_end(key)
         return band
 
-    def _built(self, connection: sqlite3.Connection, place: BandKey) -> Band:
-        """Read a band from the store, in batches, so that a large one never stands in memory whole."""
+    def _built(self, connection: sqlite3.Connection, key: BandKey) -> Band:
+        """Read a band from the store, in batches, so that a large one is never in memory as a whole."""
         exact = ExactBand(self._dimensions)
         coded: CodedBand | None = None
         cursor = connection.execute(
-            SQL["vectors_of_place"], {"base": self._base, "space": place.space, "tier": place.tier.rank}
+            SQL["vectors_of_place"], {"base": self._base, "space": key.space, "tier": key.tier.rank}
         )
         while rows := cursor.fetchmany(_BATCH):
             keys, vectors = self._decoded(rows)
@@ -259,12 +258,12 @@ class Bands:
                 exact = ExactBand(self._dimensions)
         if coded is None:
             return exact
-        self._save(place, coded)
+        self._save(key, coded)
         return coded
 
-    def _cached(self, connection: sqlite3.Connection, place: BandKey) -> CodedBand | None:
+    def _cached(self, connection: sqlite3.Connection, key: BandKey) -> CodedBand | None:
         """Load a large band from its file and apply what happened since; None when there is none."""
-        for file in self._files(f"{self._prefix(place)}*.npz"):
+        for file in self._files(f"{self._prefix(key)}*.npz"):
             try:
                 seq, keys = _read_keys(file)
                 band = CodedBand.load(str(file.with_suffix(".tvim")), keys)
@@ -277,18 +276,18 @@ class Bands:
                 continue
             for no in changed:
                 band.discard(no)
-            for where, nos in _places(connection, changed).items():
-                if where == place:
+            for where, nos in _bands_of(connection, changed).items():
+                if where == key:
                     band.add(*self._read_memories(connection, nos))
             return band
         return None
 
-    def _save(self, place: BandKey, band: CodedBand) -> None:
+    def _save(self, key: BandKey, band: CodedBand) -> None:
         if self._folder is None:
             return
-        stale = self._files(f"{self._prefix(place)}*")
+        stale = self._files(f"{self._prefix(key)}*")
         # The process id keeps two processes that save at once from mixing their files.
-        codes = self._folder / f"{self._prefix(place)}{self._seq}-{os.getpid()}.tvim"
+        codes = self._folder / f"{self._prefix(key)}{self._seq}-{os.getpid()}.tvim"
         try:
             self._folder.mkdir(exist_ok=True)
             keys = band.save(str(codes))
@@ -300,8 +299,8 @@ class Bands:
         except OSError as exc:
             _log.warning("the vector cache %s could not be written: %s", codes, exc)
 
-    def _prefix(self, place: BandKey) -> str:
-        return f"{self._store}-{place.space}-{place.tier}-{self._number}-"
+    def _prefix(self, key: BandKey) -> str:
+        return f"{self._store}-{key.space}-{key.tier}-{self._number}-"
 
     def _files(self, pattern: str) -> list[Path]:
         return sorted(self._folder.glob(pattern)) if self._folder and self._folder.is_dir() else []
@@ -347,13 +346,13 @@ def _changed_since(connection: sqlite3.Connection, seq: int) -> list[int]:
     return [no for (no,) in connection.execute(SQL["events_changed_since"], {"seq": seq})]
 
 
-def _places(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[BandKey, list[int]]:
-    """Return where some memories are; those that are not active are nowhere."""
-    found: dict[BandKey, list[int]] = {}
+def _bands_of(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[BandKey, list[int]]:
+    """Return the bands of some memories; those that are not active have none."""
+    by_band: dict[BandKey, list[int]] = {}
     for no, space, tier, retention in connection.execute(SQL["places"], {"nos": json.dumps(list(nos))}):
         if retention == 0:
-            found.setdefault(BandKey(space, tuple(Tier)[tier]), []).append(no)
-    return found
+            by_band.setdefault(BandKey(space, tuple(Tier)[tier]), []).append(no)
+    return by_band
 
 
 def _read_keys(file: Path) -> tuple[int, Numbers]:

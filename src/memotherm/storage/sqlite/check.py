@@ -10,7 +10,7 @@ from memotherm.model.results import Problem
 from memotherm.storage import checking
 from memotherm.storage.checking import Indexed
 from memotherm.storage.sqlite.connect import mapped
-from memotherm.storage.sqlite.keys import MEMORY_MASK, text_place, vector_base
+from memotherm.storage.sqlite.keys import MEMORY_MASK, text_band, vector_base
 from memotherm.storage.sqlite.statements import SqliteStatements
 from memotherm.storage.values import Identity
 
@@ -57,7 +57,7 @@ def _structure(connection: sqlite3.Connection) -> Iterator[Problem]:
 def _indexed(statements: SqliteStatements) -> Iterator[tuple[Indexed, str]]:
     for table in ("text_live", "text_cold"):
         for rowid, words in statements.each(f"{table}_rows"):
-            space, rank = text_place(rowid)
+            space, rank = text_band(rowid)
             yield Indexed(table, space, _TIERS[rank], rowid & MEMORY_MASK), words
 
 

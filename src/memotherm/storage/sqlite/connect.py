@@ -1,4 +1,4 @@
-"""Connections to one SQLite file: a single writer, a pool of readers, one border for errors."""
+"""Connections to one SQLite file: one writer, a pool of readers, translation of errors."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _HEADER = b"SQLite format 3\x00"
 _PAGE_SIZE = 8192
 _CACHE_KIB = 16_384
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_SHUT = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
+_UNAVAILABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
 
 
 class mapped:  # noqa: N801 - it is used as a function; a class enters faster than a generator, and every read does
-    """Turn SQLite's errors into ours, each with what can be done about it."""
+    """Translate SQLite's errors into Memotherm's."""
 
     __slots__ = ("_name",)
 
@@ -55,19 +55,19 @@ class mapped:  # noqa: N801 - it is used as a function; a class enters faster th
             raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
 
 
-class _Lent:
-    """A connection of the pool, lent to one reader."""
+class _PooledRead:
+    """A pooled connection for one read."""
 
-    __slots__ = ("_border", "_connection", "_once", "_owner")
+    __slots__ = ("_connection", "_once", "_owner", "_translation")
 
     def __init__(self, owner: Connections, *, once: bool) -> None:
         self._owner = owner
         self._once = once
-        self._border = mapped(owner.name)
+        self._translation = mapped(owner.name)
         self._connection: sqlite3.Connection
 
     def __enter__(self) -> sqlite3.Connection:
-        with self._border:
+        with self._translation:
             self._connection = self._owner.borrow()
             if not self._once:
                 self._begin()
@@ -82,36 +82,36 @@ class _Lent:
 
     def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
         self._owner.give_back(self._connection)
-        self._border.__exit__(kind, exc, trace)
+        self._translation.__exit__(kind, exc, trace)
 
 
-class _Held:
-    """The connection of a snapshot, lent to each of its reads."""
+class _SnapshotRead:
+    """The connection of a snapshot, for each of its reads."""
 
-    __slots__ = ("_border", "_connection")
+    __slots__ = ("_connection", "_translation")
 
     def __init__(self, name: str, connection: sqlite3.Connection) -> None:
-        self._border = mapped(name)
+        self._translation = mapped(name)
         self._connection = connection
 
     def __enter__(self) -> sqlite3.Connection:
         return self._connection
 
     def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
-        self._border.__exit__(kind, exc, trace)
+        self._translation.__exit__(kind, exc, trace)
 
 
 def _translated(exc: sqlite3.Error, name: str) -> MemothermError:
     code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
     if code in _BUSY:
-        return StoreBusy(f"{name} is held by another writer: try again, or raise the setting busy_timeout_ms")
+        return StoreBusy(f"{name} is locked by another writer: try again, or raise the setting busy_timeout_ms")
     if code == sqlite3.SQLITE_FULL:
         return StoreFull(f"no space left for {name}: free some; the change was rolled back")
     if code == sqlite3.SQLITE_NOTADB:
         return NotAStore(f"{name} is not a Memotherm store; it was left as it is: choose another path")
     if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
         return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint with memotherm.restore(...)")
-    if code in _SHUT:
+    if code in _UNAVAILABLE:
         return StoreUnavailable(
             f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
         )
@@ -131,8 +131,8 @@ class Connections:
         self._closed = False
         self._idle: list[sqlite3.Connection] = []
         self._pool = threading.Lock()
-        #: What lends the connection of the snapshot that a thread is in.
-        self._held = threading.local()
+        #: The snapshot that the current thread is in.
+        self._snapshots = threading.local()
         self._writing = threading.RLock()
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
@@ -172,18 +172,18 @@ class Connections:
                 return
 
     def reading(self, *, once: bool = False) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection whose statements all see one state of the store.
+        """Return a connection whose statements all see one state of the store.
 
-        A single statement (`once`) does so by itself and is spared the transaction.
+        A single statement (`once`) needs no transaction for that.
         """
-        held: _Held | None = getattr(self._held, "lent", None)
-        if held is not None:
-            return held
-        return self._shared() if self.name == MEMORY else _Lent(self, once=once)
+        snapshot: _SnapshotRead | None = getattr(self._snapshots, "current", None)
+        if snapshot is not None:
+            return snapshot
+        return self._shared() if self.name == MEMORY else _PooledRead(self, once=once)
 
     @contextmanager
     def _shared(self) -> Iterator[sqlite3.Connection]:
-        """Lend the one connection that a store in memory has."""
+        """Return the only connection of a store in memory."""
         with self._writing, mapped(self.name):
             self._require_open()
             yield self._writer
@@ -192,12 +192,12 @@ class Connections:
     def snapshot(self) -> Iterator[None]:
         """Let all reads of this thread share one connection, and one state of the store."""
         with self.reading() as connection:
-            before = getattr(self._held, "lent", None)
-            self._held.lent = _Held(self.name, connection)
+            before = getattr(self._snapshots, "current", None)
+            self._snapshots.current = _SnapshotRead(self.name, connection)
             try:
                 yield
             finally:
-                self._held.lent = before
+                self._snapshots.current = before
 
     def borrow(self) -> sqlite3.Connection:
         """Take a connection out of the pool."""
@@ -208,7 +208,7 @@ class Connections:
         return self._connect("normal")
 
     def give_back(self, connection: sqlite3.Connection) -> None:
-        """Put a connection back into the pool, and end what it was reading."""
+        """Return a connection to the pool and end its read transaction."""
         with suppress(sqlite3.Error):
             if connection.in_transaction:
                 connection.execute("COMMIT")
@@ -220,7 +220,7 @@ class Connections:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Hold the writer for one transaction; an exception takes everything back."""
+        """Run one write transaction; an exception rolls it back."""
         with self._writing, mapped(self.name):
             self._require_open()
             with _transaction(self._writer):
@@ -230,7 +230,7 @@ class Connections:
     def logging(self) -> Iterator[sqlite3.Connection]:
         """Write without waiting, neither for the disk nor for others; raises StoreBusy at once.
 
-        The connection is the one that has just read: what any other one writes empties its page cache.
+        It uses a reading connection, because a write by another connection would empty its page cache.
         """
         with self._logging, mapped(self.name):
             if self.name == MEMORY:
@@ -263,7 +263,7 @@ class Connections:
         return not busy
 
     def close(self) -> None:
-        """Close every connection that is not lent; the others close when they come back."""
+        """Close every idle connection; those in use are closed when they are returned."""
         with self._writing, self._logging, self._pool:
             if self._closed:
                 return
@@ -291,7 +291,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def require_openable(path: str) -> None:
-    """Refuse what SQLite would report in riddles: a missing folder, a folder, a foreign file."""
+    """Raise a clear error for a missing folder, a folder, or a file of another program."""
     if path == MEMORY:
         return
     file = Path(path)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memotherm.model import Tier
 
-__all__ = ["MEMORY_MASK", "PART_BITS", "Range", "text_key", "text_place", "text_ranges", "vector_base", "vector_range"]
+__all__ = ["MEMORY_MASK", "PART_BITS", "Range", "text_band", "text_key", "text_ranges", "vector_base", "vector_range"]
 
 _MEMORY_BITS = 36
 _TIER_BITS = 2
@@ -31,10 +31,10 @@ def text_key(space: int, tier: Tier, no: int) -> int:
     return (space << _TIER_BITS | tier.rank) << _MEMORY_BITS | no
 
 
-def text_place(key: int) -> tuple[int, int]:
+def text_band(key: int) -> tuple[int, int]:
     """Return the space and the rank of the tier of a row in a text index."""
-    place = key >> _MEMORY_BITS
-    return place >> _TIER_BITS, place & (1 << _TIER_BITS) - 1
+    band = key >> _MEMORY_BITS
+    return band >> _TIER_BITS, band & (1 << _TIER_BITS) - 1
 
 
 def text_ranges(spaces: Sequence[int], tiers: Sequence[Tier]) -> Iterator[tuple[str, Range]]:

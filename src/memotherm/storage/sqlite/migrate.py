@@ -1,4 +1,4 @@
-"""From any older schema to this one: numbered steps, in one transaction with their record."""
+"""Schema migrations: numbered steps in one transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
 
 #: Marks the file as ours ("mthm").
 _APPLICATION_ID = 0x6D74686D
-#: How often a file that looks foreign is looked at, and the seconds in between.
+#: How often a file that seems to be another program's is read, and the seconds in between.
 _LOOKS = 6
 _BETWEEN_LOOKS = 0.05
 #: The schema this code reads and writes.

@@ -14,7 +14,7 @@ from memotherm.storage.statements import Row, Statements, marked
 
 __all__ = ["SQL", "Lending", "SqliteStatements"]
 
-#: Every statement by its name. One file has no tenants to keep apart in its keys; its planner wants to be told.
+#: The statements by name. Keys have no tenant column, and some statements name their index for the planner.
 SQL = queries.load(
     "sqlite",
     {
@@ -31,7 +31,7 @@ _PARAMETER = re.compile(r":([a-z_]+)")
 
 
 class Lending:
-    """Lends the statements on a connection that is itself lent."""
+    """The statements on a connection of the pool, as a context manager."""
 
     __slots__ = ("_connection",)
 

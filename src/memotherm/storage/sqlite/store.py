@@ -48,7 +48,7 @@ class SqliteStore(SqlStore):
         require_openable(path)
         require_ours(path)
         super().__init__(path, SCHEMA_VERSION, settings.use_window_days, {}, new_waiting())
-        #: Scope -> the last space when it was looked up, and the spaces it can see.
+        #: Scope -> the highest space number then, and the spaces it can see.
         self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
         self._connections = Connections(path, settings)
         try:
@@ -66,7 +66,7 @@ class SqliteStore(SqlStore):
         self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
 
     def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
-        """Return the store itself: in one file, the scope filter is the only wall."""
+        """Return the store itself: a file has no row-level security."""
         return self
 
     def parts(self, scope: Scope) -> list[Self]:  # noqa: ARG002
@@ -89,7 +89,7 @@ class SqliteStore(SqlStore):
                 self.release(name, holder)
 
     def for_recall(self) -> Self:
-        """Return the store itself: one file has no copies."""
+        """Return the store itself: a file has no replica."""
         return self
 
     def replica_lag(self) -> str | None:
@@ -124,13 +124,13 @@ class SqliteStore(SqlStore):
             return known[1]
         with self._reading() as statements:
             last = int(statements.value("space_last"))
-            found = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
+            spaces = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
         # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
         if self.name != MEMORY:
             if len(self._visible) >= _MOST_SCOPES:
                 self._visible.clear()
-            self._visible[scope] = (last, found)
-        return found
+            self._visible[scope] = (last, spaces)
+        return spaces
 
     # Searching
 
@@ -146,13 +146,15 @@ class SqliteStore(SqlStore):
                 nos, worth = nos[lasting], worth[lasting]
             wanted = limit
             while True:
-                found, strength = best(nos, worth, wanted)
-                kept = dict(zip(found.tolist(), strength.tolist(), strict=True))
+                best_nos, best_worth = best(nos, worth, wanted)
+                scores = dict(zip(best_nos.tolist(), best_worth.tolist(), strict=True))
                 if where.selective:
-                    allowed = {row[0] for row in visible_rows(statements, "visible", spaces, tiers, list(kept), where)}
-                    kept = {no: strength for no, strength in kept.items() if no in allowed}
-                if len(kept) >= limit or wanted >= len(nos):
-                    return _first(limit, kept)
+                    allowed = {
+                        row[0] for row in visible_rows(statements, "visible", spaces, tiers, list(scores), where)
+                    }
+                    scores = {no: score for no, score in scores.items() if no in allowed}
+                if len(scores) >= limit or wanted >= len(nos):
+                    return _first(limit, scores)
                 wanted *= 4
 
     def search_vector(
@@ -165,15 +167,15 @@ class SqliteStore(SqlStore):
         by: Identity | None = None,
     ) -> Scores:
         """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
-        places = [BandKey(space, tier) for space in spaces for tier in tiers]
+        keys = [BandKey(space, tier) for space in spaces for tier in tiers]
         with self._reading() as statements:
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
             over = set(expired(statements, spaces, where.now))
             wanted = limit + len(over)
-            found = self._bands.search(statements.connection, identity, places, vector, wanted, where)
-        return _first(limit, {no: strength for no, strength in found.items() if no not in over}) if over else found
+            scores = self._bands.search(statements.connection, identity, keys, vector, wanted, where)
+        return _first(limit, {no: score for no, score in scores.items() if no not in over}) if over else scores
 
     def similarities(
         self,
@@ -184,10 +186,10 @@ class SqliteStore(SqlStore):
         by: Identity | None = None,
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
-        places = [BandKey(space, tier) for space in spaces for tier in tiers]
+        keys = [BandKey(space, tier) for space in spaces for tier in tiers]
         with self._reading() as statements:
             identity = by or identity_of(statements)
-            return {} if identity is None else self._bands.cosines(statements.connection, identity, places, nos, vector)
+            return {} if identity is None else self._bands.cosines(statements.connection, identity, keys, nos, vector)
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
@@ -200,7 +202,7 @@ class SqliteStore(SqlStore):
     def _counted(
         self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[list[NDArray[np.int64]], int]:
-        """Return the memories that have each word, and how many there are in all."""
+        """Return the memories that contain each word, and the number of all memories."""
 
         def count() -> int:
             return int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
@@ -217,7 +219,7 @@ class SqliteStore(SqlStore):
         with self._writing() as statements:
             if self.claim is not None:
                 self.claim.require(statements)
-            # Kept apart: if the transaction is taken back, its new numbers may go to other scopes.
+            # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
             scopes: dict[int, Scope] = {}
             transaction = SqliteTransaction(
                 statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
@@ -258,7 +260,7 @@ class SqliteStore(SqlStore):
         rows = self._rows("vectors_sample", low=base, high=vector_base(identity.number + 1) - 1, limit=limit)
         return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
 
-    # Upkeep
+    # Maintenance
 
     @contextmanager
     def read_tables(self) -> Iterator[SqliteTables]:
@@ -309,5 +311,5 @@ class SqliteStore(SqlStore):
         self._connections.close()
 
 
-def _first(count: int, found: Scores) -> Scores:
-    return dict(islice(found.items(), count))
+def _first(count: int, scores: Scores) -> Scores:
+    return dict(islice(scores.items(), count))

@@ -1,4 +1,4 @@
-"""The two text indexes as a whole: what to ask them, and how to make them anew."""
+"""The two text indexes: match expressions and rebuilding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def match_expression(word: str) -> str:
 
 
 def rebuild(statements: SqliteStatements) -> None:
-    """Make the text indexes anew."""
+    """Rebuild the text indexes."""
     statements.run("text_live_clear")
     statements.run("text_cold_clear")
     for no, space, rank, content, tags in statements.each("indexed"):

@@ -20,7 +20,7 @@ Vectors = NDArray[np.float32]
 
 
 class SqliteTransaction(SqlTransaction):
-    """The verbs of one transaction; nobody else writes, so the next numbers follow from the last ones."""
+    """A write transaction; there is only one writer, so the next numbers follow from the highest ones."""
 
     def __init__(
         self,
@@ -49,27 +49,27 @@ class SqliteTransaction(SqlTransaction):
         return self._last_no, self._next_seq()
 
     def _index(self, record: Record) -> None:
-        place = _text_row(record)
-        if place is not None:
-            table, rowid = place
+        row = _text_row(record)
+        if row is not None:
+            table, rowid = row
             text = indexed_words(record.memory.content, record.memory.tags)
             self._sql.run(f"{table}_add", rowid=rowid, words=text)
 
     def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
-        there, here = _text_row(record), _text_row(changed)
-        if there == here and not words:
+        before, after = _text_row(record), _text_row(changed)
+        if before == after and not words:
             return
-        if there is not None and here is not None and not words:
-            self._sql.run(f"{there[0]}_to_{here[0]}", old=there[1], rowid=here[1])
+        if before is not None and after is not None and not words:
+            self._sql.run(f"{before[0]}_to_{after[0]}", old=before[1], rowid=after[1])
             self._unindex(record)
         else:
             self._unindex(record)
             self._index(changed)
 
     def _unindex(self, record: Record) -> None:
-        place = _text_row(record)
-        if place is not None:
-            table, rowid = place
+        row = _text_row(record)
+        if row is not None:
+            table, rowid = row
             self._sql.run(f"{table}_drop", rowid=rowid)
 
     def _made_by(self, number: int) -> dict[str, object]:
@@ -88,7 +88,7 @@ class SqliteTransaction(SqlTransaction):
 
 
 def _text_row(record: Record) -> tuple[str, int] | None:
-    """Return (table, rowid) of a memory's words; None when it must not be found."""
+    """Return (table, rowid) of a memory's words; None if it is not indexed."""
     memory = record.memory
     if memory.retention is not Retention.ACTIVE:
         return None

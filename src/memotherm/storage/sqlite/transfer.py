@@ -14,7 +14,7 @@ from memotherm.storage.transfer import MetaTable
 
 __all__ = ["SqliteTables"]
 
-#: How a row's tenant is found.
+#: The join that finds the tenant of a row.
 _OWNERS = {
     "": "",
     "space": "LEFT JOIN spaces s ON s.space = t.space",
@@ -38,8 +38,8 @@ class SqliteTables(MetaTable):
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
         """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
         if table is VECTORS:
-            behind = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
-            return self._sql.each("vectors_all", behind=behind, parts=1 << PART_BITS, numbers=MEMORY_MASK)
+            last = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
+            return self._sql.each("vectors_all", behind=last, parts=1 << PART_BITS, numbers=MEMORY_MASK)
         marks = {
             "tenant": "coalesce(s.tenant, '')" if table.owner else "''",
             "columns": ", ".join(f"t.{column}" for column in table.columns),
@@ -54,11 +54,11 @@ class SqliteTables(MetaTable):
     def put(self, table: Table, rows: Sequence[Row]) -> None:
         """Insert rows as `TableReader.rows` yields them."""
         if table is VECTORS:
-            found = [
+            vectors = [
                 {"key": vector_range(embedder, no).low + part, "vector": vector}
                 for _, embedder, no, part, _, _, vector in rows
             ]
-            self._sql.run_many("vector_add", found)
+            self._sql.run_many("vector_add", vectors)
             return
         owned = table.name == "spaces"
         columns = ("tenant", *table.columns) if owned else table.columns
@@ -66,5 +66,5 @@ class SqliteTables(MetaTable):
         self._connection.executemany(marked(SQL["table_put"], marks), rows if owned else [row[1:] for row in rows])
 
     def complete(self) -> None:
-        """Make the words; counters were kept by triggers, and numbers follow from the rows."""
+        """Build the text index; triggers have updated the counters."""
         rebuild(self._sql)

@@ -1,4 +1,4 @@
-"""What the tests of the contract share: a fresh store for each, a clock, and short ways to write."""
+"""The base of the contract tests: a new store for each test, a clock, an embedder, and helpers."""
 
 # ruff: noqa: S101 - asserting is what a test does
 
@@ -33,10 +33,10 @@ _MANY = 1000
 
 
 class Contract:
-    """A fresh store before each test; afterwards its own `check()` must find nothing."""
+    """A new store before each test; afterwards its `check()` must return no problems."""
 
     def open_store(self, folder: Path) -> Store:
-        """Open a store that keeps what it has in a folder; override this."""
+        """Open a store whose files are in a folder; override this."""
         raise NotImplementedError
 
     def setup_method(self) -> None:
@@ -48,17 +48,17 @@ class Contract:
         self.store = self.open_store(self.folder)
 
     def teardown_method(self) -> None:
-        """Let the store look for what does not agree, and close it."""
+        """Check the store and close it."""
         try:
             assert self.store.check() == []
         finally:
             self.store.close()
             self._home.cleanup()
 
-    # Short ways to write
+    # Writing
 
     def cause(self, action: str = "test", **parts: str) -> Cause:
-        """Return why something changes, now."""
+        """Return a cause with the current time."""
         return Cause(action=action, at=self.clock(), **parts)
 
     def memory(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Memory:  # noqa: ANN401
@@ -100,7 +100,7 @@ class Contract:
             assert current is not None
             return transaction.purge(current, self.cause("purge"))
 
-    # Short ways to read
+    # Reading
 
     def seen(self, scope: Scope = EVERYONE) -> tuple[int, ...]:
         """Return the spaces that a scope can see."""
@@ -116,8 +116,8 @@ class Contract:
 
     def listed(self, scope: Scope = EVERYONE, **fields: Any) -> list[str]:  # noqa: ANN401
         """Return the contents that a listing shows."""
-        found = self.store.find(self.seen(scope), Find(now=self.clock(), **fields))
-        return [record.memory.content for record in found]
+        records = self.store.find(self.seen(scope), Find(now=self.clock(), **fields))
+        return [record.memory.content for record in records]
 
     def by_words(
         self,
@@ -128,8 +128,7 @@ class Contract:
         limit: int = _MANY,
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its words."""
-        found = self.store.search_text(self.seen(scope), tiers, query_words(query), limit, where or self.where())
-        return list(found)
+        return list(self.store.search_text(self.seen(scope), tiers, query_words(query), limit, where or self.where()))
 
     def by_vector(
         self,
@@ -140,8 +139,7 @@ class Contract:
         limit: int = _MANY,
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its vector."""
-        found = self.store.search_vector(self.seen(scope), tiers, self.vector(query), limit, where or self.where())
-        return list(found)
+        return list(self.store.search_vector(self.seen(scope), tiers, self.vector(query), limit, where or self.where()))
 
 
 def numbers(records: Iterable[Record]) -> list[int]:

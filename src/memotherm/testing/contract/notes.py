@@ -1,4 +1,4 @@
-"""What a store must do for Markdown notes: collections, files, their chunks, and who was told to flush."""
+"""The contract of the note index: collections, files, chunks, flush prompts."""
 
 # ruff: noqa: S101 - asserting is what a test does
 
@@ -39,7 +39,7 @@ class NotesContract(Contract):
         return number, record
 
     def test_a_collection_is_visible_in_its_scope_and_searched_separately(self) -> None:
-        """What stands on it is visible from the scope, and has a space of its own."""
+        """Its memories are visible in the scope and have a space of their own."""
         space = self.collection()
         _, record = self.filed(space, "an otter in a file")
         plain = self.stored("an otter")
@@ -61,7 +61,7 @@ class NotesContract(Contract):
         assert self.changed(record, tags=("x",)).space == space
 
     def test_the_same_content_in_a_file_is_no_duplicate(self) -> None:
-        """What a file says is the file's; a memory on a collection that is not from a file is one."""
+        """A memory of a file is no duplicate; a memory in a collection that is not from a file is one."""
         space = self.collection()
         _, record = self.filed(space, "an otter")
         with self.store.write() as transaction:
@@ -70,9 +70,9 @@ class NotesContract(Contract):
         own = self.stored("a seal", kind="note")
         with self.store.write() as transaction:
             moved = transaction.move_to_collection(own, space, self.cause("link"))
-            found = transaction.duplicate(transaction.space(EVERYONE), own.memory.digest, "note", self.clock())
-            assert found is not None
-            assert (found.no, found.space, moved.space) == (own.no, space, space)
+            duplicate = transaction.duplicate(transaction.space(EVERYONE), own.memory.digest, "note", self.clock())
+            assert duplicate is not None
+            assert (duplicate.no, duplicate.space, moved.space) == (own.no, space, space)
 
     def test_shelving_moves_a_memory_in_both_searches(self) -> None:
         """With an event; its id stays."""
@@ -84,10 +84,10 @@ class NotesContract(Contract):
 
         assert self.now(record).space == space
         assert [event.action for event in self.store.events(record)] == ["remember", "link"]
-        for spaces, found in (((space,), [record.no]), ((record.space,), [])):
+        for spaces, expected in (((space,), [record.no]), ((record.space,), [])):
             by_words = self.store.search_text(spaces, tuple(Tier), ["otter"], 5, self.where())
             by_vector = self.store.search_vector(spaces, tuple(Tier), self.vector("an otter"), 5, self.where())
-            assert list(by_words) == list(by_vector) == found
+            assert list(by_words) == list(by_vector) == expected
 
     def test_roots_are_remembered(self) -> None:
         """Until they have no notes and are dropped."""
@@ -154,16 +154,15 @@ class NotesContract(Contract):
         """By the number of the cycle, or until it is not due any more."""
         space = self.stored("x").space
 
-        def told(cycle: int | None, *, due: bool) -> bool:
+        def prompted(cycle: int | None, *, due: bool) -> bool:
             with self.store.write() as transaction:
                 return transaction.claim_flush(space, cycle, due=due)
 
         assert self.store.flush_state(space) is None
-        assert [told(0, due=True), told(0, due=True), told(1, due=False), told(1, due=True)] == [
+        assert [prompted(0, due=True), prompted(0, due=True), prompted(1, due=False), prompted(1, due=True)] == [
             True, False, False, True,
         ]  # fmt: skip
         assert self.store.flush_state(space) == (1, True)
-        assert [told(None, due=True), told(None, due=True), told(None, due=False), told(None, due=True)] == [
-            True, False, False, True,
-        ]  # fmt: skip
+        repeated = [prompted(None, due=due) for due in (True, True, False, True)]
+        assert repeated == [True, False, False, True]
         assert self.store.flush_state(space) == (1, False)

@@ -85,11 +85,11 @@ class ReadingContract(Contract):
             relevance=0.25,
         )
 
-        found = self.store.get(self.seen(_SESSION), record.memory.id)
+        visible = self.store.get(self.seen(_SESSION), record.memory.id)
 
-        assert found == record
-        assert found.memory.scope == _SESSION
-        assert found.memory.version == self.store.seq()
+        assert visible == record
+        assert visible.memory.scope == _SESSION
+        assert visible.memory.version == self.store.seq()
 
     def test_a_memory_is_read_only_from_its_spaces(self) -> None:
         """An id is no key to other people's memories."""
@@ -103,11 +103,11 @@ class ReadingContract(Contract):
         """A sequence number is no key to other people's events."""
         record = self.stored("for the rival", _OTHER)
         seq = self.store.seq()
-        found = self.store.event(self.seen(_OTHER), seq)
+        result = self.store.event(self.seen(_OTHER), seq)
 
         assert self.store.event(self.seen(_PROJECT), seq) is None
-        assert found is not None
-        assert (found[0].seq, found[0].memory_id, found[1]) == (seq, record.memory.id, record)
+        assert result is not None
+        assert (result[0].seq, result[0].memory_id, result[1]) == (seq, record.memory.id, record)
 
     def test_the_ledger_is_read_in_pages_from_both_ends(self) -> None:
         """Only what happened in the spaces, going on past a number; what was purged stays in it."""

@@ -1,4 +1,4 @@
-"""Both legs of a search, and the wall behind them."""
+"""Search by words and by vectors, and the filter of candidates."""
 
 # ruff: noqa: S101 - asserting is what a test does
 
@@ -20,8 +20,8 @@ _ANN, _BOB = Scope(user="ann"), Scope(user="bob")
 class SearchContract(Contract):
     """A search returns what its spaces, tiers and filter allow, and nothing else."""
 
-    def found(self, query: str = "otter", scope: Scope = EVERYONE, **options: Any) -> set[int]:  # noqa: ANN401
-        """Return what a query finds; both legs must agree."""
+    def matches(self, query: str = "otter", scope: Scope = EVERYONE, **options: Any) -> set[int]:  # noqa: ANN401
+        """Return the results of a query; both searches must agree."""
         by_words = set(self.by_words(query, scope, **options))
         assert by_words == set(self.by_vector(query, scope, **options))
         return by_words
@@ -44,9 +44,9 @@ class SearchContract(Contract):
         """What a scope cannot see is not found."""
         wide, ann, bob = self.otter(1), self.otter(2, _ANN), self.otter(3, _BOB)
 
-        assert self.found() == {wide.no}
-        assert self.found(scope=_ANN) == {wide.no, ann.no}
-        assert self.found(scope=_BOB) == {wide.no, bob.no}
+        assert self.matches() == {wide.no}
+        assert self.matches(scope=_ANN) == {wide.no, ann.no}
+        assert self.matches(scope=_BOB) == {wide.no, bob.no}
 
     def test_a_search_stays_in_its_tiers(self) -> None:
         """Every set of tiers finds exactly the memories in them."""
@@ -62,38 +62,38 @@ class SearchContract(Contract):
         )
 
         for tiers in subsets:
-            assert self.found(tiers=tiers) == {records[tier].no for tier in tiers}
+            assert self.matches(tiers=tiers) == {records[tier].no for tier in tiers}
 
     def test_a_moved_memory_is_found_in_its_new_tier_only(self) -> None:
         """A move takes effect in the next search."""
         record = self.otter(1)
-        self.found()
+        self.matches()
         for tier in (Tier.COLD, Tier.HOT, Tier.WARM, Tier.COLD):
             self.changed(record, tier=tier)
-            for each in Tier:
-                assert self.found(tiers=[each]) == ({record.no} if each is tier else set())
+            for searched in Tier:
+                assert self.matches(tiers=[searched]) == ({record.no} if searched is tier else set())
 
     def test_a_memory_that_changes_its_scope_is_found_there_only(self) -> None:
-        """In every tier, and by both legs."""
+        """In every tier, by words and by vector."""
         for tier in Tier:
             record = self.otter(tier.rank, _ANN, tier=tier)
-            self.found(scope=_ANN, tiers=[tier])
+            self.matches(scope=_ANN, tiers=[tier])
             self.changed(record, scope=EVERYONE)
 
-            assert self.found(scope=_ANN, tiers=[tier]) == self.found(tiers=[tier]) == {record.no}
+            assert self.matches(scope=_ANN, tiers=[tier]) == self.matches(tiers=[tier]) == {record.no}
             assert self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no].words
 
     def test_a_search_finds_only_what_is_active(self) -> None:
         """Archived, deleted and purged memories are not found; a restored one is."""
         active, hidden, deleted, purged = (self.otter(number) for number in range(4))
-        self.found()
+        self.matches()
         self.changed(hidden, retention=Retention.ARCHIVED)
         self.changed(deleted, retention=Retention.DELETED)
         self.purged(purged)
 
-        assert self.found(tiers=list(Tier)) == {active.no}
+        assert self.matches(tiers=list(Tier)) == {active.no}
         self.changed(hidden, retention=Retention.ACTIVE)
-        assert self.found() == {active.no, hidden.no}
+        assert self.matches() == {active.no, hidden.no}
 
     def test_a_search_leaves_out_what_has_expired(self) -> None:
         """Expiry needs no maintenance to take effect; pinned memories do not expire."""
@@ -102,12 +102,12 @@ class SearchContract(Contract):
         ending = self.otter(2, expires_at=end)
         pinned = self.otter(3, expires_at=end, priority=Priority.PINNED)
 
-        assert self.found() == {lasting.no, ending.no, pinned.no}
+        assert self.matches() == {lasting.no, ending.no, pinned.no}
         self.clock.advance(hours=1)
-        assert self.found() == {lasting.no, pinned.no}
+        assert self.matches() == {lasting.no, pinned.no}
 
     def test_expired_memories_do_not_take_the_places_of_others(self) -> None:
-        """The limit counts what may be shown."""
+        """The limit counts visible memories only."""
         lasting = self.otter(0)
         for number in range(1, 20):
             self.otter(number, expires_at=self.clock() + timedelta(hours=1))
@@ -122,25 +122,25 @@ class SearchContract(Contract):
         fact = self.otter(2, tags=("red", "blue"))
         plain = self.otter(3, kind="note")
 
-        assert self.found(where=self.where(kinds=("task", "note"))) == {task.no, plain.no}
-        assert self.found(where=self.where(tags=("red",))) == {task.no, fact.no}
-        assert self.found(where=self.where(tags=("blue", "green"))) == {fact.no}
-        assert self.found(where=self.where(kinds=("fact",), tags=("red",))) == {fact.no}
-        assert self.found(where=self.where(kinds=())) == set()
-        assert self.found(where=self.where(tags=("green",))) == set()
+        assert self.matches(where=self.where(kinds=("task", "note"))) == {task.no, plain.no}
+        assert self.matches(where=self.where(tags=("red",))) == {task.no, fact.no}
+        assert self.matches(where=self.where(tags=("blue", "green"))) == {fact.no}
+        assert self.matches(where=self.where(kinds=("fact",), tags=("red",))) == {fact.no}
+        assert self.matches(where=self.where(kinds=())) == set()
+        assert self.matches(where=self.where(tags=("green",))) == set()
 
     def test_a_filter_follows_changes(self) -> None:
         """Kinds and tags that change take effect in the next search."""
         record = self.otter(1, tags=("red",))
         red = self.where(tags=("red",))
-        assert self.found(where=red) == {record.no}
+        assert self.matches(where=red) == {record.no}
 
         self.changed(record, tags=("blue",))
-        assert self.found(where=red) == set()
+        assert self.matches(where=red) == set()
 
         self.changed(record, tags=("blue", "red"), kind="task")
-        assert self.found(where=red) == {record.no}
-        assert self.found(where=self.where(kinds=("fact",))) == set()
+        assert self.matches(where=red) == {record.no}
+        assert self.matches(where=self.where(kinds=("fact",))) == set()
 
     def test_filtered_memories_do_not_take_the_places_of_others(self) -> None:
         """However many others match better, the ones that pass the filter are found."""
@@ -157,7 +157,7 @@ class SearchContract(Contract):
         return self.stored("an otter among very many other words that weaken the match", kind="task")
 
     def test_the_nearest_come_first(self) -> None:
-        """Strengths fall, and the memory that says what is asked leads."""
+        """Scores decrease, and the memory with the words of the query comes first."""
         self.serving()
         self.stored("a river in the valley")
         best = self.stored("an otter swims in the river")
@@ -166,9 +166,9 @@ class SearchContract(Contract):
         by_words = self.store.search_text(seen, LIVE, ["otter", "swim", "river"], 10, self.where())
         by_vector = self.store.search_vector(seen, LIVE, self.vector("otter swims river"), 10, self.where())
 
-        for found in (by_words, by_vector):
-            strengths = list(found.values())
-            assert next(iter(found)) == best.no
+        for scores in (by_words, by_vector):
+            strengths = list(scores.values())
+            assert next(iter(scores)) == best.no
             assert strengths == sorted(strengths, reverse=True)
         assert abs(self.vector("river") @ self.vector("river") - 1) < 1e-5
         assert all(-1.001 <= strength <= 1.001 for strength in by_vector.values())
@@ -193,10 +193,10 @@ class SearchContract(Contract):
             memory = self.memory("rivers, otters and valleys")
             long = transaction.insert(space, memory, vectors, self.cause())
         other = self.stored("mountains")
-        found = self.store.search_vector(self.seen(), LIVE, self.vector("otters"), 2, self.where())
+        scores = self.store.search_vector(self.seen(), LIVE, self.vector("otters"), 2, self.where())
 
-        assert list(found) == [long.no, other.no]
-        assert abs(found[long.no] - 1) < 1e-5
+        assert list(scores) == [long.no, other.no]
+        assert abs(scores[long.no] - 1) < 1e-5
 
     def test_a_changed_content_is_found_by_its_new_words_only(self) -> None:
         """Words, tags and vectors follow the content."""
@@ -219,8 +219,8 @@ class SearchContract(Contract):
         assert self.by_words("train") == [record.no]
 
     def test_the_last_wall_lets_through_only_what_may_be_shown(self) -> None:
-        """Whatever numbers the legs bring, scope, tier, retention, expiry and the filter hold."""
-        shown = self.stored("shown", tags=("red",))
+        """Scope, tier, retention, expiry and filter apply to any numbers."""
+        visible = self.stored("shown", tags=("red",))
         self.stored("not here", _ANN)
         self.stored("cold", tier=Tier.COLD)
         self.changed(self.stored("hidden"), retention=Retention.DELETED)
@@ -229,9 +229,9 @@ class SearchContract(Contract):
         kind = self.stored("other kind", kind="task")
         nos = list(range(1, 20))
 
-        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where())) == {shown.no, kind.no}
-        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where(kinds=("fact",)))) == {shown.no}
-        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where(tags=("red",)))) == {shown.no}
+        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where())) == {visible.no, kind.no}
+        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where(kinds=("fact",)))) == {visible.no}
+        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where(tags=("red",)))) == {visible.no}
         assert self.store.candidates((), LIVE, nos, self.where()) == {}
         assert self.store.candidates(self.seen(), LIVE, [], self.where()) == {}
 
@@ -269,10 +269,10 @@ class SearchContract(Contract):
             for text, speaker, thread in (("one", "Ann", "a"), ("two", "Bob", "b"), ("three", "Bob", "a"))
         )
         self.stored("four", _ANN, kind="message", metadata={"speaker": "Ann", "thread": "a"})
-        said = self.store.candidate_texts([first.no, other.no, second.no])
+        texts = self.store.candidate_texts([first.no, other.no, second.no])
         candidates = self.store.candidates(self.seen(), LIVE, [second.no], self.where())
 
-        assert [(said[each.no].author, said[each.no].previous) for each in (first, other, second)] == [
+        assert [(texts[record.no].author, texts[record.no].previous) for record in (first, other, second)] == [
             ("Ann", None),
             ("Bob", None),
             ("Bob", first.no),
@@ -280,7 +280,7 @@ class SearchContract(Contract):
         assert (candidates[second.no].author, candidates[second.no].previous) == ("Bob", first.no)
 
     def test_only_active_memories_say_something(self) -> None:
-        """What is hidden or erased lends its words to nobody."""
+        """Memories that are not active have no texts."""
         record = self.stored("otter")
         self.changed(record, retention=Retention.ARCHIVED)
 

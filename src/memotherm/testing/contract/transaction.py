@@ -1,4 +1,4 @@
-"""Changes: each with its event, in one transaction, whole or not at all."""
+"""Transactions: changes and their events are committed together or not at all."""
 
 # ruff: noqa: S101 - asserting is what a test does
 
@@ -27,7 +27,7 @@ class TransactionContract(Contract):
     """Nothing changes without an event, and nothing half."""
 
     def test_storing_appends_one_event(self) -> None:
-        """The first event of a memory says where it starts on each axis."""
+        """The first event of a memory has its initial value on every axis."""
         record = self.stored("a fact", tier=Tier.HOT, priority=Priority.IMPORTANT)
         (event,) = self.store.events(record)
 
@@ -127,24 +127,24 @@ class TransactionContract(Contract):
     def test_an_exception_takes_everything_back(self) -> None:
         """Neither rows nor words, vectors, tags, events nor counts stay behind."""
         self.serving()
-        kept = self.stored("kept", tags=("old",))
+        existing = self.stored("kept", tags=("old",))
         seq, counts = self.store.seq(), self.store.counts(self.seen(), self.clock())
         try:
             with self.store.write() as transaction:
                 space = transaction.space(Scope())
                 vectors = self.embedder.embed(["vanishing"])
                 transaction.insert(space, self.memory("vanishing", tags=("new",)), vectors, self.cause())
-                transaction.change(kept, replace(kept.memory, tier=Tier.COLD, tags=("new",)), self.cause())
-                transaction.touch([kept.no], self.clock())
+                transaction.change(existing, replace(existing.memory, tier=Tier.COLD, tags=("new",)), self.cause())
+                transaction.touch([existing.no], self.clock())
                 _interrupt()
         except _Interrupted:
             pass
 
-        assert self.now(kept) == kept
+        assert self.now(existing) == existing
         assert self.listed() == ["kept"]
         assert self.listed(tags=("new",)) == []
         assert self.by_words("vanishing") == []
-        assert self.by_vector("vanishing") == [kept.no]
+        assert self.by_vector("vanishing") == [existing.no]
         assert (self.store.seq(), self.store.counts(self.seen(), self.clock())) == (seq, counts)
 
     def test_a_space_that_was_taken_back_leaves_no_memory_of_its_scope(self) -> None:
@@ -185,30 +185,30 @@ class TransactionContract(Contract):
     def test_a_purge_leaves_a_tombstone_for_everything_that_was_said(self) -> None:
         """Seen from where the memory was seen, and gone when the content is stored again."""
         ann = Scope(user="ann")
-        said = [digest(content) for content in ("the secret", "another secret", "the heron")]
+        digests = [digest(content) for content in ("the secret", "another secret", "the heron")]
         record = self.stored("the secret", ann)
-        self.changed(record, content="another secret", digest=said[1])
+        self.changed(record, content="another secret", digest=digests[1])
         copy = self.stored("the heron", ann)
         self.purged(record)
         with self.store.write() as transaction:
             transaction.discard(copy, self.cause("purge"))
 
-            assert transaction.purged_digests(ann, said) == set(said[:2])
-            assert transaction.purged_digests(Scope(user="ann", session="s"), said) == set(said[:2])
+            assert transaction.purged_digests(ann, digests) == set(digests[:2])
+            assert transaction.purged_digests(Scope(user="ann", session="s"), digests) == set(digests[:2])
             assert (
-                transaction.purged_digests(Scope(user="bob"), said)
-                == transaction.purged_digests(Scope(), said)
+                transaction.purged_digests(Scope(user="bob"), digests)
+                == transaction.purged_digests(Scope(), digests)
                 == set()
             )
         self.stored("the secret")
         with self.store.write() as transaction:
-            assert transaction.purged_digests(ann, said) == set(said[:2]), "remembered again elsewhere"
+            assert transaction.purged_digests(ann, digests) == set(digests[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
         with self.store.write() as transaction:
-            assert transaction.purged_digests(ann, said) == {said[1]}
+            assert transaction.purged_digests(ann, digests) == {digests[1]}
 
     def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
-        """Anything else that says the same is another memory."""
+        """Only a visible memory of the same space and kind is a duplicate."""
         known = self.stored("the same words")
         self.stored("the same words", Scope(user="ann"))
         ended = self.stored("expired words", expires_at=self.clock() + timedelta(hours=1))
@@ -224,7 +224,7 @@ class TransactionContract(Contract):
             assert transaction.duplicate(hidden.space, hidden.memory.digest, "fact", now) is None
 
     def test_priorities_are_counted_in_one_space(self) -> None:
-        """Hidden memories and other spaces hold no place."""
+        """Memories that are not active, or in other spaces, do not count."""
         first = self.stored("first", priority=Priority.CRITICAL)
         self.stored("second", priority=Priority.CRITICAL)
         self.stored("elsewhere", Scope(user="ann"), priority=Priority.CRITICAL)

@@ -1,4 +1,4 @@
-"""Sessions, tallies, leases, copies and the end."""
+"""Sessions, counters, leases, checkpoints, closing."""
 
 # ruff: noqa: S101 - asserting is what a test does
 
@@ -61,8 +61,8 @@ class UpkeepContract(Contract):
         with self.store.write() as transaction:
             assert numbers(transaction.prunable(used.space, self.clock(), 10)) == [unused.no, used.no]
 
-    def test_doors_keep_small_things(self) -> None:
-        """By namespace and key, until their time is over; the first of two stays unless it is replaced."""
+    def test_values_are_stored_by_namespace_and_key(self) -> None:
+        """Until they expire; an existing value stays unless it is replaced."""
         now, later = self.clock(), self.clock() + timedelta(hours=1)
 
         assert self.store.put_value("keys", "a", "1", now, None, replace=False) is None
@@ -90,7 +90,7 @@ class UpkeepContract(Contract):
         assert self.store.tallies((one, two))["spill"] == (3, 115)
 
     def test_a_lease_has_one_holder(self) -> None:
-        """Until it is given back or its time is over."""
+        """Until it is released or expires."""
         later = self.clock() + timedelta(minutes=5)
 
         assert self.store.lease("maintain", "a", self.clock(), later)
@@ -161,18 +161,18 @@ class UpkeepContract(Contract):
         try:
             store.seq()
         except StoreClosed:
-            said = True
+            raised = True
         else:
-            said = False
+            raised = False
 
-        assert said
+        assert raised
 
 
 class CheckpointContract(Contract):
     """What a store does that writes checkpoints to files; a server may leave that to its own means."""
 
     def test_a_checkpoint_is_a_new_file(self) -> None:
-        """The store goes on, and a file that exists is left as it is."""
+        """The store stays usable, and an existing file is not overwritten."""
         self.stored("before")
         store, target = self.store, self.folder / "copy.checkpoint"
         assert isinstance(store, SupportsCheckpoint)

@@ -93,7 +93,7 @@ class VectorsContract(Contract):
         assert self.now(record).parts == 1
 
     def test_two_embedders_vectors_stand_beside_each_other(self) -> None:
-        """Each is searched by its own; one that only stands by never serves, and is kept if that is asked for."""
+        """Each is searched by its own; a fallback never serves, and its vectors are kept on request."""
         number = self.serving()
         first, later = self.stored("an otter"), self.stored("a badger")
         spare = HashEmbedder(32, seed=1)
@@ -106,13 +106,13 @@ class VectorsContract(Contract):
         assert self.store.sample_vectors(5, by) is None
         for record in (first, later):
             with self.store.write() as transaction:
-                said = record.memory.content
-                transaction.add_vectors(by.number, record.no, said, spare.embed([said]), self.cause("embed"))
-        found = self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by)
+                content = record.memory.content
+                transaction.add_vectors(by.number, record.no, content, spare.embed([content]), self.cause("embed"))
+        scores = self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by)
         near = self.store.similarities(self.seen(), tiers, [first.no, later.no], query, by)
-        assert list(found) == [first.no, later.no]
+        assert list(scores) == [first.no, later.no]
         assert abs(near[first.no] - 1) < 1e-5
-        assert abs(near[later.no] - found[later.no]) < 1e-5
+        assert abs(near[later.no] - scores[later.no]) < 1e-5
         assert self.by_vector("an otter")[0] == first.no
         with self.store.write() as transaction:
             assert transaction.serve(number, keep=by.number)
@@ -121,7 +121,7 @@ class VectorsContract(Contract):
         assert list(self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by)) == [later.no]
 
     def test_hidden_memories_keep_their_vectors(self) -> None:
-        """What is restored is found again without being embedded again; what is purged needs no vectors."""
+        """A restored memory is found again without being embedded again; what is purged needs no vectors."""
         number = self.serving()
         record = self.stored("an otter")
         self.changed(record, retention=Retention.ARCHIVED)

@@ -1,13 +1,13 @@
--- The first schema: the truth (spaces, memories, vectors), what is derived from it
--- (tags, text_live, text_cold, counters), and what happened (events, recalls).
+-- Version 1 of the schema: primary data (spaces, memories, vectors), data derived from it (tags, text_live,
+-- text_cold, counters), and logs (events, recalls).
 
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- One row per distinct scope and collection; an empty text is a field that is not set. What a scope's notes
--- hold stands on a collection of its own, visible like the rest of the scope and searchable apart from it.
+-- One row per distinct scope and collection; an empty text is a field that is not set. The notes of a
+-- scope have a collection of their own, which is visible in the scope and can be searched separately.
 CREATE TABLE spaces (
     space       INTEGER PRIMARY KEY,
     tenant      TEXT NOT NULL,
@@ -63,7 +63,7 @@ CREATE TABLE tags (
 ) WITHOUT ROWID;
 CREATE INDEX tags_by_memory ON tags (no);
 
--- Who said a message, in which thread, and what was said before it.
+-- The author, thread and predecessor of a message.
 CREATE TABLE turns (
     no       INTEGER PRIMARY KEY REFERENCES memories (no),
     space    INTEGER NOT NULL,
@@ -73,7 +73,7 @@ CREATE TABLE turns (
 );
 CREATE INDEX turns_by_thread ON turns (space, thread, no) WHERE thread <> '';
 
--- Which embedders have made vectors here; `number` is part of every vector's key.
+-- The embedders of the stored vectors; `number` is part of every vector's key.
 CREATE TABLE embedders (
     number     INTEGER PRIMARY KEY,
     name       TEXT    NOT NULL UNIQUE,
@@ -87,8 +87,8 @@ CREATE TABLE vectors (
 );
 
 -- rowid = space << 38 | tier << 36 | memory, so that a scope and a tier are a range of the index.
--- The indexes are asked only which memories have a word: so they hold neither where in a memory it stands (`detail`)
--- nor how long the memory is (`columnsize`), which would be 50 bytes of a short one.
+-- Queries need only the memories that contain a word, so positions (`detail`) and lengths (`columnsize`) are not stored,
+-- which saves 50 bytes for a short memory.
 CREATE VIRTUAL TABLE text_live USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0);
 CREATE VIRTUAL TABLE text_cold USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0);
 
@@ -119,7 +119,7 @@ CREATE TABLE recalls (
 );
 CREATE INDEX recalls_by_time ON recalls (at);
 
--- Which sessions go on: active, archived (ended) or summarized.
+-- The state of sessions: active, archived (ended) or summarized.
 CREATE TABLE sessions (
     space      INTEGER PRIMARY KEY REFERENCES spaces (space),
     state      TEXT    NOT NULL CHECK (state IN ('active', 'archived', 'summarized')),
@@ -127,7 +127,7 @@ CREATE TABLE sessions (
     changed_at INTEGER NOT NULL
 );
 
--- How often something happened in a space (recall, spill, a rule's moves), and how much of it.
+-- Counters of a space (recalls, spills, moves by rule): how often, and the sum of the amounts.
 CREATE TABLE tallies (
     space  INTEGER NOT NULL,
     name   TEXT    NOT NULL,
@@ -136,22 +136,22 @@ CREATE TABLE tallies (
     PRIMARY KEY (space, name)
 ) WITHOUT ROWID;
 
--- Who may do what only one process at a time should do, and until when.
+-- Leases of jobs that only one process at a time may do.
 CREATE TABLE leases (
     name   TEXT PRIMARY KEY,
     holder TEXT    NOT NULL,
     until  INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Folders whose Markdown files are indexed; each has a space of its own.
+-- Folders whose Markdown files are indexed; each has its own space.
 CREATE TABLE roots (
     space INTEGER PRIMARY KEY REFERENCES spaces (space),
     path  TEXT NOT NULL,
     extra TEXT NOT NULL
 );
 
--- The files, as they were when they were last read; `cut` names the rule that cut them into chunks,
--- `settled` says whether an equal time stamp means equal bytes, `tier` where the rules have put the file.
+-- The files at the time they were last read; `cut` is the version of the chunking, `settled` is whether an equal
+-- time stamp means equal bytes, `tier` is the tier that the rules gave the file.
 CREATE TABLE notes (
     note     INTEGER PRIMARY KEY,
     space    INTEGER NOT NULL REFERENCES roots (space),
@@ -166,30 +166,30 @@ CREATE TABLE notes (
     UNIQUE (space, path)
 );
 
--- The pieces of a file in their order; each is a memory. `digest` is of the content that the file last had
--- for it; `linked` marks a list item that is a memory of its own, which others may change too.
+-- The chunks of a file in order; each is a memory. `digest` is that of the chunk in the file; `linked` marks a list
+-- item that is also a memory of its own.
 CREATE TABLE chunks (
-    note    INTEGER NOT NULL REFERENCES notes (note),
-    place   INTEGER NOT NULL,
-    no      INTEGER NOT NULL REFERENCES memories (no),
-    first   INTEGER NOT NULL,
-    last    INTEGER NOT NULL,
-    heading TEXT    NOT NULL,
-    digest  TEXT    NOT NULL,
-    linked  INTEGER NOT NULL,
-    PRIMARY KEY (note, place)
+    note     INTEGER NOT NULL REFERENCES notes (note),
+    position INTEGER NOT NULL,
+    no       INTEGER NOT NULL REFERENCES memories (no),
+    first    INTEGER NOT NULL,
+    last     INTEGER NOT NULL,
+    heading  TEXT    NOT NULL,
+    digest   TEXT    NOT NULL,
+    linked   INTEGER NOT NULL,
+    PRIMARY KEY (note, position)
 ) WITHOUT ROWID;
 CREATE INDEX chunks_by_memory ON chunks (no);
 CREATE INDEX chunks_linked ON chunks (note) WHERE linked = 1;
 
--- Which session was told to flush in which cycle between two context compactions.
+-- The last cycle, between two context compactions, in which a session was prompted to flush.
 CREATE TABLE flushes (
     space INTEGER PRIMARY KEY REFERENCES spaces (space),
     cycle INTEGER NOT NULL,
     armed INTEGER NOT NULL
 );
 
--- What a session has in its prompt already, and when that had last changed, so that no turn repeats it.
+-- The memories in a session's prompt, with the time of their last update, so that no turn repeats them.
 CREATE TABLE injected (
     space      INTEGER NOT NULL REFERENCES spaces (space),
     no         INTEGER NOT NULL REFERENCES memories (no),
@@ -197,7 +197,7 @@ CREATE TABLE injected (
     PRIMARY KEY (space, no)
 ) WITHOUT ROWID;
 
--- API keys of the server, and answers to requests that may come twice.
+-- API keys of the server, and replies to requests that may be repeated.
 CREATE TABLE key_values (
     namespace  TEXT NOT NULL,
     key        TEXT NOT NULL,
@@ -206,8 +206,8 @@ CREATE TABLE key_values (
     PRIMARY KEY (namespace, key)
 ) WITHOUT ROWID;
 
--- What was purged must not come back by an import, a sync or a restore. A tombstone is not the content's
--- digest but a keyed one, so that it says nothing to anybody who does not have this store's secret.
+-- Contents that were purged and must not be stored again by an import, a sync or a restore. A mark is a digest with
+-- the store's secret as the key, so that it reveals nothing without the secret.
 INSERT INTO meta (key, value) VALUES ('secret', lower(hex(randomblob(32))));
 
 CREATE TABLE tombstones (
@@ -217,7 +217,7 @@ CREATE TABLE tombstones (
     PRIMARY KEY (mark, space)
 ) WITHOUT ROWID;
 
--- Kept by the triggers below in the transaction of the change itself.
+-- Updated by the triggers below.
 CREATE TABLE counters (
     space     INTEGER NOT NULL,
     tier      INTEGER NOT NULL,

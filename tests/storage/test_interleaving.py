@@ -1,0 +1,169 @@
+"""Two threads on one store, where the first is stopped at a chosen statement and the second acts in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memotherm import Memotherm, Retention, Tier
+from memotherm.errors import InvalidInput, NotFound, StaleWrite
+from memotherm.testing import FakeClock
+from tests.helpers import contents
+from tests.interleaving import stopped_before
+
+pytestmark = pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+
+Open = Callable[..., Memotherm]
+
+
+@pytest.fixture
+def pair(open_mem: Open, tmp_path: Path) -> tuple[Memotherm, Memotherm]:
+    """The same store, opened twice."""
+    return open_mem(tmp_path / "memory.db"), open_mem(tmp_path / "memory.db")
+
+
+def last_event(mem: Memotherm, memory_id: str) -> int:
+    return mem.history(memory_id)[-1].seq
+
+
+@pytest.mark.xfail(reason="the hits are read outside the snapshot they were ranked in", strict=False)
+@pytest.mark.parametrize("statement", ["spaces_visible", "event_last", "expired", "candidates", "count_in"])
+def test_a_recall_that_is_overtaken_by_a_purge_returns_whole_memories(
+    pair: tuple[Memotherm, Memotherm], statement: str, store_kind: str
+) -> None:
+    """Wherever the purge happens before the hits are read, a hit has its content or is not there."""
+    if store_kind == "postgres" and statement in {"event_last", "expired"}:
+        pytest.skip("PostgreSQL does not run this statement")
+    first, second = pair
+    secret = first.remember("the otter swims at night")
+    first.remember("the otter sleeps by day")
+    if statement == "spaces_visible" and store_kind == "sqlite":
+        first = first.scoped(agent="another")
+    with stopped_before(statement, lambda: first.recall("otter", track=False)) as recall:
+        second.purge(secret.id)
+    hits = recall.result()
+
+    assert all(hit.memory.content for hit in hits)
+    assert all(hit.memory.retention is Retention.ACTIVE for hit in hits)
+    assert contents(first.recall("otter")) == ["the otter sleeps by day"]
+
+
+@pytest.mark.parametrize("statement", ["tombstone_add", "events_rewrite", "turn_drop"])
+def test_a_purge_is_seen_whole_or_not_at_all(pair: tuple[Memotherm, Memotherm], statement: str) -> None:
+    """A recall while the purge is inside its transaction sees the memory as it was."""
+    first, second = pair
+    secret = first.remember("the otter swims at night")
+    with stopped_before(statement, lambda: first.purge(secret.id)) as purge:
+        during = contents(second.recall("otter", track=False))
+    purge.result()
+
+    assert during == ["the otter swims at night"]
+    assert contents(second.recall("otter", track=False)) == []
+
+
+def test_an_undo_that_is_overtaken_by_a_purge_does_not_bring_the_content_back(
+    pair: tuple[Memotherm, Memotherm],
+) -> None:
+    """The undo has read the former content when the memory is purged."""
+    first, second = pair
+    memory = first.remember("the first secret")
+    first.update(memory.id, content="the second secret")
+    seq = last_event(first, memory.id)
+    with stopped_before("write", lambda: first.undo(seq)) as undo:
+        second.purge(memory.id)
+
+    with pytest.raises((NotFound, InvalidInput, StaleWrite)):
+        undo.result()
+    assert first.find(retention="purged")[0].content == ""
+    assert first.recall("secret").hits == ()
+
+
+def test_an_undo_of_a_move_keeps_a_content_that_was_written_meanwhile(pair: tuple[Memotherm, Memotherm]) -> None:
+    """It puts back what its event changed, and nothing else."""
+    first, second = pair
+    memory = first.remember("the otter swims")
+    first.move(memory.id, "cold")
+    seq = last_event(first, memory.id)
+    with stopped_before("write", lambda: first.undo(seq)) as undo:
+        second.update(memory.id, content="the badger digs")
+
+    assert undo.result().content == "the badger digs"
+    after = second.get(memory.id)
+    assert (after.content, after.tier) == ("the badger digs", Tier.WARM)
+    assert contents(second.recall("badger digs", track=False)) == ["the badger digs"]
+
+
+def test_an_undo_that_is_overtaken_by_a_change_of_the_same_field_is_refused(
+    pair: tuple[Memotherm, Memotherm],
+) -> None:
+    """What came later is not lost."""
+    first, second = pair
+    memory = first.remember("one")
+    first.update(memory.id, content="two")
+    seq = last_event(first, memory.id)
+    with stopped_before("write", lambda: first.undo(seq)) as undo:
+        second.update(memory.id, content="three")
+
+    with pytest.raises(StaleWrite, match="changed again"):
+        undo.result()
+    assert second.get(memory.id).content == "three"
+
+
+def test_an_event_is_undone_once(pair: tuple[Memotherm, Memotherm]) -> None:
+    """Of two that undo the same event, the second finds that it was undone."""
+    first, second = pair
+    memory = first.remember("one")
+    first.update(memory.id, content="two")
+    seq = last_event(first, memory.id)
+    with stopped_before("write", lambda: first.undo(seq)) as undo:
+        second.undo(seq)
+
+    with pytest.raises(StaleWrite):
+        undo.result()
+    assert second.get(memory.id).content == "one"
+    assert [event.action for event in second.history(memory.id)].count("undo") == 1
+
+
+def test_an_update_that_is_overtaken_by_a_purge_does_not_bring_the_memory_back(
+    pair: tuple[Memotherm, Memotherm],
+) -> None:
+    """The purge wins, and nothing is stored."""
+    first, second = pair
+    memory = first.remember("the secret")
+    with stopped_before("write", lambda: first.update(memory.id, content="another secret")) as update:
+        second.purge(memory.id)
+
+    with pytest.raises((NotFound, InvalidInput)):
+        update.result()
+    assert first.recall("secret").hits == ()
+
+
+def test_two_purges_of_one_memory_are_one(pair: tuple[Memotherm, Memotherm]) -> None:
+    """The second finds nothing to purge."""
+    first, second = pair
+    memory = first.remember("the secret")
+    with stopped_before("write", lambda: first.purge(memory.id)) as purge:
+        second.purge(memory.id)
+
+    with pytest.raises(NotFound):
+        purge.result()
+    assert [event.action for event in second.history(memory.id)].count("purge") == 1
+
+
+def test_a_recall_logs_the_use_of_a_memory_that_was_purged_meanwhile(
+    pair: tuple[Memotherm, Memotherm], clock: FakeClock
+) -> None:
+    """Counting the use of what is gone does no harm."""
+    first, second = pair
+    memory = first.remember("the otter swims")
+    clock.advance(minutes=1)
+    with stopped_before("memory_touch", lambda: first.recall("otter")) as recall:
+        pass
+    with stopped_before("candidates", lambda: first.recall("otter")) as late:
+        second.purge(memory.id)
+    late.result()
+
+    assert contents(recall.result()) == ["the otter swims"]
+    assert first.check() == []
