@@ -61,26 +61,31 @@ def test_the_demo_as_json_lines_says_the_same():
 
     assert done.returncode == 0, done.stderr
     assert len(steps) == len(STEPS)
-    assert all(set(step) == {"at", "title", "text", "code", "shown"} for step in steps)
-    assert {kind for step in steps for each in step["shown"] for kind in each} >= {"memory", "hit", "event", "status"}
+    assert all(set(step) == {"at", "title", "text", "code", "results"} for step in steps)
+    assert {kind for step in steps for result in step["results"] for kind in result} >= {
+        "memory",
+        "hit",
+        "event",
+        "status",
+    }
 
 
 def test_the_story_is_the_one_it_claims_to_tell():
     """The sentences of the story hold for what the store really did."""
     steps = {step["title"]: step for step in map(json.loads, memotherm_cli("demo", "--json").stdout.splitlines())}
 
-    cold = steps["What is over goes cold"]
-    pinned = steps["One preference must never be missing"]["shown"][0]["hit"]["memory"]
-    new, old = steps["A fact changes"]["shown"]
-    gone, back = steps["Forgotten, and restored"]["shown"]
-    assert "does not look there" in cold["text"]
-    assert cold["shown"][1]["hit"]["memory"]["tier"] == "cold"
+    cold = steps["An old memory becomes cold"]
+    pinned = steps["A preference is pinned"]["results"][0]["hit"]["memory"]
+    new, old = steps["A fact changes"]["results"]
+    deleted, restored = steps["A memory is deleted and restored"]["results"]
+    assert "does not search it" in cold["text"]
+    assert cold["results"][1]["hit"]["memory"]["tier"] == "cold"
     assert pinned["priority"] == "pinned"
     assert "5544" in new["hit"]["memory"]["content"]
     assert old["memory"]["retention"] == "archived"
-    assert (gone["memory"]["retention"], back["memory"]["retention"]) == ("deleted", "active")
-    assert steps["Every change is on record, and can be undone"]["shown"][-1]["memory"]["tier"] == "hot"
-    assert "nothing wrong" in steps["The week in one file"]["text"]
+    assert (deleted["memory"]["retention"], restored["memory"]["retention"]) == ("deleted", "active")
+    assert steps["Every change is recorded and can be undone"]["results"][-1]["memory"]["tier"] == "hot"
+    assert "no problems" in steps["The week in one file"]["text"]
 
 
 def test_the_demo_ignores_the_settings_of_the_user(tmp_path: Path):
@@ -88,7 +93,7 @@ def test_the_demo_ignores_the_settings_of_the_user(tmp_path: Path):
     done = memotherm_cli("demo", "--json", MEMOTHERM_HOME=str(tmp_path), MEMOTHERM_DEFAULT_TIER="cold")
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[0])["shown"][1]["memory"]["tier"] == "warm"
+    assert json.loads(done.stdout.splitlines()[0])["results"][1]["memory"]["tier"] == "warm"
     assert not list(tmp_path.iterdir())
 
 

@@ -310,7 +310,7 @@ def test_reembed_says_how_many(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MEMOTHERM_EMBEDDER", "local")
 
     assert cli("reembed", "--json").data == {"embedded": 1}
-    assert cli("reembed").out == "vectors made for 0 memories\n"
+    assert cli("reembed").out == "vectors created for 0 memories\n"
 
 
 def test_maintain_and_compact_can_be_rehearsed(cli: Cli):
@@ -393,7 +393,7 @@ def test_tables_for_people_say_the_same(cli: Cli):
         assert "\x1b" not in done.out
     assert "tier hot" in cli("history", memory_id).out
     assert "1 memory" in cli("status").out
-    assert cli("check").out == "all is well\n"
+    assert cli("check").out == "no problems\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
