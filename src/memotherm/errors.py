@@ -13,7 +13,7 @@
     │   ├── StoreUnavailable    it cannot be opened or reached
     │   ├── NotAStore           the file is not a store
     │   ├── SchemaTooNew        written by a newer Memotherm
-    │   ├── StoreBusy           other writers kept it locked for too long
+    │   ├── StoreBusy           other writers locked it for too long
     │   ├── StoreFull           no space left
     │   ├── StoreDamaged        the file is corrupt
     │   └── StoreClosed         used after close()

@@ -45,12 +45,12 @@ def open(  # noqa: A001 - the name is `memotherm.open`
     """
     if scope is not None and not isinstance(scope, Scope):
         raise InvalidInput(f"scope must be a Scope, such as Scope(agent='planner'), not {scope!r}")
-    known = settings_module.load(settings)
-    keys = {"openai": known.openai_api_key, "gemini": known.gemini_api_key}
-    found = embed.resolve(embedder if embedder is not None else known.embedder, keys=keys)
-    fallback = embed.resolve(known.fallback_embedder, keys=keys) if known.fallback_embedder else None
-    store = open_store(_located(url, known), known)
-    return Memotherm(store, found, fallback=fallback, scope=scope, settings=known, clock=clock)
+    loaded = settings_module.load(settings)
+    keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
+    primary = embed.resolve(embedder if embedder is not None else loaded.embedder, keys=keys)
+    fallback = embed.resolve(loaded.fallback_embedder, keys=keys) if loaded.fallback_embedder else None
+    store = open_store(_store_url(url, loaded), loaded)
+    return Memotherm(store, primary, fallback=fallback, scope=scope, settings=loaded, clock=clock)
 
 
 def aopen(
@@ -114,7 +114,7 @@ def partition(url: str, parts: int, *, settings: Settings | Mapping[str, Any] | 
     return partition_store(url, parts, settings_module.load(settings))
 
 
-def _located(url: str | os.PathLike[str] | None, settings: Settings) -> str:
+def _store_url(url: str | os.PathLike[str] | None, settings: Settings) -> str:
     if url is not None:
         path = os.fspath(url) if isinstance(url, str | os.PathLike) else url
         if not isinstance(path, str):

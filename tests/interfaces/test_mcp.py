@@ -1,4 +1,4 @@
-"""The MCP server: what a host is told, what a call does, in both eras of the protocol and over stdio."""
+"""The MCP server: its tools and results, in both versions of the protocol and over stdio."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _check(mem: Memotherm) -> Finding:
 def _write() -> Finding:
     with (
         tempfile.TemporaryDirectory(prefix="memotherm-doctor-", ignore_cleanup_errors=True) as folder,
-        memotherm.open(Path(folder) / "scratch.db") as mem,
+        memotherm.open(Path(folder) / "temporary.db") as mem,
     ):
         mem.remember("A memory of the doctor")
         recall = mem.recall("memory of the doctor")
