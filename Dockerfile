@@ -1,4 +1,4 @@
-# One image for every role: the server, maintenance, migrations, the command line.
+# One image for the server, maintenance, migrations and the command line.
 FROM python:3.13-slim AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./

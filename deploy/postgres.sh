@@ -1,7 +1,7 @@
 #!/bin/sh
-# Run once by the database's container: a role that owns its database and is no superuser, so that
-# row-level security holds for it, and two things that need an administrator: the extension, and the word
-# that matching texts tells nobody anything, without which the wall between tenants keeps the text index out.
+# Run once by the container of the database. It creates a role that owns its database and is not a superuser, so
+# that row-level security applies to it. Two steps need an administrator: the extension, and marking the text
+# match function as leakproof, without which row-level security prevents the use of the text index.
 set -eu
 psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" \
     --set password="$(cat "$APP_PASSWORD_FILE")" <<'SQL'

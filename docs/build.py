@@ -1,4 +1,4 @@
-"""Write the pages that follow from the code and from what was measured: `make docs`. A test holds them up to date."""
+"""Generate the reference pages and the tables of measurements: `make docs`. A test compares them with the files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Set `MEMOTHERM_TRUST_PROJECT=1`, or `trust_project = true` in your own `config.t
 _ERRORS_HEAD = """\
 # Errors
 
-Every error that Memotherm raises on purpose descends from `MemothermError` and carries a stable `code`.
+Every error of Memotherm is a subclass of `MemothermError` and has a stable `code`.
 Messages say what to do. Interfaces translate codes, never messages.
 
 """
@@ -70,7 +70,7 @@ _PYTHON_HEAD = """\
 # Python
 
 `memotherm.open(url)` returns a `Memotherm`;
-`async with memotherm.aopen(url) as mem` the same verbs to await (`AsyncMemotherm`).
+`async with memotherm.aopen(url) as mem` returns an `AsyncMemotherm` with the same methods as coroutines.
 Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status`, `Why`, `Problem`, `Context`,
 `Receipt`, ...)
 are frozen; change one with `dataclasses.replace`.

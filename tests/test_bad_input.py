@@ -1,4 +1,4 @@
-"""What can never be right is refused in plain words, and nothing is half-written."""
+"""Invalid arguments are refused with a clear message, and nothing is half-written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the files for deployment fits the program that they start."""
+"""The files for deployment agree with the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def named_settings(text: str) -> set[str]:
 
 @pytest.mark.parametrize("text", [str(COMPOSE), DOCKERFILE, UNIT.read_text("utf-8"), PAGE])
 def test_every_variable_is_a_setting(text: str) -> None:
-    """A variable that nothing reads would be a promise that nobody keeps."""
+    """Every variable in the files is read by the program."""
     known = {f"MEMOTHERM_{name.upper()}" for name in Settings.__dataclass_fields__}
 
     assert named_settings(text) <= known
@@ -47,7 +47,7 @@ def test_what_containers_start_exists() -> None:
 
 
 def test_the_image_copies_what_exists() -> None:
-    """And its context holds nothing but that."""
+    """The build context contains these files only."""
     copied = [
         word for line in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.MULTILINE) for word in line.split()[:-1]
     ]
@@ -60,7 +60,7 @@ def test_the_image_copies_what_exists() -> None:
 
 
 def test_every_secret_is_made_by_the_page() -> None:
-    """A newcomer who follows it has all the files that the containers ask for."""
+    """The page creates every file that the containers read."""
     for secret in COMPOSE["secrets"].values():
         assert f"> {secret['file'].removeprefix('./')}" in PAGE
     for service in COMPOSE["services"].values():
@@ -70,7 +70,7 @@ def test_every_secret_is_made_by_the_page() -> None:
 
 
 def test_nothing_listens_beyond_the_machine() -> None:
-    """A proxy with TLS is for others to put in front."""
+    """Ports are published on the loopback interface only."""
     ports = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
 
     assert ports
@@ -78,7 +78,7 @@ def test_nothing_listens_beyond_the_machine() -> None:
 
 
 def test_the_script_for_the_database_is_shell() -> None:
-    """It cannot be run without the container, but it can be read by the shell."""
+    """The shell can parse it."""
     script = ROOT / "deploy" / "postgres.sh"
 
     assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
@@ -87,7 +87,7 @@ def test_the_script_for_the_database_is_shell() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 def test_systemd_takes_the_unit() -> None:
-    """Every line is known to it; only the program is not installed here."""
+    """The only complaint is that the program is not installed."""
     told = subprocess.run(["systemd-analyze", "verify", UNIT], capture_output=True, text=True, check=False)
     complaints = [line for line in told.stderr.splitlines() if "memotherm.service" in line]
 

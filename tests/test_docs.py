@@ -1,4 +1,4 @@
-"""What the documentation shows is run, and what exists is documented."""
+"""Examples of the documentation are run, and everything public is documented."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _IMAGE = re.compile(r"!\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 
 
 class Block(NamedTuple):
-    """A piece of code of a page."""
+    """A code block of a page."""
 
     language: str
     line: int
@@ -58,7 +58,7 @@ def prose() -> str:
     return "\n".join(page.read_text("utf-8") for page in PAGES)
 
 
-#: The database that pages speak of; a real one stands for it.
+#: The URL in the examples; the tests replace it with that of a real database.
 _DATABASE = "postgresql://memotherm@localhost/memory"
 
 

@@ -39,7 +39,7 @@ def test_the_answer_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) 
     port = mem.remember("the port is 5433")
     host = mem.remember("the host is otter")
     then = clock.now
-    clock.forward(days=1)
+    clock.advance(days=1)
     mem.update(port.id, content="the port is 5544")
     mem.forget(host.id)
     mem.remember("the port of the mirror is 6000")
@@ -53,7 +53,7 @@ def test_a_failing_embedder_degrades_the_answer(mem: Memotherm, clock: FakeClock
     """As in a plain recall, words are searched and the answer says so; later the vectors are made after all."""
     memory = mem.remember("the port is 5433")
     then = clock.now
-    clock.forward(days=1)
+    clock.advance(days=1)
     mem.update(memory.id, content="the host is otter")
     embedder.down = True
     down = mem.recall("port", as_of=then)
@@ -78,14 +78,14 @@ def test_vectors_of_another_embedder_degrade_the_answer(tmp_path: Path, clock: F
 
         assert contents(found) == ["the port is 5433"]
         assert found.degraded == mem.recall("port").degraded
-        assert "the port is 5433" not in second.seen
+        assert "the port is 5433" not in second.texts
 
 
 def test_a_moment_is_rebuilt_once(mem: Memotherm, clock: FakeClock, embedder: Flaky) -> None:
     """A second query about the same moment makes no vector of a content again."""
     memory = mem.remember("the port is 5433")
     then = clock.now
-    clock.forward(days=1)
+    clock.advance(days=1)
     mem.update(memory.id, content="the port is 5544")
     mem.recall("port", as_of=then)
     mem.recall("the number of the port", as_of=then)
@@ -97,7 +97,7 @@ def test_a_purge_is_seen_at_once(mem: Memotherm, clock: FakeClock) -> None:
     """What was rebuilt before is not used after another event."""
     memory = mem.remember("the port is 5433")
     then = clock.now
-    clock.forward(days=1)
+    clock.advance(days=1)
     assert len(mem.recall("port", as_of=then)) == 1
     mem.purge(memory.id)
 

@@ -1,4 +1,4 @@
-"""One reader of settings: arguments, environment, project, user, defaults."""
+"""Settings: their sources and precedence, their checks, and what a project may set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_without_anything_the_defaults_hold(home: dict[str, str], project: Path) -> None:
-    """Nothing is read from elsewhere."""
+    """Without files and variables every value is the default."""
     assert load(environ=home, folder=project) == Settings()
     assert set(origins(environ=home, folder=project).values()) == {"default"}
 
@@ -71,7 +71,7 @@ def test_the_project_file_is_found_from_a_folder_below(home: dict[str, str], pro
 
 
 def test_an_instance_is_taken_as_it_is(home: dict[str, str], project: Path) -> None:
-    """Who passes settings wants exactly these."""
+    """No file or variable is read."""
     (project / "memotherm.toml").write_text("max_pinned = 2\n")
     mine = Settings(max_pinned=7)
 
@@ -100,7 +100,7 @@ def test_an_instance_is_taken_as_it_is(home: dict[str, str], project: Path) -> N
 def test_a_wrong_setting_is_refused_with_what_is_right(
     values: dict[str, Any], says: str, home: dict[str, str], project: Path
 ) -> None:
-    """A misspelt setting that is silently ignored would be worse than none."""
+    """The error says which values are allowed."""
     with pytest.raises(SettingsError, match=says):
         load(values, environ=home, folder=project)
 
@@ -148,7 +148,7 @@ def test_keys_are_read_from_their_own_variables_and_never_shown(home: dict[str, 
     assert "secret" not in repr(found)
 
 
-def test_the_default_store_is_where_the_user_keeps_things(home: dict[str, str]) -> None:
+def test_the_default_store_is_in_the_data_folder(home: dict[str, str]) -> None:
     """A setting wins; then the home folder of Memotherm."""
     assert default_store(Settings(store="here.db"), home) == "here.db"
     assert default_store(Settings(), home) == str(Path(home["MEMOTHERM_HOME"]) / "memory.db")

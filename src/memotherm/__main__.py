@@ -1,4 +1,4 @@
-"""`memotherm` and `python -m memotherm`: hand the command line to the CLI, or to the hook's short way."""
+"""`memotherm` and `python -m memotherm`: run the command line, or a hook without click."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     arguments = sys.argv[1:]
-    # A host waits for its hooks: they start without anything that is not in the standard library.
+    # A host waits for its hooks: they import nothing but the standard library at first.
     if arguments[:1] == ["hook"] and not {"-h", "--help"} & set(arguments):
         from memotherm.hooks.entry import run as run_hook
 

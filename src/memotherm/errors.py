@@ -1,33 +1,33 @@
-"""Every error Memotherm raises on purpose, in one tree.
+"""The exceptions of Memotherm.
 
     MemothermError
-    ├── InvalidInput            an argument that can never be right
+    ├── InvalidInput            an invalid argument
     │   └── ContentTooLarge     longer than `max_content_chars`
     ├── NotFound                no such memory, event or session in this scope
     ├── LimitReached            a priority is full (`max_pinned`, `max_critical`)
-    │   └── BudgetTooSmall      the pinned memories alone cost more than a context may
+    │   └── BudgetTooSmall      the pinned memories alone exceed the token budget
     ├── StaleWrite              the memory changed since it was read
     ├── NoteUnavailable         a note's file or folder cannot be read or written
-    ├── SettingsError           a setting is unknown or has a value that cannot be used
-    ├── StoreError              the database
+    ├── SettingsError           an unknown setting, or an invalid value
+    ├── StoreError              an error of the database
     │   ├── StoreUnavailable    it cannot be opened or reached
-    │   ├── NotAStore           the file is something else
+    │   ├── NotAStore           the file is not a store
     │   ├── SchemaTooNew        written by a newer Memotherm
-    │   ├── StoreBusy           other writers kept it locked for too long
+    │   ├── StoreBusy           other writers locked it for too long
     │   ├── LeaseLost           another process took over a job whose lease had expired
     │   ├── StoreFull           no space left
-    │   ├── StoreDamaged        the file does not read back as it was written
+    │   ├── StoreDamaged        the file is corrupt
     │   └── StoreClosed         used after close()
-    ├── EmbedderError           what makes vectors
+    ├── EmbedderError           an error of the embedder
     │   ├── EmbedderUnavailable unreachable, overloaded or out of quota; trying later may help
-    │   ├── EmbedderRefused     it said no; the same request will fail again
-    │   └── DimensionMismatch   vectors of another length than promised
-    └── PluginError             something named by a string
-        ├── PluginNotFound      nobody offers that name
+    │   ├── EmbedderRefused     it refused the request; a repetition will fail again
+    │   └── DimensionMismatch   vectors of another length than declared
+    └── PluginError             an error of a plugin
+        ├── PluginNotFound      no plugin has that name
         └── PluginUnavailable   known, but its package is not installed
 
-Each class carries a stable `code`; doors translate codes, never messages.
-Expected outcomes (a duplicate, an empty recall) are values, not errors.
+Each class has a stable `code`, which interfaces translate to exit codes and HTTP statuses.
+Expected outcomes, such as a duplicate or an empty recall, are values, not errors.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ __all__ = [
 
 
 class MemothermError(Exception):
-    """The base of every error Memotherm raises on purpose."""
+    """The base class of all errors of Memotherm."""
 
     code: ClassVar[str] = "error"
 
 
 class InvalidInput(MemothermError, ValueError):
-    """An argument that can never be right; nothing was written."""
+    """An argument is invalid; nothing was written."""
 
     code = "invalid_input"
 
@@ -94,31 +94,31 @@ class LimitReached(MemothermError):
 
 
 class BudgetTooSmall(LimitReached):
-    """The pinned memories alone cost more tokens than the context may."""
+    """The pinned memories alone exceed the token budget."""
 
     code = "budget_too_small"
 
 
 class StaleWrite(MemothermError):
-    """The memory changed since the state this call is based on."""
+    """The memory has changed since it was read."""
 
     code = "stale_write"
 
 
 class NoteUnavailable(MemothermError):
-    """The file or folder of a note cannot be read or written; it was left as it is."""
+    """The file or folder of a note cannot be read or written; it was not changed."""
 
     code = "note_unavailable"
 
 
 class SettingsError(MemothermError, ValueError):
-    """A setting is unknown or has a value that cannot be used."""
+    """A setting is unknown or has an invalid value."""
 
     code = "settings"
 
 
 class StoreError(MemothermError):
-    """The database did not do what it was asked."""
+    """An operation of the database failed."""
 
     code = "store"
 
@@ -130,19 +130,19 @@ class StoreUnavailable(StoreError):
 
 
 class NotAStore(StoreError):
-    """The file exists and is not a Memotherm store; it was left as it is."""
+    """The file exists and is not a Memotherm store; it was not changed."""
 
     code = "not_a_store"
 
 
 class SchemaTooNew(StoreError):
-    """The store was written by a newer Memotherm; it was left as it is."""
+    """The store was written by a newer version of Memotherm; it was not changed."""
 
     code = "schema_too_new"
 
 
 class StoreBusy(StoreError):
-    """Other writers held the store for longer than `busy_timeout_ms`."""
+    """Other writers locked the store for longer than `busy_timeout_ms`."""
 
     code = "store_busy"
 
@@ -154,13 +154,13 @@ class LeaseLost(StoreError):
 
 
 class StoreFull(StoreError):
-    """There is no space left; the change was rolled back."""
+    """No space is left; the change was rolled back."""
 
     code = "store_full"
 
 
 class StoreDamaged(StoreError):
-    """The database file does not read back as it was written."""
+    """The database file is corrupt."""
 
     code = "store_damaged"
 
@@ -178,36 +178,36 @@ class EmbedderError(MemothermError):
 
 
 class EmbedderUnavailable(EmbedderError):
-    """The embedder is unreachable, overloaded or out of quota; later may help."""
+    """The embedder is unreachable, overloaded or out of quota; try again later."""
 
     code = "embedder_unavailable"
 
 
 class EmbedderRefused(EmbedderError):
-    """The embedder said no; the same request would fail again."""
+    """The embedder refused the request; a repetition would fail again."""
 
     code = "embedder_refused"
 
 
 class DimensionMismatch(EmbedderError):
-    """Vectors came back in another length than the embedder promises."""
+    """The embedder returned vectors of another length than it declares."""
 
     code = "dimension_mismatch"
 
 
 class PluginError(MemothermError):
-    """Something that was named by a string cannot be used."""
+    """A plugin cannot be used."""
 
     code = "plugin"
 
 
 class PluginNotFound(PluginError):
-    """Nobody offers a plugin of that name."""
+    """No plugin has this name."""
 
     code = "plugin_not_found"
 
 
 class PluginUnavailable(PluginError):
-    """The plugin is known, but a package it needs is not installed."""
+    """A package that the plugin needs is not installed."""
 
     code = "plugin_unavailable"

@@ -1,4 +1,4 @@
-"""From a URL, a name and some settings to an open memory."""
+"""Open, restore, migrate and partition stores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["aopen", "migrate", "open", "partition", "restore"]
 
 
-def open(  # noqa: A001 - `memotherm.open` is the door's name
+def open(  # noqa: A001 - the name is `memotherm.open`
     url: str | os.PathLike[str] | None = None,
     *,
     scope: Scope | None = None,
@@ -38,30 +38,30 @@ def open(  # noqa: A001 - `memotherm.open` is the door's name
     clock: Clock | None = None,
     reranker: Reranker | ScoreTexts | str | None = None,
 ) -> Memotherm:
-    """Open a memory, creating it if it is not there yet.
+    """Open a memory; create the store if it does not exist.
 
     Args:
         url: A path, `sqlite:///path` or `postgresql://...`; None opens the user's own store.
-        scope: Whose memories are seen and written.
+        scope: The scope of the memories to read and write.
         embedder: An instance, "local", "openai", "gemini", "none", a plugin's name, or the URL of an
-            OpenAI-compatible server; None takes the setting.
-        rules: The rules that move memories, in their order, such as `[*DEFAULT_RULES, MyRule()]`; None takes the
+            OpenAI-compatible server; None uses the setting.
+        rules: The rules that move memories, in their order, such as `[*DEFAULT_RULES, MyRule()]`; None uses the
             built-in rules and those of plugins.
-        settings: Settings by name, which win over the environment and the files.
-        clock: A function that returns the time; None takes the system's.
         reranker: An object with `score(query, texts)`, a function with that signature, or a plugin's name; None
-            takes the setting.
+            uses the setting.
+        settings: Settings by name, which take precedence over the environment and files.
+        clock: A function that returns the time; None uses the system clock.
     """
     if scope is not None and not isinstance(scope, Scope):
         raise InvalidInput(f"scope must be a Scope, such as Scope(agent='planner'), not {scope!r}")
-    known = settings_module.load(settings)
-    keys = {"openai": known.openai_api_key, "gemini": known.gemini_api_key}
-    found = embed.resolve(embedder if embedder is not None else known.embedder, keys=keys)
-    fallback = embed.resolve(known.fallback_embedder, keys=keys) if known.fallback_embedder else None
-    ranking = RankingOptions(reranker=resolve_reranker(known.reranker if reranker is None else reranker))
-    store = open_store(_located(url, known), known)
+    loaded = settings_module.load(settings)
+    keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
+    primary = embed.resolve(embedder if embedder is not None else loaded.embedder, keys=keys)
+    fallback = embed.resolve(loaded.fallback_embedder, keys=keys) if loaded.fallback_embedder else None
+    ranking = RankingOptions(reranker=resolve_reranker(loaded.reranker if reranker is None else reranker))
+    store = open_store(_store_url(url, loaded), loaded)
     return Memotherm(
-        store, found, fallback=fallback, scope=scope, rules=rules, settings=known, clock=clock, ranking=ranking
+        store, primary, fallback=fallback, scope=scope, rules=rules, settings=loaded, clock=clock, ranking=ranking
     )
 
 
@@ -76,7 +76,7 @@ def aopen(
     reranker: Reranker | ScoreTexts | str | None = None,
 ) -> Opening:
     """Open a memory for asyncio: `async with memotherm.aopen(...) as mem:`."""
-    # Only here: whoever does not await anything is spared the time that loading asyncio takes.
+    # Imported here, because asyncio takes time to import.
     from memotherm.aio import Opening
 
     return Opening(
@@ -98,12 +98,12 @@ def restore(
     into: str | os.PathLike[str],
     purged_in: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Make a new store out of a checkpoint; the checkpoint stays as it is.
+    """Create a store from a checkpoint.
 
     Args:
         path: The checkpoint.
         into: The new store; must not exist yet.
-        purged_in: The store that the checkpoint was made of: what was purged there since then does not come back.
+        purged_in: The original store; memories that were purged there since the checkpoint are left out.
     """
     source, target = Path(path).expanduser(), Path(into).expanduser()
     restore_store(source, target, None if purged_in is None else os.fspath(purged_in))
@@ -117,33 +117,33 @@ def migrate(
     settings: Settings | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Migration:
-    """Copy a whole store into a new one and verify the copy; what was interrupted goes on when called again.
+    """Copy a whole store into a new one and verify the copy; a repeated call continues an interrupted copy.
 
     Args:
-        source: The path or URL of a store; others may go on using it.
+        source: The path or URL of a store, which stays usable.
         target: The path or URL of a store that does not exist yet, or is empty.
-        settings: Settings by name, which win over the environment and the files.
+        settings: Settings by name, which take precedence over the environment and files.
         progress: Called with (rows done, rows in all).
     """
     return migrate_store(os.fspath(source), os.fspath(target), settings_module.load(settings), progress)
 
 
 def partition(url: str, parts: int, *, settings: Settings | Mapping[str, Any] | None = None) -> list[str]:
-    """Cut the tables of a PostgreSQL store into parts by tenant, all at once, and return the tables' names.
+    """Partition the tables of a PostgreSQL store by tenant, in one transaction, and return their names.
 
     Args:
-        url: The URL of the store; others wait while its tables are written anew.
-        parts: How many; tenants are spread over them by a hash.
-        settings: Settings by name, which win over the environment and the files.
+        url: The URL of the store, which is locked meanwhile.
+        parts: The number of partitions; a hash of the tenant selects one.
+        settings: Settings by name, which take precedence over the environment and files.
     """
     return partition_store(url, parts, settings_module.load(settings))
 
 
-def _located(url: str | os.PathLike[str] | None, settings: Settings) -> str:
+def _store_url(url: str | os.PathLike[str] | None, settings: Settings) -> str:
     if url is not None:
         path = os.fspath(url) if isinstance(url, str | os.PathLike) else url
         if not isinstance(path, str):
-            raise InvalidInput(f"a store is named by a path or a URL, not by {url!r}")
+            raise InvalidInput(f"a store is a path or a URL, not {url!r}")
         return path
     default = settings_module.default_store(settings)
     if "://" not in default:

@@ -1,1 +1,1 @@
-"""The doors: what a person or an agent sees."""
+"""Tests of the interfaces: command line, hooks, MCP and REST."""

@@ -24,25 +24,25 @@ def memotherm_cli(*arguments: str, **environment: str) -> subprocess.CompletedPr
 
 
 @pytest.fixture(scope="module")
-def told() -> subprocess.CompletedProcess[str]:
-    """The demo, told once for all tests that read it."""
+def demo() -> subprocess.CompletedProcess[str]:
+    """The output of the demonstration, shared by the tests that read it."""
     return memotherm_cli("demo")
 
 
-def test_the_demo_tells_the_week_from_monday_to_friday(told: subprocess.CompletedProcess[str]):
+def test_the_demo_shows_the_week_from_monday_to_friday(demo: subprocess.CompletedProcess[str]):
     """A newcomer sees every day, every tier, a reason and what to do next."""
     days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
 
-    assert told.returncode == 0, told.stderr
-    assert [day for day in days if day in told.stdout] == days
+    assert demo.returncode == 0, demo.stderr
+    assert [day for day in days if day in demo.stdout] == days
     for word in ("hot", "warm", "cold", "why: relevance", "undo", "archived", "Next"):
-        assert word in told.stdout
+        assert word in demo.stdout
 
 
-def test_the_demo_shows_no_colours_where_nobody_sees_them(told: subprocess.CompletedProcess[str]):
+def test_the_demo_shows_no_colours_outside_a_terminal(demo: subprocess.CompletedProcess[str]):
     """Output that is not a terminal is plain text."""
-    assert "\x1b" not in told.stdout
-    assert told.stderr == ""
+    assert "\x1b" not in demo.stdout
+    assert demo.stderr == ""
 
 
 def test_colours_can_be_refused_where_they_would_be_shown():
@@ -61,34 +61,39 @@ def test_the_demo_as_json_lines_says_the_same():
 
     assert done.returncode == 0, done.stderr
     assert len(steps) == len(STEPS)
-    assert all(set(step) == {"at", "title", "text", "code", "shown"} for step in steps)
-    assert {kind for step in steps for each in step["shown"] for kind in each} >= {"memory", "hit", "event", "status"}
+    assert all(set(step) == {"at", "title", "text", "code", "results"} for step in steps)
+    assert {kind for step in steps for result in step["results"] for kind in result} >= {
+        "memory",
+        "hit",
+        "event",
+        "status",
+    }
 
 
-def test_the_story_is_the_one_it_claims_to_tell():
-    """The sentences of the story hold for what the store really did."""
+def test_the_texts_of_the_demo_are_true():
+    """The texts of the steps agree with the results in the store."""
     steps = {step["title"]: step for step in map(json.loads, memotherm_cli("demo", "--json").stdout.splitlines())}
 
-    cold = steps["What is over goes cold"]
-    pinned = steps["One preference must never be missing"]["shown"][0]["hit"]["memory"]
-    new, old = steps["A fact changes"]["shown"]
-    gone, back = steps["Forgotten, and restored"]["shown"]
-    assert "does not look there" in cold["text"]
-    assert cold["shown"][1]["hit"]["memory"]["tier"] == "cold"
+    cold = steps["An old memory becomes cold"]
+    pinned = steps["A preference is pinned"]["results"][0]["hit"]["memory"]
+    new, old = steps["A fact changes"]["results"]
+    deleted, restored = steps["A memory is deleted and restored"]["results"]
+    assert "does not search it" in cold["text"]
+    assert cold["results"][1]["hit"]["memory"]["tier"] == "cold"
     assert pinned["priority"] == "pinned"
     assert "5544" in new["hit"]["memory"]["content"]
     assert old["memory"]["retention"] == "archived"
-    assert (gone["memory"]["retention"], back["memory"]["retention"]) == ("deleted", "active")
-    assert steps["Every change is on record, and can be undone"]["shown"][-1]["memory"]["tier"] == "hot"
-    assert "nothing wrong" in steps["The week in one file"]["text"]
+    assert (deleted["memory"]["retention"], restored["memory"]["retention"]) == ("deleted", "active")
+    assert steps["Every change is recorded and can be undone"]["results"][-1]["memory"]["tier"] == "hot"
+    assert "no problems" in steps["The week in one file"]["text"]
 
 
 def test_the_demo_ignores_the_settings_of_the_user(tmp_path: Path):
-    """The story is the same for everybody, and nothing is written to the user's folders."""
+    """The demonstration is the same for everybody, and nothing is written to the user's folders."""
     done = memotherm_cli("demo", "--json", MEMOTHERM_HOME=str(tmp_path), MEMOTHERM_DEFAULT_TIER="cold")
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[0])["shown"][1]["memory"]["tier"] == "warm"
+    assert json.loads(done.stdout.splitlines()[0])["results"][1]["memory"]["tier"] == "warm"
     assert not list(tmp_path.iterdir())
 
 
@@ -174,7 +179,7 @@ def test_every_error_has_an_exit_code():
 
 
 def test_exit_codes_follow_the_error():
-    """What went wrong can be told from the exit code."""
+    """The exit code depends on the kind of error."""
     assert exit_codes.exit_of(errors.NotFound("x")) == exit_codes.NOT_FOUND
     assert exit_codes.exit_of(errors.StaleWrite("x")) == exit_codes.CONFLICT
     assert exit_codes.exit_of(errors.SettingsError("x")) == exit_codes.CONFIG

@@ -34,16 +34,16 @@ Cli = Callable[..., Ran]
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run a command in a folder of its own; `told` is what stands on standard input."""
+    """Run a command in a folder of its own; `stdin` is its standard input."""
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str, told: str = "") -> Ran:
+    def run(*arguments: str, stdin: str = "") -> Ran:
         capsys.readouterr()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(told.encode())))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         code = app.run(arguments)
         seen = capsys.readouterr()
         return Ran(code, seen.out, seen.err)
@@ -57,7 +57,7 @@ def remembered(cli: Cli, content: str, *arguments: str) -> str:
 
 
 def test_a_memory_is_created_in_every_tier_moved_and_observed(cli: Cli):
-    """Promise 1 through this door: create, list, move, history, undo."""
+    """Promise 1 on the command line: create, list, move, history, undo."""
     ids = {tier: remembered(cli, f"a {tier} fact about deploys", "--tier", tier) for tier in ("hot", "warm", "cold")}
 
     for tier, memory_id in ids.items():
@@ -97,7 +97,7 @@ def test_there_are_three_tiers(cli: Cli, arguments: list[str]):
 def test_content_comes_from_standard_input(cli: Cli):
     """`-` reads the content, whatever it holds."""
     text = "first line\n--json looks like an option, and ünïcode"
-    memory_id = cli("remember", "-", "--json", told=text + "\n").data["id"]
+    memory_id = cli("remember", "-", "--json", stdin=text + "\n").data["id"]
 
     assert cli("get", memory_id, "--json").data["content"] == text
 
@@ -172,7 +172,7 @@ def test_forget_and_restore(cli: Cli):
 
 
 def test_nothing_is_erased_without_a_yes(cli: Cli):
-    """Purge asks; where nobody can answer, it wants --yes; then only the events are left."""
+    """Purge asks for confirmation; without a terminal it needs --yes; then only the events remain."""
     memory_id = remembered(cli, "a secret")
 
     refused = cli("purge", memory_id)
@@ -190,12 +190,12 @@ def test_context_keeps_its_budget_and_has_a_receipt(cli: Cli):
         remembered(cli, f"blocker number {number}: the release of part {number} waits", "--tier", "hot")
 
     whole = cli("context", "release", "--budget", "150", "--json").data
-    told = cli("context", "release", "--budget", "150", "--receipt")
+    result = cli("context", "release", "--budget", "150", "--receipt")
 
     assert 0 < whole["tokens"] <= 150
     assert whole["receipt"]["left_out"]
-    assert told.out.startswith("<memotherm-memory>")
-    assert "receipt" in told.err
+    assert result.out.startswith("<memotherm-memory>")
+    assert "receipt" in result.err
     assert cli("context", "--budget", "0").out == ""
 
 
@@ -310,11 +310,11 @@ def test_reembed_says_how_many(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MEMOTHERM_EMBEDDER", "local")
 
     assert cli("reembed", "--json").data == {"embedded": 1}
-    assert cli("reembed").out == "vectors made for 0 memories\n"
+    assert cli("reembed").out == "vectors created for 0 memories\n"
 
 
-def test_maintain_and_compact_can_be_rehearsed(cli: Cli):
-    """A dry run tells the moves; the next run really makes them."""
+def test_maintain_and_compact_have_a_dry_run(cli: Cli):
+    """A dry run prints the moves; the next run makes them."""
     memory_id = remembered(cli, "the build is broken", "-t", "blocker")
 
     for dry in (True, False):
@@ -335,7 +335,7 @@ def test_working_memory_of_a_session(cli: Cli):
     assert [hit["id"] for hit in found["hits"]] == [memory_id]
     assert cli("session", "promote", "s1", memory_id, "--json").data["promoted"] is True
     assert cli("session", "status", "s1", "--json").data["hot"]["items"] == 1
-    assert cli("session", "end", "s1", "--summary", "-", "--json", told="we talked").code == exit_codes.OK
+    assert cli("session", "end", "s1", "--summary", "-", "--json", stdin="we talked").code == exit_codes.OK
     assert "we talked" in cli("list").out
 
 
@@ -353,7 +353,7 @@ def test_config_tells_where_a_value_comes_from(cli: Cli, tmp_path: Path, monkeyp
 
 
 def test_the_doctor_finds_all_well(cli: Cli):
-    """Everything that works is told, and nothing of the user's is written."""
+    """Everything that works is listed, and nothing of the user's is written."""
     remembered(cli, "a patient")
     done = cli("doctor", "--json")
 
@@ -383,7 +383,7 @@ def test_the_doctor_names_the_remedy(cli: Cli, trouble: str, tmp_path: Path, mon
 
 
 def test_tables_for_people_say_the_same(cli: Cli):
-    """Without --json there is text for the eye, and no escape codes where nobody sees colours."""
+    """Without --json the output is text, without escape codes outside a terminal."""
     memory_id = remembered(cli, "the office is closed on Monday", "-t", "office", "--tier", "hot")
 
     for arguments in (["list"], ["get", memory_id], ["recall", "office"], ["pin", memory_id], ["context"]):
@@ -393,7 +393,7 @@ def test_tables_for_people_say_the_same(cli: Cli):
         assert "\x1b" not in done.out
     assert "tier hot" in cli("history", memory_id).out
     assert "1 memory" in cli("status").out
-    assert cli("check").out == "all is well\n"
+    assert cli("check").out == "no problems\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,4 +1,4 @@
-"""Hooks as hosts call them: a process, JSON on standard input, and never anything that is in the way."""
+"""Hooks as hosts call them: a process with JSON on standard input that always exits with 0."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def hook(told: bytes | dict[str, Any], *arguments: str, deadline: float = 100) -> tuple[str, str]:
+def hook(payload: bytes | dict[str, Any], *arguments: str, deadline: float = 100) -> tuple[str, str]:
     """Run the hook as a host does; it must leave with 0 and say nothing but one JSON object."""
-    data = told if isinstance(told, bytes) else json.dumps({"session_id": "s1", **told}).encode()
+    data = payload if isinstance(payload, bytes) else json.dumps({"session_id": "s1", **payload}).encode()
     done = subprocess.run(
         [sys.executable, "-m", "memotherm", "hook", "--deadline", str(deadline), "--no-worker", *arguments],
         input=data, capture_output=True, timeout=120,
@@ -149,14 +149,14 @@ def test_compaction_of_the_host_lets_everything_come_again(home: Path):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "payload",
     [b"", b"   \n", b"{", b"null", b"[1, 2]", b'"text"', b"\xff\xfe\x00", b"{}", b'{"hook_event_name": 7}',
      b'{"hook_event_name": "PreToolUse", "session_id": "s1"}', b"[" * 100_000],
     ids=lambda value: repr(value[:24]),
 )  # fmt: skip
-def test_what_is_no_event_of_ours_says_nothing(told: bytes, home: Path):
+def test_what_is_no_event_of_ours_says_nothing(payload: bytes, home: Path):
     """Empty, broken and foreign input: exit 0, nothing on standard output, nothing kept."""
-    assert hook(told)[0] == ""
+    assert hook(payload)[0] == ""
     assert not (home / "spool").exists() or Spool(home / "spool").waiting() == []
 
 
@@ -351,14 +351,14 @@ def test_the_hook_starts_with_the_standard_library_alone(home: Path):
     code = (
         "import atexit, os, sys\n"
         "leave = os._exit\n"
-        "def told(code):\n"
+        "def payload(code):\n"
         "    own = {'memotherm', *sys.stdlib_module_names}\n"
         "    names = {name.split('.')[0] for name, module in sys.modules.items()"
         " if 'site-packages' in str(getattr(module, '__file__', ''))}\n"
         "    print(sorted((names - own - before) | ({'sqlite3', 'ctypes'} & set(sys.modules))), file=sys.stderr)\n"
         "    sys.stderr.flush()\n"
         "    leave(code)\n"
-        "os._exit = told\n"
+        "os._exit = payload\n"
         "before = {name.split('.')[0] for name in sys.modules}\n"
         "sys.argv = ['memotherm', 'hook', '--no-worker']\n"
         "from memotherm.__main__ import main\n"
@@ -386,7 +386,7 @@ def test_a_job_is_there_whole_or_not_at_all(tmp_path: Path):
 
 
 def test_a_job_of_another_version_is_put_aside(home: Path):
-    """It is told, and does not block the others."""
+    """It is reported, and does not block the others."""
     spool = Spool(home / "spool")
     spool.add({"do": "dance", "session": "s1"})
     spool.add({"do": "end", "session": "s1"})
@@ -452,7 +452,7 @@ def test_one_worker_at_a_time(home: Path):
 
 
 def test_the_worker_command(home: Path):
-    """`memotherm worker --once --json` tells what it did."""
+    """`memotherm worker --once --json` prints its result."""
     Spool(home / "spool").add({"do": "end", "session": "s1"})
     done = subprocess.run(
         [sys.executable, "-m", "memotherm", "worker", "--once", "--json"], capture_output=True, text=True, timeout=60
@@ -475,7 +475,7 @@ def test_options_are_read_by_hand():
 
 @pytest.mark.parametrize(("client", "events"), SESSIONS.items())
 def test_the_host_is_recognised_by_its_words(client: str, events: list[dict[str, Any]]):
-    """Where a host has words of its own, they tell who asks."""
+    """The names of events and fields identify the host."""
     found = {event.client for each in events if (event := parse_event(each)) is not None}
 
     assert client in found
@@ -558,7 +558,7 @@ def test_a_server_of_another_store_is_not_asked(home: Path):
 
 
 def test_a_server_that_is_gone_is_no_loss(home: Path):
-    """An announcement that nobody took back: the hook opens the memory itself."""
+    """The file of a server that was killed: the hook opens the store itself."""
     with advertised(home, "127.0.0.1", 9, str(home / "memory.db")):
         assert FACT in hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})[0]
 

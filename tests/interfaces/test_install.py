@@ -57,8 +57,8 @@ def install(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dic
         code = app.run(["install", *arguments, "--json"])
         seen = capsys.readouterr()
         assert code == exit_codes.OK, seen.err
-        told: dict[str, Any] = json.loads(seen.out)
-        return told
+        result: dict[str, Any] = json.loads(seen.out)
+        return result
 
     return run
 
@@ -82,9 +82,9 @@ def test_a_dry_run_changes_nothing(client: str, home: Path, install: Callable[..
     with_foreign_settings(home, client)
     before = files(home)
 
-    told = install(client, "--dry-run")
+    result = install(client, "--dry-run")
 
-    assert told["diff"]
+    assert result["diff"]
     assert files(home) == before
     assert not list(home.rglob("*.backup"))
 
@@ -259,14 +259,14 @@ def test_another_place_for_the_settings_is_respected(
 
 
 def test_the_plugin_of_openclaw_knows_the_command(home: Path, install: Callable[..., dict[str, Any]]):
-    """The plugin is copied with the absolute path, and the next commands are told."""
-    told = install("openclaw")
+    """The plugin is copied with the absolute path, and the next commands are printed."""
+    result = install("openclaw")
     folder = home / "data" / "openclaw-plugin"
     command = json.loads((folder / "command.json").read_text("utf-8"))["command"]
 
     assert Path(command[0]).is_absolute()
     assert {"index.js", "package.json", "openclaw.plugin.json"} <= {path.name for path in folder.iterdir()}
-    assert any(str(folder) in step for step in told["next"])
+    assert any(str(folder) in step for step in result["next"])
 
 
 def test_people_see_the_difference_and_what_comes_next(home: Path, capsys: pytest.CaptureFixture[str]):

@@ -1,4 +1,4 @@
-"""The MCP server: what a host is told, what a call does, in both eras of the protocol and over stdio."""
+"""The MCP server: its tools and results, in both versions of the protocol and over stdio."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_what_is_wrong_with_a_call_is_told_to_the_model(mem: Memotherm) -> None:
     """With a code; and nothing is written."""
     assert "[invalid_input]" in refused(mem, "store_memory", content=3)
     assert "[invalid_input]" in refused(mem, "store_memory")
-    assert "takes no 'colour'" in refused(mem, "store_memory", content="an otter", colour="red")
+    assert "has no parameter 'colour'" in refused(mem, "store_memory", content="an otter", colour="red")
     assert "[not_found]" in refused(mem, "pin_memory", memory_id="mem_none")
     assert "[invalid_input]" in refused(mem, "set_memory_tier", memory_id="x", tier="lukewarm")
     assert mem.status().seq == 0

@@ -1,4 +1,4 @@
-"""The REST API: who may ask, what is refused, what is repeated, and how the server begins and ends."""
+"""The REST API: access, errors, idempotency, and the start and end of the server."""
 
 from __future__ import annotations
 
@@ -220,8 +220,8 @@ def test_the_scope_comes_with_a_header(client: TestClient) -> None:
     problem(client.get(f"/memories/{made['id']}", headers=other), 404, "not_found")
     problem(client.get("/status", headers={"memotherm-scope": "tenant=acme"}), 422, "invalid_input")
     for field in ("agent", "tenant", "session"):
-        told = problem(client.get("/memories", params={field: "planner"}), 422, "invalid_input")
-        assert "Memotherm-Scope" in told["detail"]
+        response = problem(client.get("/memories", params={field: "planner"}), 422, "invalid_input")
+        assert "Memotherm-Scope" in response["detail"]
 
 
 # Keys and tenants
@@ -357,10 +357,10 @@ def test_what_is_nested_too_deeply_is_refused(mem: Memotherm, client: TestClient
     body = b'{"content": "An otter", "metadata": {"deep": ' + b"[" * depth + b"]" * depth + b"}}"
     call = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "store_memory", "arguments": %s}}'
     answer = client.post("/memories", content=body, headers={"content-type": "application/json"})
-    told = client.post("/mcp", content=call % body, headers={**MCP_HEADERS, "content-type": "application/json"})
+    response = client.post("/mcp", content=call % body, headers={**MCP_HEADERS, "content-type": "application/json"})
 
     assert answer.status_code in (400, 422)
-    assert told.status_code == 400 or told.json()["result"]["isError"]
+    assert response.status_code == 400 or response.json()["result"]["isError"]
     assert mem.status().seq == 0
 
 
@@ -369,7 +369,7 @@ def test_resources_and_prompts_are_a_tenants_own(mem: Memotherm) -> None:
     keys = Keys(mem)
     acme, other = keys.create("a", "acme"), keys.create("o", "other")
     made = mem.scoped(tenant="acme").remember("An otter of acme", tier="hot")
-    wishes: list[tuple[str, Json]] = [
+    calls: list[tuple[str, Json]] = [
         ("resources/read", {"uri": f"memory://{made.id}"}),
         ("resources/read", {"uri": "memory://hot"}),
         ("prompts/get", {"name": "recall", "arguments": {"topic": "otter"}}),
@@ -379,8 +379,8 @@ def test_resources_and_prompts_are_a_tenants_own(mem: Memotherm) -> None:
         ("tools/call", {"name": "memory_search", "arguments": {"query": "otter", "minScore": 0}}),
     ]
     with asking(mem) as client:
-        for method, wish in wishes:
-            call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": wish}
+        for method, params in calls:
+            call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
             mine, theirs = (
                 client.post("/mcp", json=call, headers={**MCP_HEADERS, **bearer(key)}).text for key in (acme, other)
             )

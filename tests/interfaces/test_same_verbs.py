@@ -1,4 +1,4 @@
-"""Promise 1: every tier is reachable through every door, and the same verbs come to the same end."""
+"""Promise 1: every tier is reachable through every interface, and the same calls have the same results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SESSION = "s1"
 Json = dict[str, Any]
 
 
-class Door(ABC):
+class Interface(ABC):
     """One way to a memory; answers are plain values, and `None` means that a full priority was refused."""
 
     @abstractmethod
@@ -65,7 +65,7 @@ class Door(ABC):
     def session_status(self) -> Json: ...
 
 
-class PythonDoor(Door):
+class PythonInterface(Interface):
     def __init__(self, mem: Memotherm) -> None:
         self.mem = mem
         self.session = mem.session(SESSION)
@@ -120,7 +120,7 @@ class PythonDoor(Door):
         return tools.memory_status(self.mem, SESSION)
 
 
-class CliDoor(Door):
+class CliInterface(Interface):
     def __init__(self, path: Path | str) -> None:
         self.path = path
 
@@ -183,7 +183,7 @@ class CliDoor(Door):
         return self._ask("session", "status", SESSION)
 
 
-class McpDoor(Door):
+class McpInterface(Interface):
     def __init__(self, mem: Memotherm) -> None:
         self.server = build(mem)
 
@@ -247,7 +247,7 @@ class McpDoor(Door):
         return self._ask("memory_status", sessionId=SESSION)
 
 
-class RestDoor(Door):
+class RestInterface(Interface):
     def __init__(self, client: TestClient) -> None:
         self.client = client
 
@@ -305,53 +305,53 @@ class RestDoor(Door):
         return self._ask("GET", f"/sessions/{SESSION}/status")
 
 
-def scenario(door: Door) -> Json:
+def scenario(interface: Interface) -> Json:
     """Do everything once, and return what came of it, without ids and times."""
-    told: Json = {}
-    kept = {tier: door.store(f"an otter that begins {tier}", tier) for tier in TIERS}
-    told["created"] = {tier: memory["tier"] for tier, memory in kept.items()}
-    wanderer = kept["warm"]["id"]
-    told["moved"] = [door.move(wanderer, tier)["tier"] for tier in ("cold", "hot", "warm")]
+    results: Json = {}
+    stored = {tier: interface.store(f"an otter that begins {tier}", tier) for tier in TIERS}
+    results["created"] = {tier: memory["tier"] for tier, memory in stored.items()}
+    wanderer = stored["warm"]["id"]
+    results["moved"] = [interface.move(wanderer, tier)["tier"] for tier in ("cold", "hot", "warm")]
 
-    candidates = [door.store(f"rule number {number}", "warm")["id"] for number in range(6)]
-    told["pinned"] = [(pinned := door.pin(each)) and pinned["priority"] for each in candidates]
-    told["unpinned"] = [door.unpin(each)["priority"] for each in candidates[:4]]
+    candidates = [interface.store(f"rule number {number}", "warm")["id"] for number in range(6)]
+    results["pinned"] = [(pinned := interface.pin(each)) and pinned["priority"] for each in candidates]
+    results["unpinned"] = [interface.unpin(each)["priority"] for each in candidates[:4]]
 
-    said = [door.add(f"the badger said {word}") for word in ("yes", "no")]
-    told["added"] = [memory["tier"] for memory in said]
-    spill = door.spill(said[0]["id"])
-    told["spilled"] = [len(spill["spilledIds"]), spill["targetTier"]]
-    told["session_recalled"] = [hit["content"] for hit in door.session_recall("badger")]
-    told["promoted"] = door.promote(said[0]["id"])
-    told["session"] = {tier: door.session_status()[tier]["items"] for tier in TIERS}
+    messages = [interface.add(f"the badger said {word}") for word in ("yes", "no")]
+    results["added"] = [memory["tier"] for memory in messages]
+    spill = interface.spill(messages[0]["id"])
+    results["spilled"] = [len(spill["spilledIds"]), spill["targetTier"]]
+    results["session_recalled"] = [hit["content"] for hit in interface.session_recall("badger")]
+    results["promoted"] = interface.promote(messages[0]["id"])
+    results["session"] = {tier: interface.session_status()[tier]["items"] for tier in TIERS}
 
-    told["recalled"] = [(hit["content"], hit["score"]) for hit in door.recall("otter", ("hot", "warm"))]
-    told["recalled_with_cold"] = [hit["content"] for hit in door.recall("otter", TIERS)]
-    told["context"] = door.context("otter", 300)
-    told["context_off"] = door.context("otter", 0)
+    results["recalled"] = [(hit["content"], hit["score"]) for hit in interface.recall("otter", ("hot", "warm"))]
+    results["recalled_with_cold"] = [hit["content"] for hit in interface.recall("otter", TIERS)]
+    results["context"] = interface.context("otter", 300)
+    results["context_off"] = interface.context("otter", 0)
 
-    gone = door.forget(kept["hot"]["id"])
-    told["forgotten"] = gone["retention"]
-    told["after"] = [hit["content"] for hit in door.recall("otter", TIERS)]
-    told["undone"] = door.undo(gone["version"])["retention"]
-    told["found_again"] = {tier: door.get(kept[tier]["id"])["tier"] for tier in TIERS}
-    status = door.status()
-    told["status"] = {tier: status[tier]["items"] for tier in TIERS}
-    told["retention"] = status["retention"]
-    return told
+    gone = interface.forget(stored["hot"]["id"])
+    results["forgotten"] = gone["retention"]
+    results["after"] = [hit["content"] for hit in interface.recall("otter", TIERS)]
+    results["undone"] = interface.undo(gone["version"])["retention"]
+    results["found_again"] = {tier: interface.get(stored[tier]["id"])["tier"] for tier in TIERS}
+    status = interface.status()
+    results["status"] = {tier: status[tier]["items"] for tier in TIERS}
+    results["retention"] = status["retention"]
+    return results
 
 
 @contextlib.contextmanager
-def opened_door(name: str, path: Path | str) -> Iterator[Door]:
+def opened_interface(name: str, path: Path | str) -> Iterator[Interface]:
     if name == "cli":
-        yield CliDoor(path)
+        yield CliInterface(path)
         return
     with memotherm.open(path, embedder="none") as mem:
         if name == "rest":
             with TestClient(application(mem), base_url="http://127.0.0.1") as client:
-                yield RestDoor(client)
+                yield RestInterface(client)
         else:
-            yield McpDoor(mem) if name == "mcp" else PythonDoor(mem)
+            yield McpInterface(mem) if name == "mcp" else PythonInterface(mem)
 
 
 @pytest.fixture
@@ -362,31 +362,31 @@ def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_offline")
 @pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
-@pytest.mark.parametrize("door", ["python", "cli", "mcp", "rest"])
-def test_every_door_does_what_the_python_door_does_with_a_file(door: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("interface", ["python", "cli", "mcp", "rest"])
+def test_every_interface_does_what_python_does_with_a_file(interface: str, tmp_path: Path) -> None:
     """Create, move, pin to the limit, spill, recall, promote, context, forget, undo, status."""
-    with opened_door("python", tmp_path / "first.db") as first:
+    with opened_interface("python", tmp_path / "first.db") as first:
         expected = scenario(first)
-    with opened_door(door, located(tmp_path / "other.db")) as other:
+    with opened_interface(interface, located(tmp_path / "other.db")) as other:
         assert scenario(other) == expected
 
 
 @pytest.mark.usefixtures("_offline")
 def test_the_scenario_reaches_every_tier(tmp_path: Path) -> None:
-    """The doors agree on something worth agreeing on."""
-    with opened_door("python", tmp_path / "python.db") as door:
-        told = scenario(door)
+    """The results of the scenario are those that are expected."""
+    with opened_interface("python", tmp_path / "python.db") as interface:
+        results = scenario(interface)
 
-    assert told["created"] == {tier: tier for tier in TIERS}
-    assert told["moved"] == ["cold", "hot", "warm"]
-    assert told["pinned"] == ["pinned"] * 5 + [None]
-    assert told["added"] == ["hot", "hot"]
-    assert told["spilled"][0] == 1
-    assert told["promoted"] is True
-    assert "an otter that begins cold" not in [content for content, _ in told["recalled"]]
-    assert "an otter that begins cold" in told["recalled_with_cold"]
-    assert "an otter that begins hot" in told["context"]
-    assert told["context_off"] == ""
-    assert (told["forgotten"], told["undone"]) == ("deleted", "active")
-    assert "an otter that begins hot" not in told["after"]
-    assert told["found_again"] == {tier: tier for tier in TIERS}
+    assert results["created"] == {tier: tier for tier in TIERS}
+    assert results["moved"] == ["cold", "hot", "warm"]
+    assert results["pinned"] == ["pinned"] * 5 + [None]
+    assert results["added"] == ["hot", "hot"]
+    assert results["spilled"][0] == 1
+    assert results["promoted"] is True
+    assert "an otter that begins cold" not in [content for content, _ in results["recalled"]]
+    assert "an otter that begins cold" in results["recalled_with_cold"]
+    assert "an otter that begins hot" in results["context"]
+    assert results["context_off"] == ""
+    assert (results["forgotten"], results["undone"]) == ("deleted", "active")
+    assert "an otter that begins hot" not in results["after"]
+    assert results["found_again"] == {tier: tier for tier in TIERS}

@@ -1,1 +1,1 @@
-"""The command line: each command is a module of its own, imported when it is called."""
+"""The command line; the module of a command is imported when the command is called."""

@@ -1,4 +1,4 @@
-"""`memotherm check`, `checkpoint`, `restore-checkpoint`, `reembed`, `export`: the store as a whole."""
+"""`memotherm check`, `checkpoint`, `restore-checkpoint`, `reembed`, `export`: commands for the whole store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memotherm import Memotherm
 from memotherm.cli import exit_codes
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, problem_json
-from memotherm.cli.progress import counting
+from memotherm.cli.progress import progress_bar
 from memotherm.errors import InvalidInput
 from memotherm.model import Retention
 from memotherm.text.quantity import pluralize
@@ -28,16 +28,16 @@ _PAGE = 1000
 @store_option
 @json_option
 def check(store: StoreOptions, as_json: bool) -> int:
-    """Verify the whole store; exit 1 and a list when something is wrong."""
+    """Verify the whole store; exit with 1 and print the problems if there are any."""
     with opened(store) as mem:
         problems = mem.check()
     if as_json:
-        print_json({"ok": not problems, "problems": [problem_json(each) for each in problems]})
+        print_json({"ok": not problems, "problems": [problem_json(problem) for problem in problems]})
     else:
         for problem in problems:
             click.echo(str(problem))
         if not problems:
-            click.echo("all is well")
+            click.echo("no problems")
     return exit_codes.FAILURE if problems else exit_codes.OK
 
 
@@ -46,7 +46,7 @@ def check(store: StoreOptions, as_json: bool) -> int:
 @store_option
 @json_option
 def checkpoint(path: str, store: StoreOptions, as_json: bool) -> None:
-    """Write a consistent copy of the whole store to a new file while others go on working.
+    """Write a consistent copy of the whole store to a new file; the store stays in use.
 
     \b
     memotherm checkpoint backup.db
@@ -54,25 +54,25 @@ def checkpoint(path: str, store: StoreOptions, as_json: bool) -> None:
     """
     with opened(store) as mem:
         target = mem.checkpoint(path)
-    _tell_file(target, as_json=as_json)
+    _print_file(target, as_json=as_json)
 
 
 @click.command("restore-checkpoint")
 @click.argument("path", type=click.Path())
 @click.argument("into", type=click.Path())
-@click.option("--purged-in", type=click.Path(), help="The store it was made of; what was purged there stays away.")
+@click.option("--purged-in", type=click.Path(), help="The original store; what was purged there since is left out.")
 @json_option
 def restore_checkpoint(path: str, into: str, purged_in: str | None, as_json: bool) -> None:
-    """Make a new store out of a checkpoint, which stays as it is.
+    """Create a store from a checkpoint.
 
     \b
     memotherm restore-checkpoint backup.db agent.db
     memotherm restore-checkpoint backup.db new.db --purged-in agent.db
     """
-    _tell_file(memotherm.restore(path, into, purged_in), as_json=as_json)
+    _print_file(memotherm.restore(path, into, purged_in), as_json=as_json)
 
 
-def _tell_file(target: Path, *, as_json: bool) -> None:
+def _print_file(target: Path, *, as_json: bool) -> None:
     size = target.stat().st_size
     if as_json:
         print_json({"path": str(target), "bytes": size})
@@ -84,32 +84,32 @@ def _tell_file(target: Path, *, as_json: bool) -> None:
 @store_option
 @json_option
 def reembed(store: StoreOptions, as_json: bool) -> None:
-    """Make the vectors that are missing; after a change of embedder, all of them.
+    """Create missing vectors; after a change of embedder, all of them.
 
-    An interrupted run goes on where it stopped; the old vectors serve until the new ones are there.
+    An interrupted run continues where it stopped. The old vectors are used until all new ones exist.
     """
-    with opened(store) as mem, counting("vectors", quiet=as_json) as progress:
-        done = mem.reembed(progress)
+    with opened(store) as mem, progress_bar("vectors", quiet=as_json) as progress:
+        embedded = mem.reembed(progress)
     if as_json:
-        print_json({"embedded": done})
+        print_json({"embedded": embedded})
     else:
-        click.echo(f"vectors made for {pluralize(done, 'memory')}")
+        click.echo(f"vectors created for {pluralize(embedded, 'memory')}")
 
 
 @click.command("export")
 @click.argument("path", type=click.Path(), default="-")
-@click.option("--all", "everything", is_flag=True, help="Archived memories too.")
+@click.option("--all", "include_archived", is_flag=True, help="Include archived memories.")
 @store_option
-def export(path: str, everything: bool, store: StoreOptions) -> None:
-    """Write the memories as JSON lines, oldest first; `import jsonl` reads them again.
+def export(path: str, include_archived: bool, store: StoreOptions) -> None:
+    """Write memories as JSON lines, oldest first; `import jsonl` reads them.
 
     \b
     memotherm export memories.jsonl --project shop
     memotherm import jsonl memories.jsonl --store other.db
     """
-    kept = [Retention.ARCHIVED, Retention.ACTIVE] if everything else [Retention.ACTIVE]
+    retentions = [Retention.ARCHIVED, Retention.ACTIVE] if include_archived else [Retention.ACTIVE]
     with opened(store) as mem:
-        lines = [line for retention in kept for line in _lines(mem, retention)]
+        lines = [line for retention in retentions for line in _lines(mem, retention)]
     if path == "-":
         for line in lines:
             click.echo(line)
@@ -122,12 +122,12 @@ def export(path: str, everything: bool, store: StoreOptions) -> None:
 
 
 def _lines(mem: Memotherm, retention: Retention) -> Iterator[str]:
-    found: list[str] = []
+    lines: list[str] = []
     cursor: str | None = None
     while True:
         page = mem.find(retention=retention, limit=_PAGE, cursor=cursor)
-        found += [json.dumps(memory_json(memory), ensure_ascii=False) for memory in page]
+        lines += [json.dumps(memory_json(memory), ensure_ascii=False) for memory in page]
         cursor = page.cursor
         if cursor is None:
-            yield from reversed(found)
+            yield from reversed(lines)
             return

@@ -1,6 +1,6 @@
-"""The root of the command line: which commands there are, and what an error looks like.
+"""The table of commands, and how errors are printed.
 
-It knows the names of the commands and nothing of what they do; `--help` imports none of them.
+`--help` imports no command.
 """
 
 from __future__ import annotations
@@ -21,79 +21,65 @@ __all__ = ["COMMANDS", "app", "run"]
 
 
 class Command(NamedTuple):
-    """Where a command is, and what the list of commands says of it."""
+    """The module of a command, and its line in the list of commands."""
 
     module: str
     help: str
     attribute: str = "command"
 
 
-#: Every command, as the list shows them: a module of this package, and the click command in it.
+#: Every command in the order of the list.
 COMMANDS = {
-    "demo": Command("demo", "Watch an agent's week of memories, told in the terminal."),
+    "demo": Command("demo", "Run a demonstration: a week of an agent's memories."),
     "remember": Command("remember", "Store a memory; `-` reads its content from standard input."),
-    "recall": Command("recall", "Ask the memory: what answers a query, best first, with the reasons."),
-    "search": Command("search", "Find memories, in the tiers you name."),
-    "context": Command("context", "Print what an agent should read before it works, in at most so many tokens."),
-    "get": Command("reading", "Show one memory, with all it says about itself.", "get"),
+    "recall": Command("recall", "Search memories by meaning and words, best first, with reasons."),
+    "search": Command("search", "Search memories in the given tiers."),
+    "context": Command("context", "Print pinned, hot and recalled memories within a token budget."),
+    "get": Command("reading", "Show a memory with all its fields.", "get"),
     "list": Command("reading", "List memories, newest first, a page at a time.", "list_"),
-    "update": Command("changing", "Change what a memory says; what you leave out stays as it is.", "update"),
-    "move": Command("changing", "Keep a memory in another tier: hot, warm or cold.", "move"),
-    "pin": Command("changing", "Include a memory always, whatever is asked.", "pin"),
-    "unpin": Command("changing", "Give a pinned memory normal priority again.", "unpin"),
+    "update": Command("changing", "Change the content, kind, tags or time to live of a memory.", "update"),
+    "move": Command("changing", "Move a memory to another tier: hot, warm or cold.", "move"),
+    "pin": Command("changing", "Pin a memory: every context includes it.", "pin"),
+    "unpin": Command("changing", "Give a pinned memory normal priority.", "unpin"),
     "prioritize": Command(
-        "changing", "Let a memory insist more, or less: pinned, critical, important, normal, low.", "prioritize"
+        "changing", "Set the priority of a memory: pinned, critical, important, normal or low.", "prioritize"
     ),
-    "archive": Command("changing", "Hide a memory from every search; `restore` brings it back at any time.", "archive"),
-    "forget": Command("changing", "Delete a memory; `restore` takes it back within the grace days.", "forget"),
-    "restore": Command("changing", "Bring an archived or forgotten memory back.", "restore"),
-    "purge": Command("changing", "Erase a memory for good; only its events stay, and nothing brings it back.", "purge"),
-    "history": Command(
-        "reading", "Tell everything that happened to a memory: when, by whom, by which rule and why.", "history"
-    ),
-    "events": Command("reading", "Tell what happened to all memories, newest first, a page at a time.", "events"),
-    "undo": Command("changing", "Take back one event of the ledger, by the number that `history` shows.", "undo"),
-    "session": Command("session", "Working memory of one session: few hot tokens in front, the rest within reach."),
-    "notes": Command("notes", "Markdown memory: index, search and read the notes of a folder."),
-    "compact": Command("compact", "Run the tier rules once, and print what moved."),
-    "maintain": Command("maintain", "Let expiry, cooling and retention windows do their work."),
-    "status": Command("reading", "Tell how much each tier holds, and how it can be searched.", "status"),
-    "check": Command("admin", "Verify the whole store; exit 1 and a list when something is wrong.", "check"),
-    "checkpoint": Command(
-        "admin", "Write a consistent copy of the whole store to a new file while others go on working.", "checkpoint"
-    ),
-    "restore-checkpoint": Command(
-        "admin", "Make a new store out of a checkpoint, which stays as it is.", "restore_checkpoint"
-    ),
-    "migrate": Command("migrate", "Copy a whole store into a new one, on another database or the same."),
-    "partition": Command("migrate", "Cut the tables of a PostgreSQL store into parts by tenant.", "partition"),
-    "import": Command("importing", "Remember what another program keeps."),
-    "export": Command(
-        "admin", "Write the memories as JSON lines, oldest first; `import jsonl` reads them again.", "export"
-    ),
-    "reembed": Command(
-        "admin", "Make the vectors that are missing; after a change of embedder, all of them.", "reembed"
-    ),
-    "install": Command(
-        "install", "Give a coding agent its memory: hooks and MCP server, with a backup of what was there."
-    ),
-    "plugin-dir": Command("install", "Print where the plugins are that come with the package.", "plugin_dir"),
-    "hook": Command(
-        "hook", "Answer a hook event of a coding agent: JSON on standard input, at most one JSON object back."
-    ),
-    "worker": Command("worker", "Remember what the hooks have left for later."),
-    "config": Command("config", "Show the settings, and where each value comes from."),
-    "doctor": Command("doctor", "Tell what is configured, what works, and the command that mends what does not."),
-    "bench": Command("bench", "Measure how well memories are found again, on your data."),
-    "completion": Command("completion", "Print the script that lets your shell complete our commands and options."),
-    "mcp": Command("mcp", "Serve a memory to an agent over standard input and output."),
-    "serve": Command("serve", "Serve the REST API, and MCP beside it."),
-    "keys": Command("keys", "Make, list and revoke the API keys of the server."),
+    "archive": Command("changing", "Archive a memory: no search finds it until it is restored.", "archive"),
+    "forget": Command("changing", "Delete a memory; `restore` undoes it within `grace_days`.", "forget"),
+    "restore": Command("changing", "Restore an archived or deleted memory.", "restore"),
+    "purge": Command("changing", "Erase a memory permanently; only its events remain.", "purge"),
+    "history": Command("reading", "Show the events of a memory: time, actor, rule and reason.", "history"),
+    "events": Command("reading", "Show the events of all memories, newest first, a page at a time.", "events"),
+    "undo": Command("changing", "Undo an event of the ledger, by its number in `history`.", "undo"),
+    "session": Command("session", "Manage the working memory of a session."),
+    "notes": Command("notes", "Index, search and read Markdown notes."),
+    "compact": Command("compact", "Run the tier rules once, and print the moves."),
+    "maintain": Command("maintain", "Run maintenance: expiry, cooling and retention."),
+    "status": Command("reading", "Show how much each tier holds, and how it can be searched.", "status"),
+    "check": Command("admin", "Verify the whole store; exit with 1 if there are problems.", "check"),
+    "checkpoint": Command("admin", "Write a consistent copy of the whole store to a new file.", "checkpoint"),
+    "restore-checkpoint": Command("admin", "Create a store from a checkpoint.", "restore_checkpoint"),
+    "migrate": Command("migrate", "Copy a whole store to another file or database."),
+    "partition": Command("migrate", "Partition the tables of a PostgreSQL store by tenant.", "partition"),
+    "import": Command("importing", "Import memories of another program, or an export."),
+    "export": Command("admin", "Write memories as JSON lines; `import jsonl` reads them.", "export"),
+    "reembed": Command("admin", "Create missing vectors; after a change of embedder, all of them.", "reembed"),
+    "install": Command("install", "Install the hooks and the MCP server in a coding agent."),
+    "plugin-dir": Command("install", "Print the path of the plugins in the package.", "plugin_dir"),
+    "hook": Command("hook", "Answer a hook event of a coding agent (JSON on standard input)."),
+    "worker": Command("worker", "Process the jobs that hooks have spooled."),
+    "config": Command("config", "Show the settings and where each value comes from."),
+    "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
+    "bench": Command("bench", "Measure retrieval quality on your data."),
+    "completion": Command("completion", "Print the shell script for completion."),
+    "mcp": Command("mcp", "Run the MCP server over standard input and output."),
+    "serve": Command("serve", "Run the REST API, with MCP at /mcp."),
+    "keys": Command("keys", "Create, list and revoke the API keys of the server."),
 }
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when they are called, and listed without that."""
+    """A group of commands that are imported when they are called, not when they are listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of all commands."""
@@ -104,8 +90,8 @@ class Commands(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        found: click.Command = getattr(import_module(f"memotherm.cli.{entry.module}"), entry.attribute)
-        return found
+        command: click.Command = getattr(import_module(f"memotherm.cli.{entry.module}"), entry.attribute)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table."""
@@ -118,32 +104,33 @@ class Commands(click.Group):
 @click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
 def app(debug: bool) -> None:
     """Tiered memory for AI agents: hot, warm and cold, in one file, offline."""
-    # `run` looks for `debug` itself: an error may come before the options are read.
+    # `run` looks for `--debug` itself, because an error may occur before the options are parsed.
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code; a person gets one line, not a traceback."""
+    """Run a command line and return its exit code; an error is printed as one line."""
     try:
         return _run(arguments)
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); what is still buffered has nowhere to go.
+        # The reader has closed the pipe (`| head`): discard what is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exit_codes.OK
     except Exception as error:
-        # The last border: nothing reaches a person as a traceback who has not asked for it.
         if "--debug" in arguments:
             raise
         code = exit_codes.exit_of(error) if isinstance(error, MemothermError) else exit_codes.FAILURE
-        hint = None if isinstance(error, MemothermError) else "this is a bug; `memotherm --debug ...` shows where"
-        _complain(str(error) or type(error).__name__, hint)
+        hint = (
+            None if isinstance(error, MemothermError) else "this is a bug; `memotherm --debug ...` prints the traceback"
+        )
+        _print_error(str(error) or type(error).__name__, hint)
         return code
 
 
 def _run(arguments: Sequence[str]) -> int:
-    # A shell that asks for completions is answered, and the program ends, here.
+    # If the shell requests completions, this prints them and ends the program.
     app._main_shell_completion({}, "memotherm", "_MEMOTHERM_COMPLETE")
     try:
-        # Not `app.main`: it would turn a closed pipe into a failure.
+        # Not `app.main`, which exits with 1 when the pipe is closed.
         with app.make_context("memotherm", list(arguments)) as context:
             result = app.invoke(context)
         sys.stdout.flush()
@@ -154,17 +141,17 @@ def _run(arguments: Sequence[str]) -> int:
         return exit_codes.USAGE
     except click.UsageError as exc:
         path = exc.ctx.command_path if exc.ctx else "memotherm"
-        _complain(exc.format_message(), f"`{path} --help` lists what it takes")
+        _print_error(exc.format_message(), f"`{path} --help` lists the arguments and options")
         return exit_codes.USAGE
     except click.ClickException as exc:
-        _complain(exc.format_message(), None)
+        _print_error(exc.format_message(), None)
         return exc.exit_code
     except (click.Abort, KeyboardInterrupt):
         return exit_codes.INTERRUPTED
     return result if isinstance(result, int) else exit_codes.OK
 
 
-def _complain(message: str, hint: str | None) -> None:
+def _print_error(message: str, hint: str | None) -> None:
     click.echo(f"error: {' '.join(message.split())}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)

@@ -1,4 +1,4 @@
-"""`memotherm bench quality`: how well the product finds things again, on your data."""
+"""`memotherm bench quality`: measure retrieval quality on your data."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def command() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     envvar="MEMOTHERM_DATA",
     required=True,
-    help="A folder of evaluation sets (or of folders of them).",
+    help="A folder of evaluation sets, or of folders of them.",
 )
-@click.option("--set", "wanted", multiple=True, help="Only sets whose name begins so; may be repeated.")
-@click.option("--fusion", type=click.Choice(["evidence", "weighted", "rrf"]), help="Another way to rank.")
-@click.option("--diagnose", "question", help="Explain the answer to one question instead, by its id.")
-@click.option("--ablate", is_flag=True, help="Leave out each idea of the ranking instead, one at a time.")
+@click.option("--set", "prefixes", multiple=True, help="Only sets whose name begins with this (repeatable).")
+@click.option("--fusion", type=click.Choice(["evidence", "weighted", "rrf"]), help="Use another fusion.")
+@click.option("--diagnose", "question", help="Explain the result of one question, by its id.")
+@click.option("--ablate", is_flag=True, help="Measure the ranking without each of its parts.")
 @click.option(
     "--cache",
     type=click.Path(path_type=Path, file_okay=False),
     envvar="MEMOTHERM_VECTORS",
-    help="Keep the vectors in this folder, and use those that are there.",
+    help="Cache vectors in this folder.",
 )
-@click.option("--on", "store", help="Remember in this store instead, such as an empty PostgreSQL database.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the JSON to this file.")
+@click.option("--on", "store", help="Use this store, such as an empty PostgreSQL database.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the results as JSON to this file.")
 @json_option
 def quality(
     data: Path,
-    wanted: tuple[str, ...],
+    prefixes: tuple[str, ...],
     fusion: str | None,
     question: str | None,
     ablate: bool,
@@ -63,7 +63,7 @@ def quality(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Run evaluation sets through remember and recall, with plain controls beside them.
+    """Run evaluation sets through remember and recall, and compare with simple rankings.
 
     \b
     memotherm bench quality --data evaluation/
@@ -71,43 +71,43 @@ def quality(
     memotherm bench quality --data evaluation/ --ablate
     memotherm bench quality --data evaluation/ --on postgresql://memotherm@localhost/empty
     """
-    sets = quality_sets(load(data), wanted)
+    sets = quality_sets(load(data), prefixes)
     settings: dict[str, Any] = {"fusion": fusion} if fusion else {}
     if question is not None:
-        for line in _diagnosed(sets, question, settings, cache):
+        for line in _diagnosis(sets, question, settings, cache):
             click.echo(line)
         return
-    results = [_measured(each, settings, cache, store, ablate=ablate) for each in sets]
-    found = {
+    results = [_measure(data_set, settings, cache, store, ablate=ablate) for data_set in sets]
+    report = {
         "date": system_clock().isoformat(timespec="seconds"),
         "version": __version__,
         "settings": settings,
-        "sets": [_left_out(result) if ablate else result.as_dict() for result in results],
+        "sets": [_ablation_json(result) if ablate else result.as_dict() for result in results],
     }
     if out is not None:
-        out.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+        out.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(report, indent=2))
         return
     for result in results:
         if ablate:
-            _print_costs(result)
+            _print_ablation(result)
         else:
-            _print(result)
+            _print_quality(result)
 
 
-def _measured(
+def _measure(
     data: EvaluationSet, settings: dict[str, Any], cache: Path | None, store: str | None, *, ablate: bool
 ) -> Result:
     with tempfile.TemporaryDirectory(prefix="memotherm-quality-") as folder, _bars() as bars:
-        told = _Told(bars, data.name)
+        progress = _ProgressBars(bars, data.name)
         if ablate:
-            return run_ablations(data, Path(folder), told, cache=cache)
-        return run(data, Path(folder), told, settings=settings, cache=cache, store=store)
+            return run_ablations(data, Path(folder), progress, cache=cache)
+        return run(data, Path(folder), progress, settings=settings, cache=cache, store=store)
 
 
-def _left_out(result: Result) -> dict[str, Any]:
-    """Return what each idea is worth, for machines."""
+def _ablation_json(result: Result) -> dict[str, Any]:
+    """Return the effect of leaving out each part of the ranking."""
     return {
         "set": result.name,
         "n": len(result.questions),
@@ -118,36 +118,36 @@ def _left_out(result: Result) -> dict[str, Any]:
     }
 
 
-def _diagnosed(sets: list[EvaluationSet], asked: str, settings: dict[str, Any], cache: Path | None) -> list[str]:
+def _diagnosis(sets: list[EvaluationSet], question_id: str, settings: dict[str, Any], cache: Path | None) -> list[str]:
     for data in sets:
         for question in data.questions:
-            if question.id == asked:
+            if question.id == question_id:
                 with tempfile.TemporaryDirectory(prefix="memotherm-quality-") as folder, _bars() as bars:
-                    told = _Told(bars, data.name)
-                    return diagnose(data, question, Path(folder), told, settings=settings, cache=cache)
-    raise NotFound(f"no question {asked!r} in these sets: --json lists nothing by id, the data's qid does")
+                    progress = _ProgressBars(bars, data.name)
+                    return diagnose(data, question, Path(folder), progress, settings=settings, cache=cache)
+    raise NotFound(f"no question {question_id!r} in these sets: use a qid of the data")
 
 
 def _bars() -> Progress:
     return Progress(console=Console(stderr=True), transient=True)
 
 
-class _Told:
-    """A bar for each kind of work on one set."""
+class _ProgressBars:
+    """A progress bar for each kind of work on one set."""
 
     def __init__(self, bars: Progress, name: str) -> None:
         self._bars = bars
         self._name = name
         self._tasks: dict[str, TaskID] = {}
 
-    def __call__(self, what: str, more: int, total: int) -> None:
-        if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(f"{self._name}: {what}", total=total)
-        self._bars.advance(self._tasks[what], more)
+    def __call__(self, task: str, advance: int, total: int) -> None:
+        if task not in self._tasks:
+            self._tasks[task] = self._bars.add_task(f"{self._name}: {task}", total=total)
+        self._bars.advance(self._tasks[task], advance)
 
 
-def _print(result: Result) -> None:
-    screen = console()
+def _print_quality(result: Result) -> None:
+    out = console()
     table = Table(title=f"{result.name} (N = {len(result.questions)})", title_justify="left")
     table.add_column("ranking")
     for name in MEASURES:
@@ -160,15 +160,15 @@ def _print(result: Result) -> None:
         values = result.table(category)[OURS]
         count = sum(question.category == category for question in result.questions)
         table.add_row(f"  {category} ({count})", *(f"{values[name]:.3f}" for name in MEASURES), style="dim")
-    screen.print(table)
+    out.print(table)
     for kind, controls in (("control", CONTROLS), ("control with our words", STRICTER)):
         for name in ("nDCG@10", "all@5"):
             best, (delta, low, high) = result.lead(name, controls)
-            screen.print(f"  {name}: {delta:+.3f} [{low:+.3f}, {high:+.3f}] against {best}, the best {kind}")
+            out.print(f"  {name}: {delta:+.3f} [{low:+.3f}, {high:+.3f}] against {best}, the best {kind}")
 
 
-def _print_costs(result: Result) -> None:
-    screen = console()
+def _print_ablation(result: Result) -> None:
+    out = console()
     whole = result.table()[OURS]["nDCG@10"]
     table = Table(title=f"{result.name} (N = {len(result.questions)}): nDCG@10 {whole:.3f}", title_justify="left")
     table.add_column("left out")
@@ -176,4 +176,4 @@ def _print_costs(result: Result) -> None:
     table.add_column("95 % interval", justify="right")
     for idea, (delta, low, high) in result.costs().items():
         table.add_row(idea, f"{delta:+.3f}", f"[{low:+.3f}, {high:+.3f}]".replace("[", r"\["))
-    screen.print(table)
+    out.print(table)

@@ -1,7 +1,4 @@
-"""Half a year in a second: how the tiers of an agent fill and empty, as a small chart.
-
-It knows the facade and a calendar to turn over; it does not know the terminal.
-"""
+"""A chart of the sizes of the tiers over half a year, simulated with a clock of its own."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ def _weeks(mem: Memotherm, calendar: list[datetime]) -> Iterator[tuple[int, dict
 
 
 def _week(mem: Memotherm, week: int) -> None:
-    """Store a week's memories, and ask for some of this month and for one old favourite."""
+    """Store a week's memories, and recall some recent ones and one old one."""
     subject = _SUBJECTS[week % len(_SUBJECTS)]
     mem.remember_many(
         [

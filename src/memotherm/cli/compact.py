@@ -13,11 +13,15 @@ __all__ = ["command"]
 
 
 @click.command("compact")
-@click.option("--dry-run", is_flag=True, help="Tell what would move, and move nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would move, without moving it.")
 @store_option
 @json_option
 def command(dry_run: bool, store: StoreOptions, as_json: bool) -> None:
-    """Run the tier rules once, and print what moved to hot, warm and cold."""
+    """Run the tier rules once, and print the moves.
+
+    \b
+    memotherm compact --dry-run
+    """
     with opened(store) as mem:
         run = mem.compact(dry_run=dry_run)
     if as_json:

@@ -1,4 +1,4 @@
-"""`memotherm completion`: what a shell needs to complete our commands."""
+"""`memotherm completion`: the shell scripts for completion."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from click.shell_completion import get_completion_class
 
 __all__ = ["VARIABLE", "command"]
 
-#: The environment variable through which a shell asks for completions; click reads it.
+#: The environment variable with which a shell requests completions; click reads it.
 VARIABLE = "_MEMOTHERM_COMPLETE"
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that lets your shell complete our commands and options.
+    """Print the shell script for completion of commands and options.
 
     \b
     memotherm completion bash >> ~/.bashrc

@@ -1,4 +1,4 @@
-"""`memotherm context`: what an agent should read before it works, within a budget."""
+"""`memotherm context`: print a context within a token budget."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ __all__ = ["command"]
 @click.option("--budget", "-b", type=click.IntRange(min=0), default=2000, show_default=True, help="The most tokens.")
 @click.option(
     "--format", type=click.Choice(["markdown", "xml", "messages", "index"]), default="markdown", show_default=True,
-    help="How the text is written.",
+    help="The format of the text.",
 )  # fmt: skip
-@click.option("--include-cold/--no-cold", default=None, help="Whether to search cold as well; the setting.")
-@click.option("--receipt", is_flag=True, help="Also tell on standard error what is in it, what is not, and why.")
-@click.option("--no-track", is_flag=True, help="Do not count this as a use.")
+@click.option("--include-cold/--no-cold", default=None, help="Whether to search cold memories; default: the setting.")
+@click.option(
+    "--receipt", is_flag=True, help="Print the receipt on standard error: what is included, what is not, and why."
+)
+@click.option("--no-track", is_flag=True, help="Do not count this as a use of the memories.")
 @store_option
 @json_option
 def command(
@@ -32,20 +34,20 @@ def command(
     store: StoreOptions,
     as_json: bool,
 ) -> None:
-    """Print what an agent should read before it works, in at most so many tokens.
+    """Print pinned, hot and recalled memories within a token budget.
 
-    Pinned memories come first, then the hot ones, then what the query finds.
+    Pinned memories come first, then hot ones, then the hits of the query.
 
     \b
     memotherm context "deploy the shop" --budget 800
     memotherm context --receipt
     """
-    asked = None if query is None else content_of(query)
+    text = None if query is None else content_of(query)
     with opened(store) as mem:
-        context = mem.context(asked, budget, format, include_cold=include_cold, track=not no_track)
+        context = mem.context(text, budget, format, include_cold=include_cold, track=not no_track)
     if as_json:
-        told = {"text": context.text, "tokens": context.tokens, "budget": context.budget}
-        print_json({**told, "receipt": context.receipt.as_dict()})
+        sizes = {"tokens": context.tokens, "budget": context.budget}
+        print_json({"text": context.text, **sizes, "receipt": context.receipt.as_dict()})
         return
     if context.text:
         click.echo(context.text)

@@ -1,4 +1,4 @@
-"""`memotherm demo`: the story of a week, for a terminal or as JSON lines."""
+"""`memotherm demo`: a demonstration in the terminal or as JSON lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from memotherm.cli.demo_script import Shown, Step, tell
+from memotherm.cli.demo_script import Step, StepResult, run_demo
 from memotherm.cli.formatting import console, event_line, hit_line, memory_line, tier_bar
 from memotherm.model import Event, Hit, Memory, Tier
 from memotherm.model.results import Status
@@ -21,10 +21,10 @@ __all__ = ["command"]
 
 _PAUSE_SECONDS = 2.5
 _NEXT = (
-    ("Keep your own", 'memotherm remember "..."'),
-    ("Give it to your agent", "memotherm install claude-code"),
-    ("Read on", "README.md, then docs/"),
-    ("Measure it", "make bench"),
+    ("Store a memory", 'memotherm remember "..."'),
+    ("Install it in your agent", "memotherm install claude-code"),
+    ("Read the docs", "README.md, then docs/"),
+    ("Measure speed", "make bench"),
 )
 
 
@@ -32,54 +32,57 @@ _NEXT = (
 @click.option("--slow", is_flag=True, help="Pause between the steps.")
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON lines.")
 def command(slow: bool, as_json: bool) -> None:
-    """Watch an agent's week of memories, told in the terminal.
+    """Run a demonstration: a week of an agent's memories.
 
-    The store is a scratch file in a temporary folder; nothing of yours is read or written.
+    The store is in a temporary folder; your own store is neither read nor written.
+
+    \b
+    memotherm demo --slow
     """
     out = console()
     with tempfile.TemporaryDirectory(prefix="memotherm-demo-", ignore_cleanup_errors=True) as folder:
         if not as_json:
-            _begin(out)
-        for step in tell(Path(folder)):
+            _print_title(out)
+        for step in run_demo(Path(folder)):
             if as_json:
                 click.echo(json.dumps(step.as_json(), ensure_ascii=False))
                 continue
-            _show(out, step)
+            _print_step(out, step)
             if slow:
                 time.sleep(_PAUSE_SECONDS)
         if not as_json:
-            _end(out)
+            _print_next(out)
 
 
-def _begin(out: Console) -> None:
+def _print_title(out: Console) -> None:
     out.print(Text("Memotherm", style="bold"), "· an agent's week of memories")
-    out.print("One agent, one scratch store, a made-up calendar, the real search.", style="dim")
+    out.print("One agent, a temporary store, a simulated clock, the real search.", style="dim")
 
 
-def _show(out: Console, step: Step) -> None:
+def _print_step(out: Console, step: Step) -> None:
     out.print()
     out.print(Text(f"{step.at:%A %H:%M}", style="bold cyan"), Text(step.title, style="bold"))
     out.print(Padding(Text(step.text), (0, 0, 0, 2)))
     out.print(Padding(Text(step.code, style="dim italic"), (0, 0, 0, 2)))
-    for each in step.shown:
-        for line in _lines(each):
+    for result in step.results:
+        for line in _lines(result):
             out.print(Padding(line, (0, 0, 0, 4)))
 
 
-def _end(out: Console) -> None:
+def _print_next(out: Console) -> None:
     out.print()
     out.print("Next", style="bold")
-    for number, (what, how) in enumerate(_NEXT, 1):
-        out.print(Text(f"  {number}. {what}: "), Text(how, style="cyan"), sep="", soft_wrap=True)
+    for number, (purpose, command) in enumerate(_NEXT, 1):
+        out.print(Text(f"  {number}. {purpose}: "), Text(command, style="cyan"), sep="", soft_wrap=True)
 
 
-def _lines(shown: Shown) -> list[RenderableType]:
-    if isinstance(shown, Hit):
-        return [hit_line(shown)]
-    if isinstance(shown, Memory):
-        return [memory_line(shown)]
-    if isinstance(shown, Event):
-        return [event_line(shown)]
-    if isinstance(shown, Status):
-        return [tier_bar(shown, tier) for tier in Tier]
-    return [Text(f"  {shown}", style="dim")]
+def _lines(result: StepResult) -> list[RenderableType]:
+    if isinstance(result, Hit):
+        return [hit_line(result)]
+    if isinstance(result, Memory):
+        return [memory_line(result)]
+    if isinstance(result, Event):
+        return [event_line(result)]
+    if isinstance(result, Status):
+        return [tier_bar(result, tier) for tier in Tier]
+    return [Text(f"  {result}", style="dim")]

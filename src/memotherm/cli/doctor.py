@@ -1,4 +1,4 @@
-"""`memotherm doctor`: what is configured, what works, and the command that mends what does not."""
+"""`memotherm doctor`: check the installation, and print how to correct problems."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _COLOURS = {"ok": "green", "note": "cyan", "warning": "yellow", "failure": "red"
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     #: ok, note, warning or failure.
     state: str
     detail: str
-    #: The command or the act that mends it.
+    #: How to correct it.
     remedy: str = ""
 
 
@@ -59,21 +59,21 @@ class Finding(NamedTuple):
 @store_option
 @json_option
 def command(store: StoreOptions, as_json: bool) -> int:
-    """Tell what is configured, what works, and the command that mends what does not.
+    """Check the installation, and print how to correct problems.
 
-    Your memories are only read: writing is tried in a scratch store.
+    Your store is only read; writing is tested in a temporary store.
     """
     findings = list(_findings(store))
-    broken = any(each.state == "failure" for each in findings)
+    broken = any(finding.state == "failure" for finding in findings)
     if as_json:
-        print_json({"ok": not broken, "findings": [each._asdict() for each in findings]})
+        print_json({"ok": not broken, "findings": [finding._asdict() for finding in findings]})
     else:
-        for each in findings:
-            _tell(each)
+        for finding in findings:
+            _print_finding(finding)
     return exit_codes.FAILURE if broken else exit_codes.OK
 
 
-def _tell(finding: Finding) -> None:
+def _print_finding(finding: Finding) -> None:
     mark = click.style(_MARKS[finding.state], fg=_COLOURS[finding.state], bold=True)
     click.echo(f"{mark} {finding.name:<12} {finding.detail}")
     if finding.remedy:
@@ -83,25 +83,25 @@ def _tell(finding: Finding) -> None:
 def _findings(store: StoreOptions) -> Iterator[Finding]:
     python = f"Memotherm {__version__}, Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     yield Finding("program", "ok", f"{python}; {shutil.which('memotherm') or sys.executable}")
-    settings = _tried("settings", _settings)
+    settings = _checked("settings", _settings)
     yield settings
     if settings.state == "failure":
         return
     yield from _extras()
     yield from _memory(store)
-    yield _tried("write", _write)
+    yield _checked("write", _write)
     yield from _clients()
     waiting = len(user_spool().waiting())
     if waiting:
         yield Finding(
-            "hooks", "note", f"{waiting} jobs wait for their sessions to end", "memotherm worker --once --all"
+            "hooks", "note", f"{waiting} jobs wait for the end of their sessions", "memotherm worker --once --all"
         )
 
 
 def _settings() -> Finding:
     changed = described_settings(changed=True)
-    told = ", ".join(f"{name} = {each['value']!r} ({each['origin']})" for name, each in changed.items())
-    return Finding("settings", "ok", told or "all defaults")
+    described = [f"{name} = {entry['value']!r} ({entry['origin']})" for name, entry in changed.items()]
+    return Finding("settings", "ok", ", ".join(described) or "all defaults")
 
 
 def _extras() -> Iterator[Finding]:
@@ -115,9 +115,9 @@ def _extras() -> Iterator[Finding]:
 
 
 def _memory(store: StoreOptions) -> Iterator[Finding]:
-    place = store.url or default_store(load())
-    if "://" not in place and not Path(place).expanduser().exists():
-        yield Finding("store", "note", f"{place} does not exist yet", f"memotherm remember '...' --store {place}")
+    url = store.url or default_store(load())
+    if "://" not in url and not Path(url).expanduser().exists():
+        yield Finding("store", "note", f"{url} does not exist yet", f"memotherm remember '...' --store {url}")
         return
     try:
         mem = memotherm.open(store.url, scope=store.scope)
@@ -125,28 +125,28 @@ def _memory(store: StoreOptions) -> Iterator[Finding]:
         yield _failure("store", error)
         return
     with mem:
-        yield _tried("store", lambda: Finding("store", "ok", f"{place}, schema {mem.status().schema}"))
-        yield _tried("permission", lambda: _permission(place))
-        yield _tried("memories", lambda: _status(mem))
-        yield _tried("embedder", lambda: _embedder(mem))
-        yield _tried("recall", lambda: _recall(mem))
-        yield _tried("check", lambda: _check(mem))
+        yield _checked("store", lambda: Finding("store", "ok", f"{url}, schema {mem.status().schema}"))
+        yield _checked("permission", lambda: _permission(url))
+        yield _checked("memories", lambda: _status(mem))
+        yield _checked("embedder", lambda: _embedder(mem))
+        yield _checked("recall", lambda: _recall(mem))
+        yield _checked("check", lambda: _check(mem))
 
 
-def _permission(place: str) -> Finding:
-    path = Path(place.removeprefix("sqlite:///")).expanduser()
-    if "://" in place and not place.startswith("sqlite:///"):
-        return Finding("permission", "ok", "a server decides")
-    blocked = [each for each in (path, path.parent) if not os.access(each, os.W_OK)]
-    if blocked:
-        return Finding("permission", "failure", f"{blocked[0]} cannot be written", f"chmod u+w {blocked[0]}")
-    return Finding("permission", "ok", "the file and its folder can be written")
+def _permission(url: str) -> Finding:
+    path = Path(url.removeprefix("sqlite:///")).expanduser()
+    if "://" in url and not url.startswith("sqlite:///"):
+        return Finding("permission", "ok", "granted by the database server")
+    read_only = [entry for entry in (path, path.parent) if not os.access(entry, os.W_OK)]
+    if read_only:
+        return Finding("permission", "failure", f"{read_only[0]} is not writable", f"chmod u+w {read_only[0]}")
+    return Finding("permission", "ok", "the file and its folder are writable")
 
 
 def _status(mem: Memotherm) -> Finding:
     status = mem.status()
     counts = ", ".join(f"{count.memories} {tier}" for tier, count in status.tiers.items())
-    return Finding("memories", "ok", f"{counts}; {status.bytes / 1e6:.1f} MB; seen from {status.scope}")
+    return Finding("memories", "ok", f"{counts}; {status.bytes / 1e6:.1f} MB; scope: {status.scope}")
 
 
 def _embedder(mem: Memotherm) -> Finding:
@@ -154,52 +154,52 @@ def _embedder(mem: Memotherm) -> Finding:
     if status.degraded:
         remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
         return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(status.degraded)}", remedy)
-    return Finding("embedder", "ok", f"{status.embedder}, every memory has its vectors")
+    return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
 
 
 def _recall(mem: Memotherm) -> Finding:
     recall = mem.recall("what should I know?", 1, track=False)
     if recall.degraded:
         return Finding("recall", "warning", "; ".join(recall.degraded), "memotherm reembed")
-    return Finding("recall", "ok", "meaning and words both answer")
+    return Finding("recall", "ok", "vector search and text search work")
 
 
 def _check(mem: Memotherm) -> Finding:
     problems = mem.check()
     if problems:
         remedy = "memotherm check --json; memotherm restore-checkpoint BACKUP NEW"
-        return Finding("check", "failure", "; ".join(str(each) for each in problems[:3]), remedy)
-    return Finding("check", "ok", "the whole store is in order")
+        return Finding("check", "failure", "; ".join(str(problem) for problem in problems[:3]), remedy)
+    return Finding("check", "ok", "no problems")
 
 
 def _write() -> Finding:
     with (
         tempfile.TemporaryDirectory(prefix="memotherm-doctor-", ignore_cleanup_errors=True) as folder,
-        memotherm.open(Path(folder) / "scratch.db") as mem,
+        memotherm.open(Path(folder) / "temporary.db") as mem,
     ):
-        mem.remember("The doctor was here")
-        found = mem.recall("who was here?")
-    if not len(found):
-        return Finding("write", "failure", "what was written was not found", "report this as a bug")
-    degraded = "".join(f"; {each}" for each in found.degraded)
-    return Finding("write", "ok", f"a scratch memory was written and found{degraded}")
+        mem.remember("A memory of the doctor")
+        recall = mem.recall("memory of the doctor")
+    if not len(recall):
+        return Finding("write", "failure", "a stored memory was not found", "report this as a bug")
+    degraded = "".join(f"; {reason}" for reason in recall.degraded)
+    return Finding("write", "ok", f"a memory was stored and found in a temporary store{degraded}")
 
 
 def _clients() -> Iterator[Finding]:
     for client in CLIENTS:
-        finding = _tried(client, lambda name=client: _client(name))  # type: ignore[misc]
+        finding = _checked(client, lambda name=client: _client(name))  # type: ignore[misc]
         yield finding
 
 
 def _client(client: str) -> Finding:
     if installed(client):
-        return Finding(client, "ok", "has its hooks")
-    return Finding(client, "note", "has no hooks of ours", f"memotherm install {client}")
+        return Finding(client, "ok", "hooks are installed")
+    return Finding(client, "note", "hooks are not installed", f"memotherm install {client}")
 
 
-def _tried(name: str, look: Callable[[], Finding]) -> Finding:
+def _checked(name: str, check: Callable[[], Finding]) -> Finding:
     try:
-        return look()
+        return check()
     except MemothermError as error:
         return _failure(name, error)
 
@@ -207,5 +207,5 @@ def _tried(name: str, look: Callable[[], Finding]) -> Finding:
 def _failure(name: str, error: MemothermError) -> Finding:
     remedy = _REMEDIES.get(error.code, "")
     if isinstance(error, SettingsError):
-        remedy = "mend the file or variable that is named"
+        remedy = "correct the file or variable"
     return Finding(name, "failure", str(error), remedy)

@@ -1,4 +1,4 @@
-"""Which exit code each error means: the one table that the command line reads.
+"""The exit code of each error code.
 
 0 ok · 1 failure · 2 usage · 3 not found · 4 conflict · 5 configuration · 130 interrupted
 """

@@ -1,4 +1,4 @@
-"""How values look in a terminal: colours of the tiers, one line for a memory, a hit, an event."""
+"""Values as coloured lines of a terminal."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _BAR_WIDTH = 24
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to the command line's own border."""
+    """A console that raises an error when the pipe is closed; `app.run` handles it."""
 
     def on_broken_pipe(self) -> None:
-        """Pass the error on."""
+        """Raise the error."""
         raise BrokenPipeError
 
 
 def console() -> Console:
-    """Return the console for data on standard output; colours only where somebody sees them."""
+    """Return the console for standard output; it uses colours only in a terminal."""
     return _Console(file=sys.stdout, highlight=False, soft_wrap=False)
 
 
 def tier_badge(tier: Tier) -> Text:
-    """Return a tier as a mark and a word, so that it can be told apart without colours."""
+    """Return a tier as a symbol and a word, so that it is recognisable without colours."""
     return Text(f"{_MARKS[tier]} {tier:<4}", style=TIER_STYLES[tier])
 
 
 def memory_line(memory: Memory) -> Text:
-    """Return one line: where a memory is and what it says."""
+    """Return a memory as a line: tier, content, priority, tags."""
     line = tier_badge(memory.tier)
     if memory.retention is not Retention.ACTIVE:
         line = Text(f"× {memory.retention}", style="dim strike")
@@ -52,7 +52,7 @@ def memory_line(memory: Memory) -> Text:
 
 
 def hit_line(hit: Hit) -> Text:
-    """Return a hit: score, memory, and the reason below."""
+    """Return a hit: score and memory, and the reason in a second line."""
     line = Text(f"{hit.score:5.2f} ", style="bold")
     line.append(tier_badge(hit.memory.tier)).append(f"  {hit.memory.content}")
     line.append(f"\n      why: {hit.why}", style="dim")
@@ -60,11 +60,11 @@ def hit_line(hit: Hit) -> Text:
 
 
 def event_line(event: Event) -> Text:
-    """Return one line of the ledger."""
+    """Return an event of the ledger as a line."""
     line = Text(f"#{event.seq:<3}", style="cyan")
     line.append(f"{event.at:%a %H:%M}  ")
     line.append(f"{event.action:<9}", style="bold")
-    changed = ", ".join(_change(name, was, now) for name, (was, now) in event.changes.items())
+    changed = ", ".join(_change(name, before, after) for name, (before, after) in event.changes.items())
     line.append(changed)
     if event.why:
         line.append(f"  ({event.why})", style="dim")
@@ -84,5 +84,5 @@ def tier_bar(status: Status, tier: Tier) -> Text:
     return line
 
 
-def _change(name: str, was: Any, now: Any) -> str:  # noqa: ANN401 - a ledger quotes fields of every type
-    return f"{name} {now}" if was is None else f"{name} {was} → {now}"
+def _change(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 - fields have various types
+    return f"{name} {after}" if before is None else f"{name} {before} → {after}"

@@ -1,4 +1,4 @@
-"""`memotherm hook --help`; the hook itself begins in `memotherm.hooks.entry`, without this module."""
+"""The help of `memotherm hook`; the command itself runs `memotherm.hooks.entry` without click."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["command"]
 @click.command("hook", context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> None:
-    """Answer a hook event of a coding agent: JSON on standard input, at most one JSON object back.
+    """Answer a hook event of a coding agent: JSON on standard input, at most one JSON object on standard output.
 
-    It always exits with 0 and never takes longer than its deadline. `memotherm install` sets it up.
+    It exits with 0 before its deadline, even after an error. `memotherm install` configures it.
 
     \b
     memotherm hook [EVENT] [--client claude|codex|gemini|cursor|openclaw]
-                     [--store PLACE] [--project NAME|auto] [--user NAME] [--agent NAME]
+                     [--store URL] [--project NAME|auto] [--user NAME] [--agent NAME]
                      [--tenant NAME] [--environment NAME]
                      [--budget TOKENS] [--deadline SECONDS] [--no-capture] [--no-worker]
     memotherm hook --selftest

@@ -1,4 +1,4 @@
-"""`memotherm import`: remember what another program keeps."""
+"""`memotherm import`: import memories of another program, or an export."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ __all__ = ["command"]
 @store_option
 @json_option
 def command(kind: str, path: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
-    """Remember what another program keeps in PATH; importing it twice brings nothing twice.
+    """Import the memories of another program, or of an export, from PATH; a second import stores nothing twice.
 
     \b
     memotherm import claude-code ~/.claude --dry-run
     memotherm import jsonl memories.jsonl
     """
     with opened(store, dry_run=dry_run) as mem:
-        done = mem.import_(kind, path)
+        imported = mem.import_(kind, path)
     if as_json:
-        told = {
-            "kind": done.kind,
+        summary = {
+            "kind": imported.kind,
             "dry_run": dry_run,
-            "files": done.files,
-            "stored": done.stored,
-            "duplicates": done.duplicates,
-            "purged": done.purged,
-            "skipped": [{"path": each.path, "why": each.why} for each in done.skipped],
+            "files": imported.files,
+            "stored": imported.stored,
+            "duplicates": imported.duplicates,
+            "purged": imported.purged,
+            "skipped": [{"path": skipped.path, "why": skipped.why} for skipped in imported.skipped],
         }
-        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(summary, ensure_ascii=False, indent=2))
         return
-    for each in done.skipped:
-        click.echo(f"note: {each}", err=True)
-    click.echo(f"{done}{' (dry run: nothing was stored)' if dry_run else ''}")
+    for skipped in imported.skipped:
+        click.echo(f"note: {skipped}", err=True)
+    click.echo(f"{imported}{' (dry run: nothing was stored)' if dry_run else ''}")

@@ -1,4 +1,4 @@
-"""`memotherm install` and `plugin-dir`: give a coding agent its memory with one command."""
+"""`memotherm install` and `plugin-dir`: configure coding agents."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["command", "plugin_dir"]
 @click.argument("client", type=click.Choice(list(CLIENTS)))
 @click.option(
     "--scope", type=click.Choice(["user", "project"]), default="user", show_default=True,
-    help="For you everywhere, or for everyone in this folder.",
+    help="Configure your user account, or this folder.",
 )  # fmt: skip
-@click.option("--store", "-s", metavar="PLACE", help="The store to use; otherwise the setting, or your own store.")
-@click.option("--project", metavar="NAME", help="Keep memories of this project apart; `auto` takes the folder's name.")
-@click.option("--no-capture", is_flag=True, help="Recall only: do not keep what is said.")
-@click.option("--dry-run", is_flag=True, help="Show the difference, and change nothing.")
-@click.option("--uninstall", is_flag=True, help="Take out what was put in, and nothing else.")
+@click.option("--store", "-s", metavar="URL", help="The store, a path or URL; default: the setting `store`.")
+@click.option("--project", metavar="NAME", help="The project of the memories; `auto` uses the name of the folder.")
+@click.option("--no-capture", is_flag=True, help="Recall only; do not store conversations.")
+@click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
+@click.option("--uninstall", is_flag=True, help="Remove what `install` added, and nothing else.")
 @json_option
 def command(
     client: str,
@@ -37,37 +37,37 @@ def command(
     uninstall: bool,
     as_json: bool,
 ) -> None:
-    """Give a coding agent its memory: hooks and MCP server, with a backup of what was there.
+    """Install the hooks and the MCP server in a coding agent; changed files are backed up.
 
     \b
     memotherm install claude-code --dry-run
     memotherm install codex --scope project
     memotherm install gemini --uninstall
     """
-    place = store if store is None or "://" in store else str(Path(store).expanduser().absolute())
-    options = [*(["--store", place] if place else []), *(["--project", project] if project else [])]
-    wish = InstallRequest(scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall)
-    found = plan(client, wish)
-    backups = [] if dry_run else [path for change in found.changes if (path := apply(change)) is not None]
+    url = store if store is None or "://" in store else str(Path(store).expanduser().absolute())
+    options = [*(["--store", url] if url else []), *(["--project", project] if project else [])]
+    request = InstallRequest(scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall)
+    changes, next_steps = plan(client, request)
+    backups = [] if dry_run else [path for change in changes if (path := apply(change)) is not None]
     if as_json:
         print_json(
             {
                 "client": client,
                 "dry_run": dry_run,
                 "uninstall": uninstall,
-                "changed": [str(change.path) for change in found.changes],
-                "diff": "".join(change.diff for change in found.changes),
+                "changed": [str(change.path) for change in changes],
+                "diff": "".join(change.diff for change in changes),
                 "backups": [str(path) for path in backups],
-                "next": list(found.next_steps),
+                "next": list(next_steps),
             }
         )
         return
-    for change in found.changes:
+    for change in changes:
         click.echo(change.diff, nl=False)
-    if not found.changes:
+    if not changes:
         click.echo("nothing to change")
-    notes = [f"the old file is kept as {path}" for path in backups]
-    notes += ["dry run: nothing was changed"] if dry_run else [f"next: {step}" for step in found.next_steps]
+    notes = [f"backup of the old file: {path}" for path in backups]
+    notes += ["dry run: nothing was changed"] if dry_run else [f"next: {step}" for step in next_steps]
     if not uninstall and find_spec("mcp") is None:
         notes.append('the tools need the MCP package: pip install "memotherm[mcp]"')
     print_notes(notes)
@@ -76,7 +76,7 @@ def command(
 @click.command("plugin-dir")
 @click.argument("client", type=click.Choice(["claude-code", "openclaw"]), default="claude-code")
 def plugin_dir(client: str) -> None:
-    """Print where the plugins are that come with the package.
+    """Print the path of the plugins in the package.
 
     \b
     claude plugin marketplace add "$(memotherm plugin-dir)"

@@ -1,4 +1,4 @@
-"""`memotherm keys`: who may call the server."""
+"""`memotherm keys`: the API keys of the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["command"]
 
 @click.group("keys")
 def command() -> None:
-    """Make, list and revoke the API keys of the server."""
+    """Create, list and revoke the API keys of the server."""
 
 
 @command.command("create")
@@ -22,15 +22,19 @@ def command() -> None:
 @store_option
 @json_option
 def create(name: str, store: StoreOptions, as_json: bool) -> None:
-    """Make a key for the tenant named by --tenant, and print its secret: this is the only time it is shown."""
+    """Create a key for the tenant given by --tenant, and print its secret, which cannot be printed again.
+
+    \b
+    memotherm keys create ci --tenant acme
+    """
     if store.scope.tenant is None:
         raise click.UsageError("a key belongs to a tenant: add --tenant NAME")
     with opened(store) as mem:
         secret = Keys(mem).create(name, store.scope.tenant)
-    told = {"name": name, "tenant": store.scope.tenant, "key": secret}
-    click.echo(json.dumps(told) if as_json else secret)
+    created = {"name": name, "tenant": store.scope.tenant, "key": secret}
+    click.echo(json.dumps(created) if as_json else secret)
     if not as_json:
-        click.echo(f"note: key {name!r} of tenant {store.scope.tenant!r}; it cannot be shown again", err=True)
+        click.echo(f"note: key {name!r} of tenant {store.scope.tenant!r}; it cannot be printed again", err=True)
 
 
 @command.command("list")
@@ -51,7 +55,7 @@ def list_keys(store: StoreOptions, as_json: bool) -> None:
 @click.argument("name")
 @store_option
 def revoke(name: str, store: StoreOptions) -> None:
-    """Make a key worthless, in running servers too."""
+    """Revoke a key, with immediate effect in running servers."""
     with opened(store) as mem:
         Keys(mem).revoke(name)
     click.echo(f"revoked {name}", err=True)

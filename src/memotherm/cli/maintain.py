@@ -1,4 +1,4 @@
-"""`memotherm maintain`: expiry, cooling by disuse, retention windows."""
+"""`memotherm maintain`: expiry, cooling and retention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTS = ("expired", "archived", "deleted", "purged", "embedded")
 @store_option
 @json_option
 def command(dry_run: bool, store: StoreOptions, as_json: bool) -> None:
-    """Let expiry, cooling and retention windows do their work.
+    """Run maintenance: expiry, cooling and retention.
 
     \b
     memotherm maintain --dry-run

@@ -1,4 +1,4 @@
-"""`memotherm mcp`: serve a memory to an agent over standard input and output."""
+"""`memotherm mcp`: run the MCP server over standard input and output."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ __all__ = ["command"]
 
 
 @click.command("mcp")
-@click.option("--tools", help="all, core, one (a single tool), or names with commas; the setting `mcp_tools`.")
-@click.option("--notes", help="The folder whose Markdown notes memory_search reads; the setting `notes_root`.")
+@click.option("--tools", help="all, core, one (a single tool), or names; default: the setting `mcp_tools`.")
+@click.option("--notes", help="The folder of Markdown notes for memory_search; default: the setting `notes_root`.")
 @store_option
 def command(tools: str | None, notes: str | None, store: StoreOptions) -> None:
-    """Serve a memory to an agent over standard input and output (MCP)."""
-    # Standard output belongs to the protocol; whatever is to be said goes to standard error.
+    """Run the MCP server over standard input and output.
+
+    \b
+    memotherm mcp --tools core --project shop
+    """
+    # Standard output is reserved for the protocol.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         from memotherm.mcp.server import build
     except ImportError as exc:
         raise PluginUnavailable(f"the MCP server needs a package ({exc.name}): pip install 'memotherm[mcp]'") from exc
-    chosen = {"mcp_tools": tools, "notes_root": notes}
-    settings = {name: value for name, value in chosen.items() if value is not None}
+    options = {"mcp_tools": tools, "notes_root": notes}
+    settings = {name: value for name, value in options.items() if value is not None}
     with memotherm.open(store.url, scope=store.scope, settings=settings) as mem:
         build(mem).run()

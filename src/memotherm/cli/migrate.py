@@ -1,4 +1,4 @@
-"""`memotherm migrate` and `partition`: when a store outgrows its place."""
+"""`memotherm migrate` and `partition`: move a store, or partition its tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 import memotherm
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json
-from memotherm.cli.progress import counting
+from memotherm.cli.progress import progress_bar
 
 __all__ = ["command", "partition"]
 
@@ -17,31 +17,38 @@ __all__ = ["command", "partition"]
 @click.argument("target", metavar="TO")
 @json_option
 def command(source: str, target: str, as_json: bool) -> None:
-    """Copy a whole store into a new one, on another database or the same: every number, every event.
+    """Copy a whole store with all its events to another file or database.
 
-    FROM and TO are paths or URLs. What was interrupted goes on when the command is given again; at the end
-    both stores are compared, row by row.
+    FROM and TO are paths or URLs. An interrupted copy continues when the command is repeated. At the end both
+    stores are compared row by row.
 
     \b
     memotherm migrate agent.db postgresql://memotherm@db.example/memotherm
     memotherm migrate postgresql://memotherm@db.example/memotherm copy.db --json
     """
-    with counting("rows", quiet=as_json) as progress:
-        done = memotherm.migrate(source, target, progress=progress)
+    with progress_bar("rows", quiet=as_json) as progress:
+        migration = memotherm.migrate(source, target, progress=progress)
     if as_json:
-        print_json({"source": done.source, "target": done.target, "rows": dict(done.rows), "digest": done.digest})
+        print_json(
+            {
+                "source": migration.source,
+                "target": migration.target,
+                "rows": dict(migration.rows),
+                "digest": migration.digest,
+            }
+        )
     else:
-        click.echo(str(done))
+        click.echo(str(migration))
 
 
 @click.command("partition")
 @click.argument("store", metavar="URL")
-@click.option("--parts", type=click.IntRange(2, 256), default=16, show_default=True, help="How many parts.")
+@click.option("--parts", type=click.IntRange(2, 256), default=16, show_default=True, help="The number of partitions.")
 @json_option
 def partition(store: str, parts: int, as_json: bool) -> None:
-    """Cut the tables of a PostgreSQL store into parts by tenant, in one transaction.
+    """Partition the tables of a PostgreSQL store by tenant, in one transaction.
 
-    Others wait meanwhile, so choose a quiet hour, or do it while the store is still small.
+    The store is locked meanwhile.
 
     \b
     memotherm partition postgresql://memotherm@db.example/memotherm --parts 32
@@ -50,4 +57,4 @@ def partition(store: str, parts: int, as_json: bool) -> None:
     if as_json:
         print_json({"parts": parts, "tables": tables})
     else:
-        click.echo(f"{len(tables)} tables have {parts} parts each")
+        click.echo(f"{len(tables)} tables have {parts} partitions each")

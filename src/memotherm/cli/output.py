@@ -1,4 +1,4 @@
-"""What commands print and read: JSON on standard output, notes on standard error, content from standard input."""
+"""Input and output of commands: JSON on standard output, notes on standard error, content from standard input."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def print_json(value: object) -> None:
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Tell what a person should know beside the data."""
+    """Print notes on standard error."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
 
 
 def print_changed(memory: Memory, *, as_json: bool, dry_run: bool = False) -> None:
-    """Print what became of a memory."""
+    """Print a memory after a change."""
     from memotherm.tools.serializers import memory_json
 
     if as_json:
@@ -43,7 +43,7 @@ def print_changed(memory: Memory, *, as_json: bool, dry_run: bool = False) -> No
 
 
 def content_of(text: str) -> str:
-    """Return what was given, or all of standard input for `-`."""
+    """Return the text, or the whole standard input for `-`."""
     if text != "-":
         return text
     try:
@@ -53,5 +53,5 @@ def content_of(text: str) -> str:
 
 
 def problem_json(problem: Problem) -> dict[str, str]:
-    """Return a problem as plain values."""
+    """Return a problem of `check`."""
     return {"code": problem.code, "detail": problem.detail}

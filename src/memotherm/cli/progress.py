@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where somebody sees it."""
+"""A progress bar on standard error."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["counting"]
+__all__ = ["progress_bar"]
 
 
 @contextmanager
-def counting(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
-    """Lend a function that is told (done, total) and shows it; None when nobody wants to see it."""
+def progress_bar(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function (done, total) that updates a progress bar; None if `quiet`."""
     if quiet:
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=None, visible=False)
+        task = bars.add_task(label, total=None, visible=False)
 
-        def told(done: int, total: int) -> None:
+        def update(done: int, total: int) -> None:
             bars.update(task, completed=done, total=total, visible=True)
 
-        yield told
+        yield update

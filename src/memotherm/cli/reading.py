@@ -1,4 +1,4 @@
-"""`memotherm get`, `list`, `history`, `events`, `status`: look at what is stored, and change nothing."""
+"""`memotherm get`, `list`, `history`, `events`, `status`: commands that only read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from memotherm.cli.formatting import TIER_STYLES, console, event_line, tier_bar
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.tools.definitions import call
-from memotherm.tools.serializers import event_json, memory_json
+from memotherm.tools.serializers import event_json, memory_json, status_json
 
 __all__ = ["events", "get", "history", "list_", "status"]
 
@@ -21,7 +20,7 @@ __all__ = ["events", "get", "history", "list_", "status"]
 @store_option
 @json_option
 def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
-    """Show one memory, with all it says about itself.
+    """Show a memory with all its fields.
 
     \b
     memotherm get mem_01J8ZQ4X0000000000000000
@@ -34,22 +33,24 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     table = Table.grid(padding=(0, 2))
     for name, value in memory_json(memory).items():
         if value not in (None, [], {}):
-            table.add_row(Text(name, style="cyan"), Text(_said(value)))
+            table.add_row(Text(name, style="cyan"), Text(_as_text(value)))
     console().print(table)
 
 
 @click.command("list")
-@click.option("--tier", type=click.Choice([str(each) for each in Tier]), help="Only of this tier.")
-@click.option("--priority", "-p", type=click.Choice([str(each) for each in Priority]), help="Only of this priority.")
+@click.option("--tier", type=click.Choice([str(tier) for tier in Tier]), help="Only this tier.")
 @click.option(
-    "--retention", type=click.Choice([str(each) for each in Retention if each is not Retention.PURGED]),
-    default="active", show_default=True, help="Only with this retention.",
+    "--priority", "-p", type=click.Choice([str(priority) for priority in Priority]), help="Only this priority."
+)
+@click.option(
+    "--retention", type=click.Choice([str(retention) for retention in Retention if retention is not Retention.PURGED]),
+    default="active", show_default=True, help="Only this retention.",
 )  # fmt: skip
-@click.option("--kind", "-k", help="Only of this kind.")
-@click.option("--tag", "-t", "tags", multiple=True, help="Only with one of these tags (repeatable).")
-@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many at once.")
-@click.option("--cursor", help="Where the last page ended.")
-@click.option("--ids", is_flag=True, help="Print nothing but the ids, one in a line.")
+@click.option("--kind", "-k", help="Only this kind.")
+@click.option("--tag", "-t", "tags", multiple=True, help="Only memories with this tag (repeatable: any of them).")
+@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many per page.")
+@click.option("--cursor", help="The cursor of the last page.")
+@click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
 @store_option
 @json_option
 def list_(
@@ -83,7 +84,7 @@ def list_(
     elif page.memories:
         console().print(_table(page.memories))
     if page.cursor:
-        print_notes([f"there are more: --cursor {page.cursor}"])
+        print_notes([f"more with --cursor {page.cursor}"])
 
 
 @click.command("history")
@@ -91,29 +92,29 @@ def list_(
 @store_option
 @json_option
 def history(memory_id: str, store: StoreOptions, as_json: bool) -> None:
-    """Tell everything that happened to a memory: when, by whom, by which rule and why.
+    """Show the events of a memory: time, actor, rule and reason.
 
     \b
     memotherm history mem_01J8ZQ4X0000000000000000
     """
     with opened(store) as mem:
-        found = mem.history(memory_id)
+        ledger = mem.history(memory_id)
     if as_json:
-        print_json({"id": memory_id, "events": [event_json(event) for event in found]})
+        print_json({"id": memory_id, "events": [event_json(event) for event in ledger]})
         return
     out = console()
-    for event in found:
+    for event in ledger:
         out.print(event_line(event))
 
 
 @click.command("events")
-@click.option("--oldest-first", is_flag=True, help="Begin with the first event.")
-@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many at once.")
-@click.option("--cursor", help="Where the last page ended; `after-N` and `before-N` begin behind event N.")
+@click.option("--oldest-first", is_flag=True, help="Start with the oldest event.")
+@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many per page.")
+@click.option("--cursor", help="The cursor of the last page; `after-N` and `before-N` start at event N.")
 @store_option
 @json_option
 def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptions, as_json: bool) -> None:
-    """Tell what happened to all memories, newest first, a page at a time.
+    """Show the events of all memories, newest first, a page at a time.
 
     \b
     memotherm events --limit 20
@@ -130,29 +131,29 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
         line.append(f"  {event.memory_id}", style="dim")
         out.print(line)
     if page.cursor:
-        print_notes([f"there are more: --cursor {page.cursor}"])
+        print_notes([f"more with --cursor {page.cursor}"])
 
 
 @click.command("status")
 @store_option
 @json_option
 def status(store: StoreOptions, as_json: bool) -> None:
-    """Tell how much each tier holds, and how it can be searched."""
+    """Show how much each tier holds, and how it can be searched."""
     with opened(store) as mem:
-        found = mem.status()
-        told = call(mem, "memory_status", {})
+        current = mem.status()
         metrics = mem.metrics().as_dict()
     if as_json:
-        print_json({**told, "bytes": found.bytes, "seq": found.seq, "schema": found.schema, "metrics": metrics})
+        sizes = {"bytes": current.bytes, "seq": current.seq, "schema": current.schema}
+        print_json({**status_json(current), **sizes, "metrics": metrics})
         return
     out = console()
-    out.print(Text(f"{found.store}  ({found.scope})", style="bold"))
+    out.print(Text(f"{current.store}  ({current.scope})", style="bold"))
     for tier in Tier:
-        out.print(tier_bar(found, tier))
-    hidden = {name: count for name, count in found.retention.items() if name is not Retention.ACTIVE and count}
-    facts = [f"{found.bytes / 1e6:.1f} MB", f"embedder {found.embedder}"]
-    out.print(Text(" · ".join([*facts, *(f"{count} {name}" for name, count in hidden.items())]), style="dim"))
-    print_notes(found.degraded)
+        out.print(tier_bar(current, tier))
+    hidden = {name: count for name, count in current.retention.items() if name is not Retention.ACTIVE and count}
+    totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}"]
+    out.print(Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim"))
+    print_notes(current.degraded)
 
 
 def _table(memories: tuple[Memory, ...]) -> Table:
@@ -171,9 +172,9 @@ def _table(memories: tuple[Memory, ...]) -> Table:
     return table
 
 
-def _said(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(str(each) for each in value)
+        return ", ".join(str(item) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name}={each}" for name, each in value.items())
+        return ", ".join(f"{name}={item}" for name, item in value.items())
     return str(value)

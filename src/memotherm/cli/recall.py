@@ -1,4 +1,4 @@
-"""`memotherm recall`: ask the memory, with every way to narrow the answer."""
+"""`memotherm recall`: search memories, with all filters."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["command"]
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True, help="How many hits.")
 @click.option(
     "--tier", "tiers", multiple=True, type=click.Choice([str(tier) for tier in Tier]),
-    help="Where to look (repeatable); hot and warm.",
+    help="The tiers to search (repeatable); default: hot and warm.",
 )  # fmt: skip
-@click.option("--kind", "-k", "kinds", multiple=True, help="Only of this kind (repeatable).")
-@click.option("--tag", "-t", "tags", multiple=True, help="Only with this tag (repeatable).")
-@click.option("--min-score", type=click.FloatRange(0, 1), help="The least relevance; the setting.")
-@click.option("--promote", is_flag=True, help="Move hits that earned it to hot.")
+@click.option("--kind", "-k", "kinds", multiple=True, help="Only this kind (repeatable).")
+@click.option("--tag", "-t", "tags", multiple=True, help="Only memories with this tag (repeatable).")
+@click.option("--min-score", type=click.FloatRange(0, 1), help="The least relevance; default: the setting.")
+@click.option("--promote", is_flag=True, help="Promote the best hits to hot.")
 @click.option("--no-track", is_flag=True, help="Do not count this as a use of the hits.")
-@click.option("--as-of", type=click.DateTime(), help="Answer as on an earlier day or moment (UTC).")
+@click.option("--as-of", type=click.DateTime(), help="Search the store as it was at an earlier time (UTC).")
 @store_option
 @json_option
 def command(
@@ -40,7 +40,7 @@ def command(
     no_track: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Ask the memory: what answers a query, best first, with the reasons.
+    """Search memories by meaning and words, best first, with reasons.
 
     \b
     memotherm recall "can I ship today?"
@@ -67,7 +67,7 @@ def command(
         line = hit_line(hit)
         line.append(f"  {hit.memory.id}", style="dim")
         out.print(line)
-    print_notes([*recall.degraded, *(f"{each} moved to hot" for each in recall.promoted)])
+    print_notes([*recall.degraded, *(f"{memory_id} moved to hot" for memory_id in recall.promoted)])
 
 
 def _json(recall: Recall) -> dict[str, Any]:

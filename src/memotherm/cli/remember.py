@@ -1,4 +1,4 @@
-"""`memotherm remember`: store a memory, from the command line or from standard input."""
+"""`memotherm remember`: store a memory."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["command"]
 @click.command("remember")
 @click.argument("content")
 @click.option("--kind", "-k", default="fact", show_default=True, help="fact, preference, decision, task, ...")
-@click.option("--tag", "-t", "tags", multiple=True, help="A label (repeatable).")
-@click.option("--tier", type=click.Choice([str(tier) for tier in Tier]), help="Where it is kept; the settings decide.")
+@click.option("--tag", "-t", "tags", multiple=True, help="A tag (repeatable).")
+@click.option("--tier", type=click.Choice([str(tier) for tier in Tier]), help="The tier; default: by the settings.")
 @click.option(
-    "--priority", "-p", type=click.Choice([str(each) for each in Priority]), default="normal", show_default=True,
-    help="How strongly it insists.",
+    "--priority", "-p", type=click.Choice([str(priority) for priority in Priority]), default="normal",
+    show_default=True, help="The priority.",
 )  # fmt: skip
-@click.option("--ttl", help="How long it lives, such as 90m, 7d or a number of seconds.")
-@click.option("--metadata", help="Anything else, as a JSON object.")
-@click.option("--source", default="cli", show_default=True, help="Where it comes from.")
-@click.option("--supersedes", metavar="ID", help="The memory that this one replaces.")
+@click.option("--ttl", help="The time to live, such as 90m, 7d or a number of seconds.")
+@click.option("--metadata", help="More data, as a JSON object.")
+@click.option("--source", default="cli", show_default=True, help="The origin of the memory.")
+@click.option("--supersedes", metavar="ID", help="The id of the memory that this one replaces.")
 @store_option
 @json_option
 def command(
@@ -75,9 +75,9 @@ def _object(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError as exc:
-        raise InvalidInput(f'--metadata is no JSON: write it such as \'{{"key": "value"}}\' ({exc})') from exc
-    if not isinstance(found, dict):
+        raise InvalidInput(f'--metadata is not JSON: write it like \'{{"key": "value"}}\' ({exc})') from exc
+    if not isinstance(value, dict):
         raise InvalidInput('--metadata must be a JSON object such as {"key": "value"}')
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""`memotherm search`: find memories, in the tiers you name."""
+"""`memotherm search`: search memories in the given tiers."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ __all__ = ["command"]
     "tiers",
     multiple=True,
     type=click.Choice([str(tier) for tier in Tier]),
-    help="Where to look (repeatable); hot and warm.",
+    help="The tiers to search (repeatable); default: hot and warm.",
 )
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True, help="How many hits.")
 @store_option
 @json_option
 def command(query: str, tiers: tuple[str, ...], limit: int, store: StoreOptions, as_json: bool) -> None:
-    """Find memories, in the tiers you name."""
+    """Search memories in the given tiers; `recall` has more filters.
+
+    \b
+    memotherm search "staging database" --tier cold
+    """
     with opened(store) as mem:
         recall = mem.recall(query, limit, tiers or (Tier.HOT, Tier.WARM))
     if as_json:
-        told = {
+        result = {
             "query": query,
             "hits": [hit_json(hit) for hit in recall],
             "tiers": [str(tier) for tier in recall.tiers],
             "degraded": list(recall.degraded),
         }
-        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(result, ensure_ascii=False, indent=2))
         return
     out = console()
     for hit in recall:

@@ -1,4 +1,4 @@
-"""`memotherm session`: the working memory of one session: add, hot, spill, promote, recall, status, end."""
+"""`memotherm session`: the working memory of a session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _session = click.argument("name", metavar="SESSION")
 
 @click.group("session")
 def command() -> None:
-    """Working memory of one session: few hot tokens in front, the rest within reach.
+    """Manage the working memory of a session: a limited number of hot tokens, and spilled memories.
 
     \b
     memotherm session add s1 "The user wants the short answer" --type preference
@@ -29,11 +29,11 @@ def command() -> None:
 @command.command("add")
 @_session
 @click.argument("content")
-@click.option("--type", "kind", default="message", show_default=True, help="What sort of thing it is.")
+@click.option("--type", "kind", default="message", show_default=True, help="The kind of the memory.")
 @store_option
 @json_option
 def add(name: str, content: str, kind: str, store: StoreOptions, as_json: bool) -> None:
-    """Add a hot memory; others make room for it."""
+    """Add a hot memory; older ones are spilled if needed."""
     with opened(store) as mem:
         memory = mem.session(name).add(content_of(content), kind)
     print_changed(memory, as_json=as_json)
@@ -48,7 +48,7 @@ def hot(name: str, store: StoreOptions, as_json: bool) -> None:
     with opened(store) as mem:
         memories = mem.session(name).hot()
     if as_json:
-        print_json({"sessionId": name, "memories": [memory_json(each) for each in memories]})
+        print_json({"sessionId": name, "memories": [memory_json(memory) for memory in memories]})
         return
     out = console()
     for memory in memories:
@@ -58,22 +58,22 @@ def hot(name: str, store: StoreOptions, as_json: bool) -> None:
 @command.command("spill")
 @_session
 @click.option("--count", "-n", type=click.IntRange(min=0), default=4, show_default=True, help="How many.")
-@click.option("--id", "ids", multiple=True, help="Exactly this one (repeatable).")
-@click.option("--dry-run", is_flag=True, help="Tell what would move, and move nothing.")
+@click.option("--id", "ids", multiple=True, help="The id of a memory to spill (repeatable).")
+@click.option("--dry-run", is_flag=True, help="Print what would move, without moving it.")
 @store_option
 @json_option
 def spill(name: str, count: int, ids: tuple[str, ...], dry_run: bool, store: StoreOptions, as_json: bool) -> None:
-    """Move hot memories out: the least relevant and oldest, or those you name."""
+    """Spill hot memories: the least relevant and oldest, or those given by id."""
     with opened(store, dry_run=dry_run) as mem:
-        done = mem.session(name).spill(count, ids or None)
+        result = mem.session(name).spill(count, ids or None)
     if as_json:
-        told = {"spilledCount": done.spilled_count, "spilledIds": list(done.spilled_ids)}
-        moved = [move_json(move) for move in done.moved]
-        print_json({**told, "targetTier": done.target_tier, "moved": moved, "dry_run": dry_run})
+        spilled = {"spilledCount": result.spilled_count, "spilledIds": list(result.spilled_ids)}
+        moved = [move_json(move) for move in result.moved]
+        print_json({**spilled, "targetTier": result.target_tier, "moved": moved, "dry_run": dry_run})
         return
-    for move in done.moved:
+    for move in result.moved:
         click.echo(str(move))
-    click.echo(f"{done.spilled_count} spilled{' (dry run: nothing was moved)' if dry_run else ''}")
+    click.echo(f"{result.spilled_count} spilled{' (dry run: nothing was moved)' if dry_run else ''}")
 
 
 @command.command("promote")
@@ -82,7 +82,7 @@ def spill(name: str, count: int, ids: tuple[str, ...], dry_run: bool, store: Sto
 @store_option
 @json_option
 def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> None:
-    """Bring a memory of the session to hot, making room first."""
+    """Move a memory of the session to hot; older ones are spilled if needed."""
     with opened(store) as mem:
         moved = mem.session(name).promote(memory_id)
     if as_json:
@@ -95,24 +95,24 @@ def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> No
 @_session
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=3, show_default=True, help="How many hits.")
-@click.option("--promote/--no-promote", default=None, help="Whether the best come back to hot; the setting.")
-@click.option("--type", "types", multiple=True, help="Only of this kind (repeatable).")
+@click.option("--promote/--no-promote", default=None, help="Whether the best hits move to hot; default: the setting.")
+@click.option("--type", "types", multiple=True, help="Only this kind (repeatable).")
 @store_option
 @json_option
 def recall(
     name: str, query: str, limit: int, promote: bool | None, types: tuple[str, ...], store: StoreOptions, as_json: bool
 ) -> None:
-    """Find what the session has spilled, and bring the best back to hot."""
+    """Search the spilled memories of the session, and move the best hits to hot."""
     with opened(store) as mem:
-        found = mem.session(name).recall(content_of(query), limit, promote, types or None)
+        result = mem.session(name).recall(content_of(query), limit, promote, types or None)
     if as_json:
-        hits = [hit_json(hit) for hit in found]
-        print_json({"query": query, "hits": hits, "promoted": list(found.promoted), "degraded": list(found.degraded)})
+        hits = [hit_json(hit) for hit in result]
+        print_json({"query": query, "hits": hits, "promoted": list(result.promoted), "degraded": list(result.degraded)})
         return
     out = console()
-    for hit in found:
+    for hit in result:
         out.print(hit_line(hit))
-    print_notes([*found.degraded, *(f"{each} moved to hot" for each in found.promoted)])
+    print_notes([*result.degraded, *(f"{memory_id} moved to hot" for memory_id in result.promoted)])
 
 
 @command.command("status")
@@ -134,14 +134,16 @@ def show_status(name: str, store: StoreOptions, as_json: bool) -> None:
 
 @command.command("end")
 @_session
-@click.option("--summary", help="What to remember of it; `-` reads standard input.")
+@click.option("--summary", help="A summary to store; `-` reads standard input.")
 @store_option
 @json_option
 def end(name: str, summary: str | None, store: StoreOptions, as_json: bool) -> None:
-    """End the session; the tier rules run if the settings say so."""
+    """End the session, and run compaction if `compaction_on_session_end` is set."""
     with opened(store) as mem:
-        run = mem.session(name).session_end(None if summary is None else content_of(summary))
+        compaction = mem.session(name).session_end(None if summary is None else content_of(summary))
     if as_json:
-        print_json({"sessionId": name, "moves": [] if run is None else [move_json(move) for move in run.moves]})
+        print_json(
+            {"sessionId": name, "moves": [] if compaction is None else [move_json(move) for move in compaction.moves]}
+        )
     else:
-        click.echo("ended" if run is None else f"ended. {run}")
+        click.echo("ended" if compaction is None else f"ended. {compaction}")

@@ -1,4 +1,4 @@
-"""Answers of a bounded size: what does not fit is cut or left out, and the answer says so."""
+"""Limit the size of tool results; a result says what was cut or left out."""
 
 from __future__ import annotations
 
@@ -9,81 +9,78 @@ from typing import Any
 from memotherm.text.tokens import counter
 from memotherm.text.truncation import first_characters
 
-__all__ = ["bounded", "written"]
+__all__ = ["bounded", "encoded"]
 
 Json = dict[str, Any]
 
-#: Where an answer has its long lists, and where its long texts.
+#: The fields with long lists, and those with long texts.
 _LISTS = ("items", "results", "moved", "included", "leftOut", "suggestions")
 _TEXTS = ("content", "text", "snippet")
-_SHORTEST = 200
-_ITEM_CHARS = 4000
-#: How many items are shown in short rather than fewer at length.
-_FEWEST = 5
+_MIN_CHARS = 200
+_MAX_CHARS = 4000
+#: Texts are cut further before there are fewer items than this.
+_MIN_ITEMS = 5
 
 
-def written(value: Json) -> str:
-    """Return an answer as the text that a model reads."""
+def encoded(value: Json) -> str:
+    """Return a result as compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def bounded(answer: Json, most: int, tokenizer: str) -> Json:
-    """Return an answer of at most so many tokens: long texts are cut first, then the last items go."""
+def bounded(result: Json, max_tokens: int, tokenizer: str) -> Json:
+    """Return a result of at most so many tokens: long texts are cut first, then the last items are left out."""
     count = counter(tokenizer).count
-    if _small(answer, most) or count(written(answer)) <= most:
-        return answer
-    name = next((each for each in _LISTS if answer.get(each) and isinstance(answer[each], list)), None)
-    longest = max(_SHORTEST, min(_ITEM_CHARS, most))
+    text = encoded(result)
+    # A token has at least one byte, so that a short text need not be counted.
+    if len(text.encode("utf-8", "replace")) <= max_tokens or count(text) <= max_tokens:
+        return result
+    name = next((field for field in _LISTS if result.get(field) and isinstance(result[field], list)), None)
+    max_chars = max(_MIN_CHARS, min(_MAX_CHARS, max_tokens))
     while True:
-        shown = _cut(answer, longest)
+        shorter = _with_short_texts(result, max_chars)
         if name is not None:
-            shown = _shortened(shown, name, most, count)
-        enough = name is None or len(shown[name]) >= min(_FEWEST, len(answer[name]))
-        if longest <= _SHORTEST or (enough and count(written(shown)) <= most):
-            return shown
-        longest = max(_SHORTEST, longest // 2)
+            shorter = _with_items_that_fit(shorter, name, max_tokens, count)
+        enough = name is None or len(shorter[name]) >= min(_MIN_ITEMS, len(result[name]))
+        if max_chars <= _MIN_CHARS or (enough and count(encoded(shorter)) <= max_tokens):
+            return shorter
+        max_chars = max(_MIN_CHARS, max_chars // 2)
 
 
-def _small(answer: Json, most: int) -> bool:
-    """Tell without counting: a token has at least one byte."""
-    return len(written(answer).encode("utf-8", "replace")) <= most
-
-
-def _shortened(answer: Json, name: str, most: int, count: Callable[[str], int]) -> Json:
-    """Return the answer with as many of the first items as fit, and the number of the others."""
-    items = answer[name]
+def _with_items_that_fit(result: Json, name: str, max_tokens: int, count: Callable[[str], int]) -> Json:
+    """Return a result with as many of the first items as fit, and the number of the others."""
+    items = result[name]
     low, high = 0, len(items)
     while low < high:
         middle = (low + high + 1) // 2
-        if count(written(_first(answer, name, middle))) <= most:
+        if count(encoded(_with_first_items(result, name, middle))) <= max_tokens:
             low = middle
         else:
             high = middle - 1
-    return _first(answer, name, low)
+    return _with_first_items(result, name, low)
 
 
-def _first(answer: Json, name: str, kept: int) -> Json:
-    items = answer[name]
-    if kept == len(items):
-        return answer
-    ids = {item["id"] for item in items[:kept] if isinstance(item, dict) and "id" in item}
-    scores = {key: value for key, value in answer.get("relevanceScores", {}).items() if key in ids}
-    told = {"relevanceScores": scores} if "relevanceScores" in answer else {}
-    return {**answer, **told, name: items[:kept], "leftOut": len(items) - kept}
+def _with_first_items(result: Json, name: str, number: int) -> Json:
+    items = result[name]
+    if number == len(items):
+        return result
+    ids = {item["id"] for item in items[:number] if isinstance(item, dict) and "id" in item}
+    scores = {key: value for key, value in result.get("relevanceScores", {}).items() if key in ids}
+    remaining_scores = {"relevanceScores": scores} if "relevanceScores" in result else {}
+    return {**result, **remaining_scores, name: items[:number], "leftOut": len(items) - number}
 
 
-def _cut(value: Json, longest: int) -> Json:
-    """Return an answer whose texts are at most so long; `cut` says how many characters are missing."""
-    found: Json = {}
+def _with_short_texts(result: Json, max_chars: int) -> Json:
+    """Return a result with texts of at most so many characters; `cut` says how many characters are missing."""
+    shorter: Json = {}
     missing = 0
-    for key, each in value.items():
-        if key in _TEXTS and isinstance(each, str) and len(each) > longest:
-            found[key] = first_characters(each, longest)
-            missing += len(each) - len(found[key])
-        elif key in _LISTS and isinstance(each, list):
-            found[key] = [_cut(item, longest) if isinstance(item, dict) else item for item in each]
+    for name, value in result.items():
+        if name in _TEXTS and isinstance(value, str) and len(value) > max_chars:
+            shorter[name] = first_characters(value, max_chars)
+            missing += len(value) - len(shorter[name])
+        elif name in _LISTS and isinstance(value, list):
+            shorter[name] = [_with_short_texts(item, max_chars) if isinstance(item, dict) else item for item in value]
         else:
-            found[key] = each
+            shorter[name] = value
     if missing:
-        found["cut"] = missing + int(value.get("cut", 0))
-    return found
+        shorter["cut"] = missing + int(result.get("cut", 0))
+    return shorter

@@ -1,6 +1,6 @@
-"""From the table of tools to what a host is told of them: names, parameters, hints, shapes of answers.
+"""The JSON schemas of the tools.
 
-It is kept short, because every agent pays for the whole list at every turn.
+They are short, because an agent pays for the whole list with tokens at every turn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["CORE", "input_schema", "output_schema", "selected"]
 
 Schema = dict[str, Any]
 
-#: What most agents need; the others are for working memory by hand.
+#: The tools that most agents need; the others manage working memory explicitly.
 CORE = (
     "memory_recall",
     "memory_context",
@@ -33,12 +33,13 @@ _TYPES: dict[str, Schema] = {
     "int": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
-    # One type in each branch: not every host understands a list of types.
+    # One type in each branch, because some hosts do not support a list of types.
     "str | int": {"anyOf": [_TEXT, {"type": "integer"}]},
     "Sequence[str]": {"type": "array", "items": _TEXT},
     "Json": {"type": "object"},
 }
-_TOLD = {"types": "kinds"}
+#: Descriptions of parameters whose name does not suffice.
+_DESCRIPTIONS = {"types": "kinds"}
 
 _LIST: Schema = {"type": "array"}
 _OBJECT: Schema = {"type": "object"}
@@ -46,8 +47,8 @@ _NUMBER: Schema = {"type": "integer"}
 
 
 def _object(required: str = "", **properties: Schema) -> Schema:
-    shape: Schema = {"type": "object", "properties": properties}
-    return {**shape, "required": required.split()} if required else shape
+    schema: Schema = {"type": "object", "properties": properties}
+    return {**schema, "required": required.split()} if required else schema
 
 
 _MEMORY = _object("id tier", id=_TEXT, tier=_TEXT, version=_NUMBER)
@@ -62,29 +63,29 @@ _OUTPUTS: dict[str, Schema] = {
 }
 
 
-def selected(wanted: Sequence[str]) -> tuple[Tool, ...]:
-    """Return the tools of a set, in the order of the table: all, core, or tools by name."""
-    names: set[str] = set()
-    for word in wanted:
-        if word not in (*TOOLS, "all", "core"):
-            raise SettingsError(f"unknown tool {word!r}: use all, core, one, or some of {', '.join(TOOLS)}")
-        names |= set(TOOLS) if word == "all" else set(CORE) if word == "core" else {word}
-    if not names:
-        raise SettingsError("no tools are named: use all, core, one, or names of tools")
-    return tuple(tool for name, tool in TOOLS.items() if name in names)
+def selected(names: Sequence[str]) -> tuple[Tool, ...]:
+    """Return tools in the order of the table: all, core, or by name."""
+    chosen: set[str] = set()
+    for name in names:
+        if name not in (*TOOLS, "all", "core"):
+            raise SettingsError(f"unknown tool {name!r}: use all, core, one, or some of {', '.join(TOOLS)}")
+        chosen |= set(TOOLS) if name == "all" else set(CORE) if name == "core" else {name}
+    if not chosen:
+        raise SettingsError("no tools are selected: use all, core, one, or names of tools")
+    return tuple(tool for name, tool in TOOLS.items() if name in chosen)
 
 
 def input_schema(tool: Tool) -> Schema:
-    """Return what a tool takes."""
+    """Return the schema of a tool's parameters."""
     return {
         "type": "object",
-        "properties": {each.name: _parameter(each) for each in tool.parameters},
+        "properties": {parameter.name: _parameter(parameter) for parameter in tool.parameters},
         **({"required": list(tool.required)} if tool.required else {}),
     }
 
 
 def output_schema(tool: Tool) -> Schema:
-    """Return what a tool gives back, as far as an agent can rely on it."""
+    """Return the schema of a tool's result, limited to the fields that an agent can rely on."""
     return _OUTPUTS.get(tool.name, _MEMORY)
 
 
@@ -92,6 +93,6 @@ def _parameter(parameter: Parameter) -> Schema:
     schema = dict(_TYPES[parameter.type.removesuffix(" | None")])
     if parameter.default not in (None, ()):
         schema["default"] = parameter.default
-    if parameter.name in _TOLD:
-        schema["description"] = _TOLD[parameter.name]
+    if parameter.name in _DESCRIPTIONS:
+        schema["description"] = _DESCRIPTIONS[parameter.name]
     return schema

@@ -1,7 +1,7 @@
-"""The MCP server over one memory: every tool call is one call of the table of tools.
+"""The MCP server.
 
-On HTTP the request itself carries whose memory it is (`scope["memotherm"]`, set behind the key check);
-on stdio it is the memory that the server was started with.
+Over HTTP the memory is that of the request (`scope["memotherm"]`, set by `KeyCheck`); over stdio it is the
+memory that the server was started with.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from jsonschema.exceptions import best_match
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp.server.mcpserver.tools.base import Tool as OfferedTool
+from mcp.server.mcpserver.tools.base import Tool as SdkTool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from memotherm import Memotherm, __version__, tools
 from memotherm.errors import InvalidInput, MemothermError, NotFound
-from memotherm.mcp.results import bounded, written
+from memotherm.mcp.results import bounded, encoded
 from memotherm.mcp.schemas import input_schema, output_schema, selected
 from memotherm.model import Memory
 from memotherm.text.truncation import title
@@ -38,10 +38,10 @@ INSTRUCTIONS = (
     "Long-term memory in three tiers: hot is in front of you (memory_context), warm is found by memory_recall, "
     "cold only with includeCold. Recall before you answer about earlier work, people, preferences or decisions. "
     "Store what should outlive this conversation, one fact at a time; pin only what must never be missed. "
-    "Nothing is lost by a move or a forgetting: memory_undo takes it back."
+    "A move or a deletion loses nothing: memory_undo reverts it."
 )
 _FLUSH = (
-    "This conversation will soon be cut. Save what should outlive it (decisions, facts, preferences, open tasks) "
+    "This conversation will soon be compacted. Save what should outlive it (decisions, facts, preferences, open tasks) "
     "with store_memory, one fact per call; do not repeat what memory_recall already finds. "
     "If there is nothing to save, reply with {token}."
 )
@@ -50,15 +50,17 @@ _NOTHING = "(nothing is remembered about this yet)"
 _HOT_BUDGET = 2000
 _NO_PARAMETERS = func_metadata(lambda: None, structured_output=False).arg_model
 
-#: Whose memory the current request is about.
+#: The memory of the current request.
 _current: ContextVar[Memotherm | None] = ContextVar("memotherm_memory", default=None)
 
 
-def build(mem: Memotherm, wanted: Sequence[str] | None = None) -> MCPServer:
-    """Return a server that offers a set of tools; None takes the setting `mcp_tools`."""
-    names = tuple(wanted or mem.settings.mcp_tools)
-    offered: list[OfferedTool] = [_one(mem)] if names == ("one",) else [_offered(mem, tool) for tool in selected(names)]
-    # The SDK configures the root logger when nobody has: logs belong to the program, not to a library.
+def build(mem: Memotherm, tool_names: Sequence[str] | None = None) -> MCPServer:
+    """Return a server that offers the named tools; None uses the setting `mcp_tools`."""
+    names = tuple(tool_names or mem.settings.mcp_tools)
+    offered: list[SdkTool] = (
+        [_single_tool(mem)] if names == ("one",) else [_tool(mem, tool) for tool in selected(names)]
+    )
+    # The SDK would configure the root logger if it has no handler.
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     server = MCPServer(
@@ -76,7 +78,7 @@ def build(mem: Memotherm, wanted: Sequence[str] | None = None) -> MCPServer:
 
 
 async def _bind(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Let the request's own memory answer it, where the transport brings one."""
+    """Set the memory of the request, if the transport has one."""
     request = ctx.request
     token = _current.set(None if request is None else request.scope.get("memotherm"))
     try:
@@ -88,34 +90,33 @@ async def _bind(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Han
 # Tools
 
 
-class _Tool(OfferedTool):
-    """A tool of the table: arguments are checked against the very schema that hosts are shown."""
+class _Tool(SdkTool):
+    """A tool of the table; its arguments are validated with the schema that hosts receive."""
 
     call: Callable[[Json], Json]
-    #: Names that are understood without being told to hosts.
+    #: Other names of parameters, which the schema does not list.
     aliases: dict[str, str] = Field(default_factory=dict)
 
     async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:  # noqa: ANN401, ARG002
-        """Check, call on a thread of its own, and return both forms of the answer."""
-        given = {self.aliases.get(key, key): value for key, value in arguments.items() if value is not None}
-        wrong = best_match(Draft202012Validator(self.parameters).iter_errors(given))
-        if wrong is not None:
-            where = ".".join(str(part) for part in wrong.path)
-            raise ToolError(f"{where + ': ' if where else ''}{wrong.message[:300]} [invalid_input]")
+        """Validate the arguments, call the tool in a thread, and return the result as text and as JSON."""
+        values = {self.aliases.get(key, key): value for key, value in arguments.items() if value is not None}
+        error = best_match(Draft202012Validator(self.parameters).iter_errors(values))
+        if error is not None:
+            path = ".".join(str(part) for part in error.path)
+            raise ToolError(f"{path + ': ' if path else ''}{error.message[:300]} [invalid_input]")
         try:
-            answer = await anyio.to_thread.run_sync(functools.partial(self.call, given))
+            result = await anyio.to_thread.run_sync(functools.partial(self.call, values))
         except MemothermError as exc:
             raise ToolError(f"{exc} [{exc.code}]") from exc
-        return CallToolResult(content=[TextContent(type="text", text=written(answer))], structured_content=answer)
+        return CallToolResult(content=[TextContent(type="text", text=encoded(result))], structured_content=result)
 
 
-def _answered(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
-    view = _current.get() or mem
-    answer = tools.call(view, name, arguments)
-    return bounded(answer, mem.settings.tool_result_tokens, mem.settings.tokenizer)
+def _call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
+    result = tools.call(_current.get() or mem, name, arguments)
+    return bounded(result, mem.settings.tool_result_tokens, mem.settings.tokenizer)
 
 
-def _offered(mem: Memotherm, tool: tools.Tool) -> _Tool:
+def _tool(mem: Memotherm, tool: tools.Tool) -> _Tool:
     return _Tool(
         fn=tool.function,
         name=tool.name,
@@ -127,12 +128,12 @@ def _offered(mem: Memotherm, tool: tools.Tool) -> _Tool:
         context_kwarg=None,
         annotations=hints(tool),
         aliases=dict(tool.aliases),
-        call=functools.partial(_answered, mem, tool.name),
+        call=functools.partial(_call, mem, tool.name),
     )
 
 
 def hints(tool: tools.Tool) -> ToolAnnotations:
-    """Return the four hints of a tool."""
+    """Return the annotations of a tool."""
     return ToolAnnotations(
         read_only_hint=tool.reads_only,
         destructive_hint=tool.hides,
@@ -141,19 +142,21 @@ def hints(tool: tools.Tool) -> ToolAnnotations:
     )
 
 
-def _one(mem: Memotherm) -> _Tool:
-    """Return all tools as one, for hosts that want a narrow surface."""
+def _single_tool(mem: Memotherm) -> _Tool:
+    """Return all tools as one, for hosts with few tools."""
     actions = list(tools.TOOLS)
 
-    def call(given: Json) -> Json:
-        return _answered(mem, given["action"], given.get("arguments", {}))
+    def call(values: Json) -> Json:
+        return _call(mem, values["action"], values.get("arguments", {}))
 
-    told = "; ".join(f"{each.name}({', '.join(one.name for one in each.parameters)})" for each in tools.TOOLS.values())
+    signatures = "; ".join(
+        f"{tool.name}({', '.join(parameter.name for parameter in tool.parameters)})" for tool in tools.TOOLS.values()
+    )
     return _Tool(
         fn=call,
         name="memory",
         title="Memory",
-        description=f"Long-term memory. Actions and their arguments: {told}",
+        description=f"Long-term memory. Actions and their arguments: {signatures}",
         parameters={
             "type": "object",
             "properties": {"action": {"enum": actions}, "arguments": {"type": "object"}},
@@ -175,14 +178,14 @@ def _one(mem: Memotherm) -> _Tool:
 def _add_resources(server: MCPServer, mem: Memotherm) -> None:
     @server.resource("memory://hot", title="Hot memories", mime_type="text/markdown")
     def hot() -> str:
-        """Return what is in front of the agent: pinned and hot memories."""
+        """Return the pinned and hot memories."""
         return (_current.get() or mem).context(None, _HOT_BUDGET, track=False).text
 
     @server.resource("memory://{id}", title="A memory", mime_type="text/markdown")
     def memory(id: str) -> str:  # noqa: A002 - the variable of the template
-        """Return one memory by its id, with where it is kept and since when."""
+        """Return a memory by its id, with its tier, priority and date."""
         try:
-            return _page((_current.get() or mem).get(id))
+            return _as_markdown((_current.get() or mem).get(id))
         except (NotFound, InvalidInput) as exc:
             raise ResourceNotFoundError(str(exc)) from exc
 
@@ -190,18 +193,18 @@ def _add_resources(server: MCPServer, mem: Memotherm) -> None:
 def _add_prompts(server: MCPServer, mem: Memotherm) -> None:
     @server.prompt(title="Recall")
     def recall(topic: str) -> str:
-        """Read what is remembered about a topic before answering."""
+        """Read the memories about a topic before answering."""
         text = (_current.get() or mem).context(topic, _HOT_BUDGET).text
         return _RECALL.format(topic=topic, text=text or _NOTHING)
 
     @server.prompt(title="Flush")
     def flush() -> str:
-        """Save what should outlive this conversation before it is cut."""
+        """Store what should outlive this conversation before it is compacted."""
         return _FLUSH.format(token=mem.settings.silent_token)
 
 
-def _page(memory: Memory) -> str:
-    facts = {
+def _as_markdown(memory: Memory) -> str:
+    fields = {
         "id": memory.id,
         "kind": memory.kind,
         "tier": memory.tier,
@@ -210,5 +213,5 @@ def _page(memory: Memory) -> str:
         "tags": ", ".join(memory.tags),
         "created": f"{memory.created_at:%Y-%m-%d %H:%M}",
     }
-    head = "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)
+    head = "\n".join(f"- {name}: {value}" for name, value in fields.items() if value)
     return f"# {title(memory.content)}\n\n{memory.content}\n\n{head}\n"

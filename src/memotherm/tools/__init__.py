@@ -1,4 +1,4 @@
-"""The tools that an agent is given, shared by MCP, REST and the command line, and the JSON forms of values."""
+"""The tools that agents call, shared by MCP, REST and the command line, and the JSON of values."""
 
 from memotherm.tools.definitions import (
     TOOLS,

@@ -1,7 +1,7 @@
-"""The tools an agent is given: parse, one call of the facade, render.
+"""The tools that agents call: each makes one call of the facade and returns JSON.
 
-One table, from which every door with tools (MCP, REST, CLI) is made. Parameters keep the names that
-hosts know (`sessionId`, `includeCold`, `type`); what comes back is plain JSON with ids in it.
+MCP, REST and the command line use the same table. Parameters have the names that hosts know (`sessionId`,
+`includeCold`, `type`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ALL_TIERS = tuple(Tier)
 _QUERY_LIMIT = 10
 _SNIPPET_CHARS = 700
 _GET_CHARS = 20_000
-_MOST_LEFT_OUT = 20
+_MAX_LEFT_OUT = 20
 _QUERY_FIELDS = {"query", "tier", "limit", "k", "filters"}
 _FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
 
@@ -72,63 +72,63 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function that a door offers; its first argument is the memory, the others are the caller's."""
+    """A function that an interface offers; its first argument is the memory, the others are the caller's."""
 
     function: Callable[..., Json]
     title: str
-    #: Whether it leaves everything as it is, except for the count of uses.
+    #: Whether it changes nothing but the count of uses.
     reads_only: bool = False
-    #: Whether it takes something away from view.
+    #: Whether it hides or deletes something.
     hides: bool = False
-    #: Whether a second call with the same arguments changes nothing more.
+    #: Whether a second call with the same arguments changes nothing.
     repeatable: bool = False
-    #: Other names that a caller may use for a parameter.
+    #: Other names of parameters.
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """What a host calls it by."""
+        """The name of the tool."""
         return self.function.__name__
 
     @property
     def description(self) -> str:
-        """What a model is told about it."""
+        """The description for the model."""
         return inspect.cleandoc(self.function.__doc__ or "")
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What a caller may pass, in order."""
-        _memory_itself, *others = inspect.signature(self.function).parameters.values()
+        """The parameters of the caller, in order."""
+        _, *parameters = inspect.signature(self.function).parameters.values()
         return tuple(
             Parameter(
-                # A name that Python keeps for itself has an underscore behind it here.
-                name=each.name.rstrip("_"),
-                type=str(each.annotation),
-                required=each.default is inspect.Parameter.empty,
-                default=None if each.default is inspect.Parameter.empty else each.default,
+                # A Python keyword has an underscore appended.
+                name=parameter.name.rstrip("_"),
+                type=str(parameter.annotation),
+                required=parameter.default is inspect.Parameter.empty,
+                default=None if parameter.default is inspect.Parameter.empty else parameter.default,
             )
-            for each in others
+            for parameter in parameters
         )
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The parameters without which it cannot be called."""
-        return tuple(each.name for each in self.parameters if each.required)
+        """The names of the required parameters."""
+        return tuple(parameter.name for parameter in self.parameters if parameter.required)
 
 
 def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
-    """Call a tool by its name, or say which tools and parameters there are."""
+    """Call a tool by its name; an unknown tool or parameter is an error that lists the known ones."""
     tool = TOOLS.get(name)
     if tool is None:
-        raise InvalidInput(f"unknown tool {name!r}: there are {', '.join(TOOLS)}")
+        raise InvalidInput(f"unknown tool {name!r}: use one of {', '.join(TOOLS)}")
     arguments = {tool.aliases.get(key, key): value for key, value in arguments.items()}
-    known = [each.name for each in tool.parameters]
-    unknown = [each for each in arguments if each not in known]
+    known = [parameter.name for parameter in tool.parameters]
+    unknown = [key for key in arguments if key not in known]
     if unknown:
-        raise InvalidInput(f"{name} takes no {unknown[0]!r}: it takes {', '.join(known)}")
-    missing = [each for each in tool.required if arguments.get(each) is None]
+        raise InvalidInput(f"{name} has no parameter {unknown[0]!r}: use {', '.join(known)}")
+    missing = [key for key in tool.required if arguments.get(key) is None]
     if missing:
-        raise InvalidInput(f"{name} needs {missing[0]!r}")
+        raise InvalidInput(f"{name} requires the parameter {missing[0]!r}")
     return tool.function(mem, **{f"{key}_" if iskeyword(key) else key: value for key, value in arguments.items()})
 
 
@@ -153,18 +153,18 @@ def memory_recall(
 ) -> Json:
     """Recall memories by meaning and words.
 
-    With a sessionId: what the session has spilled (warm and cold), 3 hits, the best come back to hot.
-    Without: hot and warm, 10 hits, nothing moves; includeCold adds the archive.
+    With a sessionId: searches what the session has spilled (warm and cold), 3 hits, the best are promoted to hot.
+    Without: searches hot and warm, 10 hits, nothing moves; includeCold adds cold memories.
     """
     if sessionId is not None:
         if tags is not None or minScore is not None:
             raise InvalidInput("tags and minScore filter a recall without a sessionId: leave one of them out")
         return _session_recall(mem, sessionId, query, 3 if limit is None else limit, autoPromote, types)
-    most = 10 if limit is None else limit
+    max_hits = 10 if limit is None else limit
     promote = bool(autoPromote)
     tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
-    recall = mem.recall(query, most, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote)
-    return {**recall_json(recall), "limit": most, "autoPromote": promote}
+    recall = mem.recall(query, max_hits, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote)
+    return {**recall_json(recall), "limit": max_hits, "autoPromote": promote}
 
 
 def memory_spill(mem: Memotherm, sessionId: str, count: int = 4, ids: Sequence[str] | None = None) -> Json:  # noqa: N803
@@ -179,7 +179,7 @@ def memory_spill(mem: Memotherm, sessionId: str, count: int = 4, ids: Sequence[s
 
 
 def memory_promote(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # noqa: N803
-    """Bring a memory of a session to hot, making room for it first."""
+    """Move a memory of a session to hot; older hot memories are spilled if needed."""
     return {"id": memory_id, "promoted": mem.session(sessionId).promote(memory_id)}
 
 
@@ -200,16 +200,16 @@ def store_memory(
     supersedes: str | None = None,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Remember something. `tier` is hot, warm or cold, or a priority: pinned, critical, important, normal, low."""
-    place, insists = (None, None) if tier is None else _placement(tier)
-    if insists is not None and priority is not None and Priority.of(priority) is not insists:
+    """Store a memory. `tier` is hot, warm or cold, or a priority: pinned, critical, important, normal, low."""
+    wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
+    if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
     memory = _view(mem, sessionId).remember(
         content,
         kind=kind,
         tags=tags,
-        tier=place,
-        priority=insists or (Priority.NORMAL if priority is None else priority),
+        tier=wanted_tier,
+        priority=wanted_priority or (Priority.NORMAL if priority is None else priority),
         ttl=None if ttl_minutes is None else ttl_minutes * 60,
         metadata=metadata,
         supersedes=supersedes,
@@ -219,20 +219,20 @@ def store_memory(
 
 def set_memory_tier(mem: Memotherm, memory_id: str, tier: str | int, sessionId: str | None = None) -> Json:  # noqa: N803
     """Move a memory to hot, warm or cold, or give it a priority: pinned, critical, important, normal, low."""
-    place, priority = _placement(tier)
+    wanted_tier, priority = _tier_or_priority(tier)
     view = _view(mem, sessionId)
-    return memory_json(
-        view.prioritize(memory_id, priority) if place is None and priority else view.move(memory_id, str(place))
-    )
+    if priority is not None:
+        return memory_json(view.prioritize(memory_id, priority))
+    return memory_json(view.move(memory_id, str(wanted_tier)))
 
 
 def pin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Include a memory always, whatever is asked, until it is unpinned."""
+    """Pin a memory: every context includes it until it is unpinned."""
     return memory_json(_view(mem, sessionId).pin(memory_id))
 
 
 def unpin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Give a pinned memory normal priority again."""
+    """Give a pinned memory normal priority."""
     return memory_json(_view(mem, sessionId).unpin(memory_id))
 
 
@@ -242,7 +242,7 @@ def memory_forget(mem: Memotherm, memory_id: str, sessionId: str | None = None) 
 
 
 def memory_undo(mem: Memotherm, event: int, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Take back a change, such as a move: `event` is the version that its result had."""
+    """Undo a change, such as a move: `event` is the version in its result."""
     return memory_json(_view(mem, sessionId).undo(event))
 
 
@@ -252,13 +252,13 @@ def memory_context(
     budget: int = 2000,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Return what to read before working: pinned, hot, and what the query finds, within a token budget."""
+    """Return the memories to read before working: pinned, hot, and hits of the query, within a token budget."""
     context = _view(mem, sessionId).context(query, budget)
     return {
         "text": context.text,
         "tokens": context.tokens,
         "included": [entry.id for entry in context.included],
-        "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MOST_LEFT_OUT]],
+        "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MAX_LEFT_OUT]],
         "leftOutCount": len(context.left_out),
         "degraded": list(context.receipt.degraded),
     }
@@ -271,12 +271,12 @@ def memory_search(
     minScore: float = 0.35,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Search the Markdown notes, or all memories where no notes are kept; read on with memory_get."""
+    """Search the Markdown notes, or all memories if there are no notes; memory_get reads more."""
     view = _view(mem, sessionId)
     if not mem.settings.notes_root:
         return _search_memories(view, query, maxResults, minScore)
-    found = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore)
-    return {"results": [note_hit_json(hit) for hit in found], "stale": found.stale, "degraded": list(found.degraded)}
+    hits = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore)
+    return {"results": [note_hit_json(hit) for hit in hits], "stale": hits.stale, "degraded": list(hits.degraded)}
 
 
 def memory_get(
@@ -290,7 +290,7 @@ def memory_get(
     if path.startswith("mem_"):
         return _memory_lines(_view(mem, sessionId).get(path), from_, lines)
     if not mem.settings.notes_root:
-        raise NotFound(f"no memory {path!r}, and no notes: the setting notes_root names their folder")
+        raise NotFound(f"no memory {path!r}, and no notes: set notes_root to their folder")
     return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
 
 
@@ -316,7 +316,7 @@ TOOLS: dict[str, Tool] = {tool.name: tool for tool in _TABLE}
 
 
 def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
-    """Answer `POST /memory/query`: all tiers unless one is named, and the closer tiers rank first.
+    """Answer `POST /memory/query`: search all tiers unless one is given; warm and cold memories score less.
 
     `k` is another name for `limit`, and `filters.tier` for `tier`.
     """
@@ -328,26 +328,26 @@ def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
     limit = _one_of("limit", body.get("limit"), "k", body.get("k"))
     tier = _one_of("tier", body.get("tier"), "filters.tier", filters.get("tier"))
     kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
-    most = _QUERY_LIMIT if limit is None else limit
+    max_hits = _QUERY_LIMIT if limit is None else limit
     tiers = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
-    recall = mem.recall(body.get("query"), most, tiers, kinds=kinds, tags=filters.get("tags"))  # type: ignore[arg-type]
+    recall = mem.recall(body.get("query"), max_hits, tiers, kinds=kinds, tags=filters.get("tags"))  # type: ignore[arg-type]
     return {
         "results": [hit_json(hit) for hit in recall],
-        "tiers": [str(each) for each in recall.tiers],
-        "limit": most,
+        "tiers": [str(tier) for tier in recall.tiers],
+        "limit": max_hits,
         "degraded": list(recall.degraded),
     }
 
 
-# Reading arguments
+# Arguments
 
 
 def _view(mem: Memotherm, session: str | None) -> Memotherm:
     return mem if session is None else mem.scoped(session=session)
 
 
-def _placement(value: str | int) -> tuple[Tier | None, Priority | None]:
-    """Tell a tier from a priority by the value: hot, warm, cold; or pinned to low, or 0 to 4."""
+def _tier_or_priority(value: str | int) -> tuple[Tier | None, Priority | None]:
+    """Return the tier (hot, warm, cold) or the priority (pinned to low, or 0 to 4) that a value names."""
     word = str(value).strip().lower() if not isinstance(value, bool) else value
     if word in list(Tier):
         return Tier(str(word)), None
@@ -360,7 +360,7 @@ def _placement(value: str | int) -> tuple[Tier | None, Priority | None]:
 
 def _one_of(name: str, value: Any, alias: str, other: Any) -> Any:  # noqa: ANN401
     if value is not None and other is not None and value != other:
-        raise InvalidInput(f"{name} and {alias} mean the same and differ: give one of them")
+        raise InvalidInput(f"{name} and {alias} are the same field with different values: give one of them")
     return other if value is None else value
 
 
@@ -370,12 +370,12 @@ def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> No
         raise InvalidInput(f"unknown field {unknown[0]!r} in {where}: use {', '.join(sorted(known))}")
 
 
-# Rendering
+# Results
 
 
-def _search_memories(view: Memotherm, query: str, most: int, least: float) -> Json:
-    recall = view.recall(query, most, _ALL_TIERS, min_score=least)
-    hits = [hit for hit in recall if hit.why.relevance >= least][:most]
+def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float) -> Json:
+    recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score)
+    hits = [hit for hit in recall if hit.why.relevance >= min_score][:max_hits]
     results = [
         {
             "path": hit.memory.id,
@@ -391,19 +391,19 @@ def _search_memories(view: Memotherm, query: str, most: int, least: float) -> Js
 
 
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
-    """Return a memory with a range of its lines as content; what is not shown is told."""
+    """Return a memory with a range of its lines as content; `hint` says what is missing."""
     if first < 1 or (count is not None and count < 1):
         raise InvalidInput("from and lines count from 1")
     all_lines = memory.content.split("\n")
-    wanted = "\n".join(all_lines[first - 1 : None if count is None else first - 1 + count])
-    shown = first_characters(wanted, _GET_CHARS)
-    hint = "" if shown == wanted else f"{len(wanted) - len(shown)} more characters: go on with from and lines"
-    return {**memory_json(memory), "content": shown, "totalLines": len(all_lines), "hint": hint}
+    text = "\n".join(all_lines[first - 1 : None if count is None else first - 1 + count])
+    content = first_characters(text, _GET_CHARS)
+    hint = "" if content == text else f"{len(text) - len(content)} more characters: use from and lines"
+    return {**memory_json(memory), "content": content, "totalLines": len(all_lines), "hint": hint}
 
 
 def _session_recall(
     mem: Memotherm, session: str, query: str, limit: int, promote: bool | None, types: Sequence[str] | None
 ) -> Json:
     recall = mem.session(session).recall(query, limit, promote, types)
-    wanted = mem.settings.auto_promote if promote is None else promote
-    return {**recall_json(recall), "sessionId": session, "limit": limit, "autoPromote": wanted}
+    promoting = mem.settings.auto_promote if promote is None else promote
+    return {**recall_json(recall), "sessionId": session, "limit": limit, "autoPromote": promoting}

@@ -1,4 +1,4 @@
-"""What comes back, as plain JSON: the same through every door."""
+"""Values as JSON, the same in every interface."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 def recall_json(recall: Recall) -> Json:
-    """Return the answer to a query, with its hits."""
+    """Return the result of a recall."""
     return {
         "items": [hit_json(hit) for hit in recall],
         "pinned": [hit.memory.id for hit in recall.pinned],
@@ -38,12 +38,12 @@ def recall_json(recall: Recall) -> Json:
 
 
 def hit_json(hit: Hit) -> Json:
-    """Return a hit: its memory, its score and the reasons."""
+    """Return a hit: the memory, its score and the reasons."""
     return {**memory_json(hit.memory), "score": round(hit.score, 4), "why": str(hit.why)}
 
 
 def memory_json(memory: Memory) -> Json:
-    """Return a memory as plain values."""
+    """Return a memory."""
     return {
         "id": memory.id,
         "content": memory.content,
@@ -58,26 +58,26 @@ def memory_json(memory: Memory) -> Json:
         "tokens": memory.tokens,
         "relevance": round(memory.relevance, 4),
         "access_count": memory.access_count,
-        "created_at": _moment(memory.created_at),
-        "updated_at": _moment(memory.updated_at),
-        "accessed_at": _moment(memory.accessed_at),
-        "expires_at": _moment(memory.expires_at),
+        "created_at": _iso(memory.created_at),
+        "updated_at": _iso(memory.updated_at),
+        "accessed_at": _iso(memory.accessed_at),
+        "expires_at": _iso(memory.expires_at),
         "supersedes": memory.supersedes,
         "version": memory.version,
     }
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+def _iso(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
 
 
 def move_json(move: Move) -> Json:
-    """Return a move: which memory, from where to where, by which rule and why."""
+    """Return a move: the memory, both tiers, the rule and the reason."""
     return {"id": move.id, "from": str(move.from_tier), "to": str(move.to), "rule": move.rule, "why": move.why}
 
 
 def event_json(event: Event) -> Json:
-    """Return one line of the ledger: what happened to which memory, when, by whom, by which rule and why."""
+    """Return an event of the ledger."""
     return {
         "seq": event.seq,
         "at": event.at.isoformat(),
@@ -86,36 +86,40 @@ def event_json(event: Event) -> Json:
         "actor": event.actor,
         "rule": event.rule,
         "why": event.why,
-        "changes": {name: {"from": was, "to": now} for name, (was, now) in event.changes.items()},
+        "changes": {name: {"from": before, "to": after} for name, (before, after) in event.changes.items()},
     }
 
 
-def _count(count: TierCount) -> Json:
+def _count_json(count: TierCount) -> Json:
     return {"items": count.memories, "tokens": count.tokens}
 
 
 def session_status_json(status: SessionStatus) -> Json:
-    """Return how full a session is, and what it suggests."""
+    """Return the status of a session."""
     percent = round(status.utilization_percent, 1)
     return {
         "sessionId": status.session,
         "state": status.state,
-        "hot": {**_count(status.hot), "limit": status.limit, "utilizationPercent": percent},
-        "warm": _count(status.warm),
-        "cold": _count(status.cold),
+        "hot": {**_count_json(status.hot), "limit": status.limit, "utilizationPercent": percent},
+        "warm": _count_json(status.warm),
+        "cold": _count_json(status.cold),
         "suggestions": [
-            {"type": each.type, "reason": each.reason, **({"itemIds": list(each.ids)} if each.ids else {})}
-            for each in status.suggestions
+            {
+                "type": suggestion.type,
+                "reason": suggestion.reason,
+                **({"itemIds": list(suggestion.ids)} if suggestion.ids else {}),
+            }
+            for suggestion in status.suggestions
         ],
     }
 
 
 def status_json(status: Status) -> Json:
-    """Return how much a store holds."""
+    """Return the status of a store."""
     return {
         "store": status.store,
         "scope": dict(status.scope.items()),
-        **{str(tier): _count(count) for tier, count in status.tiers.items()},
+        **{str(tier): _count_json(count) for tier, count in status.tiers.items()},
         "retention": {str(retention): count for retention, count in status.retention.items()},
         "embedder": status.embedder,
         "degraded": list(status.degraded),
@@ -123,7 +127,7 @@ def status_json(status: Status) -> Json:
 
 
 def note_hit_json(hit: NoteHit) -> Json:
-    """Return a hit in notes: where it stands, and what is said there."""
+    """Return a hit in a note: its location and text."""
     return {
         "path": hit.path,
         "startLine": hit.start_line,
@@ -136,7 +140,7 @@ def note_hit_json(hit: NoteHit) -> Json:
 
 
 def note_text_json(note: NoteText) -> Json:
-    """Return a part of a note, and where it goes on."""
+    """Return lines of a note, and the line to continue at."""
     return {
         "path": note.path,
         "text": note.text,

@@ -1,9 +1,9 @@
-// Memotherm for OpenClaw: each event goes to `memotherm hook`, which always answers, and in time.
+// Memotherm for OpenClaw: each event is sent to `memotherm hook`.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { definePluginEntry } from "openclaw/plugin-sdk/plugin-entry";
 
-const LONGEST_MS = 5000;
+const TIMEOUT_MS = 5000;
 
 function commandOf(config) {
   if (Array.isArray(config?.command) && config.command.length) return config.command;
@@ -25,7 +25,7 @@ export function askHook(command, payload) {
     } catch {
       return resolve(null);
     }
-    const timer = setTimeout(() => { child.kill(); resolve(null); }, LONGEST_MS);
+    const timer = setTimeout(() => { child.kill(); resolve(null); }, TIMEOUT_MS);
     child.on("error", () => { clearTimeout(timer); resolve(null); });
     child.stdin.on("error", () => {});
     child.stdout.on("data", (chunk) => { out += chunk; });
@@ -44,14 +44,14 @@ export function textOf(content) {
 }
 
 export function lastReply(messages) {
-  const found = (messages ?? []).filter((message) => message?.role === "assistant").at(-1);
-  return textOf(found?.content);
+  const message = (messages ?? []).filter((entry) => entry?.role === "assistant").at(-1);
+  return textOf(message?.content);
 }
 
 export default definePluginEntry({
   id: "memotherm",
   name: "Memotherm",
-  description: "Tiered memory: recalls what matters before each turn, and keeps what was said.",
+  description: "Tiered memory: recalls memories before each turn, and stores conversations.",
   register(api) {
     const command = commandOf(api.pluginConfig);
     const base = (name, event, context) => ({
