@@ -19,7 +19,7 @@ from memotherm.notes.day import local_day
 from memotherm.notes.layout import Layout
 from memotherm.notes.placement import is_transcript
 from memotherm.notes.reading import excerpt, read_lines
-from memotherm.notes.searching import Scored, aged, diverse, shows_citations, snippet
+from memotherm.notes.searching import Scored, age_factor, diverse, shows_citations, snippet
 from memotherm.notes.sync import NoteRoot, Syncer
 from memotherm.notes.values import Appended, Conflict, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
@@ -283,7 +283,7 @@ class Notes:
         def score(each: Ranked) -> float:
             beside = each.score - each.relevance
             place = places.get(each.no)
-            age = aged(place.path, today, settings.note_half_life_days) if place is not None else 1.0
+            age = age_factor(place.path, today, settings.note_half_life_days) if place is not None else 1.0
             return each.relevance * age + beside
 
         ordered = sorted(ranked, key=lambda each: (-score(each), -each.no))
