@@ -13,7 +13,7 @@ from memotherm.notes import Notes
 from memotherm.notes.searching import Scored, age_factor, diverse, shows_citations, snippet
 from memotherm.testing import FakeClock
 from tests.notes.ids import spec
-from tests.notes.told import cited
+from tests.notes.index import cited
 
 
 @spec("O18", "O20", "O21")
