@@ -17,17 +17,17 @@ from bench.stores import Lab, bars
 
 #: Suite -> the title of its table. A new suite is one line here and a module `bench.<suite>` with `measure`.
 SUITES = {
-    "speed": "Numbers to reach",
+    "speed": "Speed and size",
     "notes": "Markdown notes",
     "tiers": "Tiers over a year",
     "postgres": "PostgreSQL with many tenants",
-    "quality": "Found again, against the best of four controls",
+    "quality": "Retrieval quality, against the best of four controls",
     "context": "Evidence in the context, against the better of two controls",
 }
 
 
 def main() -> int:
-    """Measure, print, and write what was found."""
+    """Measure, print and write the results."""
     arguments = _parser().parse_args()
     options = speed.Options(
         quick=arguments.quick,
@@ -52,20 +52,20 @@ def _run(name: str, options: speed.Options, stores: Path | None, *, as_json: boo
             rows = measured(lab, options)
         finally:
             lab.close()
-    found = report.record(name, rows, quick=options.quick, cold=options.cold, only=options.only)
+    results = report.record(name, rows, quick=options.quick, cold=options.cold, only=options.only)
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(results, indent=2))
     else:
         report.print_rows(SUITES[name], rows)
     if not options.quick and not options.only:
-        path = report.write(name, found)
+        path = report.write(name, results)
         print(
             f"written to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}", file=sys.stderr
         )
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what Memotherm promises.")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure speed, size and quality.")
     parser.add_argument("suite", nargs="?", choices=list(SUITES), help="one suite; all of them otherwise")
     parser.add_argument("--quick", action="store_true", help="small stores and few queries; nothing is written")
     parser.add_argument("--cold", type=int, help="cold memories of the large archive (1,000,000)")

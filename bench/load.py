@@ -42,13 +42,13 @@ _P95_MS = 1000
 
 
 def sentence(source: random.Random, words: int = 16) -> str:
-    """Return words that a model knows, in an order that nobody has used before."""
+    """Return a new sequence of words that are in the vocabulary of the model."""
     return " ".join(source.choices(_WORDS, k=words)) + f", ticket {source.getrandbits(48)}"
 
 
 @dataclass
 class Seen:
-    """What one client saw."""
+    """The results of one client."""
 
     #: Kind of request -> its times in milliseconds.
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -58,7 +58,7 @@ class Seen:
 
 
 class Client:
-    """One client with a connection of its own, one request after the other."""
+    """A client with a connection of its own that sends one request after the other."""
 
     def __init__(self, number: int, address: str) -> None:
         self.seen = Seen()
@@ -72,7 +72,7 @@ class Client:
         }
 
     def run(self, until: float) -> None:
-        """Ask until it is time to stop."""
+        """Send requests until the end of the phase."""
         while time.monotonic() < until:
             (kind,) = self._random.choices(_KINDS, _SHARES)
             self._one("write" if kind == "read" and not self.seen.written else kind)
@@ -103,7 +103,7 @@ class Client:
 
 @contextmanager
 def maintenance(path: Path, codes: list[int]) -> Iterator[None]:
-    """Let another process run maintenance and the tier rules again and again; note the exit codes."""
+    """Run maintenance and the tier rules repeatedly in another process; record the exit codes."""
     enough = threading.Event()
     known = environment(path.parent / "home", MEMOTHERM_EMBEDDER="local")
 
@@ -123,7 +123,7 @@ def maintenance(path: Path, codes: list[int]) -> Iterator[None]:
 
 
 def phase(folder: Path, clients: int, seconds: float, embedder: str, *, busy: bool) -> list[Row]:
-    """Run one phase on a store of its own, and look for what it lost."""
+    """Run one phase on a store of its own, and check for lost writes."""
     path = folder / ("maintained.db" if busy else "alone.db")
     with memotherm.open(path, embedder=embedder) as mem:
         source = random.Random(-1)
@@ -155,7 +155,7 @@ def phase(folder: Path, clients: int, seconds: float, embedder: str, *, busy: bo
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process so far, where the system tells it."""
+    """Return the CPU time of a process so far, where the system provides it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     except OSError:
@@ -164,7 +164,7 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _lost(path: Path, written: dict[str, str]) -> list[str]:
-    """Return the acknowledged writes that are not there, and what `check` finds."""
+    """Return the acknowledged writes that cannot be read, and the problems that `check` finds."""
     with memotherm.open(path, embedder="none") as mem:
         problems = [str(problem) for problem in mem.check()]
         there: dict[str, str] = {}
@@ -205,7 +205,7 @@ def _at(times: list[float], percent: int) -> float:
 
 
 def main() -> int:
-    """Measure both phases, print, and write what was found."""
+    """Measure both phases, print and write the results."""
     parser = argparse.ArgumentParser(prog="python -m bench.load", description=__doc__)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60)

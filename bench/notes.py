@@ -1,4 +1,4 @@
-"""Markdown notes: what the first index, an edit and a search of many notes cost.
+"""Markdown notes: the cost of the first sync, of an edit, and of a search of many notes.
 
 Times are CPU times, but for how soon an edit is found. What an edit adds to a sync is compared with the
 same in a folder that has no other note, so that the row says what the others cost.
@@ -23,9 +23,9 @@ __all__ = ["measure"]
 
 _PARAGRAPHS = 19
 _EDITS = 12
-#: An edit must be found this soon.
+#: The most seconds until an edit is found.
 _VISIBLE_SECONDS = 2.0
-#: CPU seconds that the first index of one note may take; the bundled model takes far longer to embed it.
+#: The most CPU seconds of the first sync per note; embedding with the bundled model takes far longer.
 _NOTE_MS = 20.0
 
 
@@ -49,7 +49,7 @@ def _rows(lab: Lab, notes: Notes, alone: Notes, count: int) -> list[Row]:
     first = (time.process_time() - started) / count * 1000
     lab.progress.remove_task(task)
     alone.sync()
-    time.sleep(2.1)  # until time stamps can be trusted again
+    time.sleep(2.1)  # until time stamps are reliable again
     notes.sync()
     alone.sync()
     notes.search("the first search of a process reads the vectors")
@@ -90,7 +90,7 @@ def _written(root: Path, count: int) -> Path:
 
 
 def _edited(notes: Notes, word: str) -> None:
-    """Put a word into a line of one note."""
+    """Insert a word into a line of one note."""
     file = notes.root / "memory" / "00" / "note-00000.md"
     lines = file.read_text("utf-8").split("\n")
     lines[4] = f"{word} {lines[4].partition(' ')[2]}"
@@ -102,7 +102,7 @@ def _visible(notes: Notes, number: int) -> float:
     word = f"zyzzyva{number}"
     _edited(notes, word)
     began = time.monotonic()
-    # The embedder of this bench knows no meaning: only a match of the word passes so high a floor.
+    # The synthetic embedder has no semantics: only a keyword match has so high a score.
     found = notes.search(word, min_score=0.9)
     taken = time.monotonic() - began
     if not found or word not in found[0].snippet:
@@ -111,7 +111,7 @@ def _visible(notes: Notes, number: int) -> float:
 
 
 def _work(notes: Notes) -> float:
-    """Return the CPU milliseconds that a sync takes longer for one edit; syncs with and without take turns."""
+    """Return the additional CPU milliseconds of a sync after one edit; syncs with and without one are interleaved."""
     plain, edited = [], []
     for number in range(2 * _EDITS):
         plain.append(_cpu(notes.sync))

@@ -51,7 +51,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How many of everything."""
+    """The sizes of the measured database."""
 
     tenants: int
     each: int
@@ -120,7 +120,7 @@ def _flatness(mem: Memotherm, size: Size) -> Row:
 
 
 def _plans(admin: str, mem: Memotherm, size: Size) -> Row:
-    """Count what the server has read in sequence of its large tables while it answered."""
+    """Count the sequential reads of large tables during a call."""
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute("SELECT pg_stat_reset()")
         for question in size.questions[:20]:
@@ -166,7 +166,7 @@ def _ingest(mem: Memotherm, size: Size) -> Row:
 
 @dataclass
 class _Seen:
-    """What one client saw."""
+    """The results of one client."""
 
     times: list[float] = field(default_factory=list)
     written: list[tuple[str, str]] = field(default_factory=list)
@@ -174,7 +174,7 @@ class _Seen:
 
 
 def _crowd(mem: Memotherm, size: Size) -> Row:
-    """Let many clients write and recall at once; then look whether all that was acknowledged is there."""
+    """Run many clients that write and recall at once; then check that all acknowledged writes can be read."""
     until = time.monotonic() + size.seconds
     seen = [_Seen() for _ in range(_CLIENTS)]
 
@@ -224,7 +224,7 @@ def _crowd(mem: Memotherm, size: Size) -> Row:
 
 @contextmanager
 def _database() -> Iterator[tuple[str, str]]:
-    """Yield (a superuser's URL, ours) of an empty database on a server of its own, or on the one that is named."""
+    """Yield the URLs of a superuser and of the application for an empty database, on a new server or a given one."""
     with ExitStack() as stack:
         cluster = stack.enter_context(
             Cluster.started(
@@ -250,7 +250,7 @@ def _database() -> Iterator[tuple[str, str]]:
 
 
 def _fill(admin: str, url: str, size: Size, embedder: SyntheticEmbedder, told: Callable[[int], None]) -> None:
-    """Copy the memories in, and let the library make the rest."""
+    """Copy the memories into the database, and create everything else with the library."""
     open_store(url, Settings()).close()
     with psycopg.connect(admin, autocommit=True, options="-c search_path=memotherm,public") as connection:
         register_vector(connection)
@@ -318,7 +318,7 @@ def _tenant(number: int) -> str:
 
 
 def _in_turn(calls: Sequence[Callable[[int], object]], count: int) -> list[list[float]]:
-    """Return the milliseconds of several calls that take turns; the first pass, which warms up, does not count."""
+    """Return the milliseconds of several interleaved calls; a first pass for warm-up is not measured."""
     taken: list[list[float]] = [[] for _ in calls]
     for turn in range(2):
         for place in range(count):

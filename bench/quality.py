@@ -1,4 +1,4 @@
-"""How well memories are found again, on evaluation data outside the project: the product against plain controls."""
+"""Retrieval quality on external evaluation data, against simple controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a suite found: rows with a target, printed as a table and written as JSON."""
+"""The results of a suite: rows with a target, printed as a table and written as JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PACKAGES = ("numpy", "onnxruntime", "turbovec", "splintr-rs", "snowballstemmer"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line of 'Numbers to reach': what was measured, how much, and how much it may be."""
+    """One measurement with its target."""
 
     key: str
     what: str
@@ -36,7 +36,7 @@ class Row:
     target: float
     #: Whether more is better.
     rising: bool = False
-    #: How it was measured, and what else was seen.
+    #: How it was measured, and further numbers.
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -50,7 +50,7 @@ class Row:
 
 
 def record(suite: str, rows: Sequence[Row], **options: object) -> dict[str, Any]:
-    """Return a suite's rows with everything needed to judge them later."""
+    """Return the rows of a suite with the conditions of the measurement."""
     return {
         "suite": suite,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -103,7 +103,7 @@ def _version(name: str) -> str | None:
 
 
 def _control() -> float:
-    """Return the CPU time of a fixed piece of Python: how fast this machine was while it measured."""
+    """Return the CPU time of a fixed piece of Python, to compare machines."""
     best = float("inf")
     for _ in range(5):
         started = time.process_time()

@@ -1,7 +1,7 @@
-"""'Numbers to reach' of the design, one function per row.
+"""Speed and size, one function per row.
 
-Times are CPU times of single calls or ratios against a control in the same run, so that they
-mean something on a machine that does other things as well.
+Times are CPU times of single calls, or ratios against a control in the same run, so that they are valid on
+a machine that is busy.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ class Options:
 
     @property
     def live(self) -> int:
-        """How many memories the small store has."""
+        """The number of memories in the small store."""
         return 2000 if self.quick else 10_000
 
     @property
     def large(self) -> int:
-        """How many memories the large store has."""
+        """The number of memories in the large store."""
         return 25_000 if self.quick else 100_000
 
     @cached_property
     def questions(self) -> list[str]:
-        """The queries; fewer than the vectors of queries that stay cached, so that none is embedded twice."""
+        """The queries; fewer than the cached query vectors, so that none is embedded twice."""
         return queries(60 if self.quick else 200, seed=11)
 
 
 def measure(lab: Lab, options: Options) -> list[Row]:
-    """Return every row, or the one that is wanted."""
+    """Return every row, or the one in `options.only`."""
     chosen = {options.only: ROWS[options.only]} if options.only else ROWS
     return [row for row in (_measured(name, lab, options) for name in chosen) if row is not None]
 
@@ -83,7 +83,7 @@ def recall_large(lab: Lab, options: Options) -> Row:
 
 
 def flatness(lab: Lab, options: Options) -> Row:
-    """Recall with an archive against recall without one, query by query in turn."""
+    """Recall with an archive against recall without one, interleaved query by query."""
     bare, archive = lab.store(options.live), lab.store(options.live, options.cold)
     without, with_cold = side_by_side([bare.mem.recall, archive.mem.recall], options.questions)
     return Row(
@@ -97,18 +97,18 @@ def flatness(lab: Lab, options: Options) -> Row:
 
 
 def cold_sweep(lab: Lab, options: Options) -> Row:
-    """Recall in the archive, its band loaded."""
+    """Recall in cold, with its band loaded."""
     mem = lab.store(options.live, options.cold).mem
     times = cpu_ms(lambda query: mem.recall(query, tiers=("cold",)), options.questions[:40], passes=2)
     return _time_row("cold_sweep", f"recall in cold over {options.cold:,}, p50", times, 100)
 
 
 def vector_recall(lab: Lab, options: Options) -> Row:
-    """The vector leg against a product with every vector."""
+    """The vector search against an exact search of all vectors."""
     opened = lab.store(options.large)
     exact = _exact_top(lab, options)
     shares = [
-        len(best & set(_leg(opened, lab, query)[:10])) / 10
+        len(best & set(_vector_candidates(opened, lab, query)[:10])) / 10
         for query, best in zip(options.questions, exact, strict=True)
     ]
     return Row(
@@ -123,7 +123,7 @@ def vector_recall(lab: Lab, options: Options) -> Row:
 
 
 def bulk(lab: Lab, options: Options) -> Row:  # noqa: ARG001
-    """`remember_many` with the bundled model against the bare model, in turn on the same texts."""
+    """`remember_many` with the bundled model against the model alone, interleaved on the same texts."""
     model = LocalEmbedder()
     model.embed(["warm up"])
     batches = [list(texts(64, seed)) for seed in range(100, 103 if options.quick else 108)]
@@ -155,7 +155,7 @@ def bulk(lab: Lab, options: Options) -> Row:  # noqa: ARG001
 
 
 def durable(lab: Lab, options: Options) -> Row:
-    """Single writes without embedding, by the wall clock: it is the disk that counts."""
+    """Single writes without embedding, in wall-clock time, because the disk is the limit."""
     count = 300 if options.quick else 2000
     contents = list(texts(count, 200))
     with (
@@ -198,7 +198,7 @@ def importing(lab: Lab, options: Options) -> Row:  # noqa: ARG001
 
 
 def size(lab: Lab, options: Options) -> Row:
-    """What a memory of 100 characters takes on disk: the store, and the vector cache beside it."""
+    """Bytes on disk of a memory of 100 characters: the store and the vector cache."""
     opened = lab.store(options.large)
     opened.mem.recall(options.questions[0])
     stored = opened.mem.status().bytes
@@ -218,7 +218,7 @@ def size(lab: Lab, options: Options) -> Row:
 
 
 def resident(lab: Lab, options: Options) -> Row:
-    """The memory of a process that has recalled over the large store and has the model loaded."""
+    """Resident memory of a process that has searched the large store and loaded the model."""
     opened = lab.store(options.large)
     opened.mem.recall(options.questions[0])
     found = json.loads(_python(_RESIDENT, str(opened.path)))
@@ -289,8 +289,8 @@ def _time_row(key: str, what: str, times: Times, target: float) -> Row:
     return Row(key=key, what=what, value=times.p50, unit="ms CPU", target=target, notes=times._asdict())
 
 
-def _leg(opened: Opened, lab: Lab, query: str) -> list[int]:
-    """Return what the vector leg brings to a recall, best first."""
+def _vector_candidates(opened: Opened, lab: Lab, query: str) -> list[int]:
+    """Return the candidates of the vector search, best first."""
     vector = lab.embedder.embed([query])[0]
     where = Filter(now=opened.mem._view.now())
     spaces = opened.store.spaces(opened.mem.scope)
@@ -299,7 +299,7 @@ def _leg(opened: Opened, lab: Lab, query: str) -> list[int]:
 
 
 def _exact_top(lab: Lab, options: Options) -> list[set[int]]:
-    """Return the numbers of the ten nearest memories of each query; they are numbered as they were stored."""
+    """Return the numbers of the ten nearest memories of each query; memories are numbered in the order of storage."""
     wanted = lab.embedder.embed(options.questions)
     stored = lab.embedder.embed(list(texts(options.large, 1)))
     cosines = wanted @ stored.T
@@ -307,14 +307,14 @@ def _exact_top(lab: Lab, options: Options) -> list[set[int]]:
 
 
 def _spent(work: Callable[[], object]) -> tuple[float, float]:
-    """Return the CPU and wall seconds of a piece of work."""
+    """Return the CPU and wall-clock seconds of a call."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
 def _fsync_ms(folder: Path) -> float:
-    """Return what the disk takes for one page and one fsync: no durable write can be faster."""
+    """Return the time of writing one page and one fsync, the lower bound of a durable write."""
     taken = []
     with tempfile.TemporaryFile(dir=folder) as file:
         for _ in range(50):

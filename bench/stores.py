@@ -1,4 +1,4 @@
-"""The stores that are measured, built through `remember_many` as anybody would."""
+"""The stores that are measured, built with `remember_many`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLD_SEED = 3
 
 @dataclass(frozen=True)
 class Opened:
-    """A memory, and the store behind it for measurements of one leg."""
+    """A `Memotherm`, and its store for measurements of one search."""
 
     mem: Memotherm
     store: Store
@@ -32,7 +32,7 @@ class Opened:
 
 @dataclass
 class Lab:
-    """Builds each store once; a folder that is kept saves building them again."""
+    """Builds each store once; stores in a permanent folder are used again."""
 
     folder: Path
     progress: Progress

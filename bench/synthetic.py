@@ -1,4 +1,4 @@
-"""Texts and vectors by the million, made up but shaped like real ones.
+"""Synthetic texts and vectors in large numbers.
 
 Texts follow Zipf's law, stop words first, so that a text index sees common and rare words in
 their usual shares. Vectors lie in clusters and are a function of the text alone. Everything
@@ -43,7 +43,7 @@ class BenchDraft(TypedDict):
 
 @functools.cache
 def _vocabulary() -> NDArray[np.object_]:
-    """Return stop words, then made-up words, from the most to the least frequent."""
+    """Return stop words, then generated words, from the most to the least frequent."""
     syllables = ["".join(pair) for pair in itertools.product("bdfgklmnprstvz", "aeiou")]
     made = ("".join(parts) for length in (2, 3) for parts in itertools.product(syllables, repeat=length))
     order = np.random.default_rng(5).permutation(60_000)[: _WORDS - len(_STOP_WORDS)]
@@ -58,7 +58,7 @@ def _cumulative() -> NDArray[np.float64]:
 
 
 def texts(count: int, seed: int) -> Iterator[str]:
-    """Yield texts of about 100 characters; that two are the same is as good as impossible."""
+    """Yield texts of about 100 characters; duplicates are practically impossible."""
     random = np.random.default_rng(seed)
     for start in range(0, count, _CHUNK):
         size = min(_CHUNK, count - start)
@@ -73,7 +73,7 @@ def drafts(count: int, seed: int, tier: str) -> Iterator[BenchDraft]:
 
 
 def queries(count: int, seed: int) -> list[str]:
-    """Return questions of six words, drawn as the words of the texts are, with two stop words."""
+    """Return queries of six words with the frequencies of the texts, and two stop words."""
     random = np.random.default_rng([seed, 1])
     first = float(_cumulative()[len(_STOP_WORDS) - 1])
     telling = _vocabulary()[np.searchsorted(_cumulative(), first + random.random((count, 6)) * (0.999 - first))]
@@ -82,7 +82,7 @@ def queries(count: int, seed: int) -> list[str]:
 
 
 class SyntheticEmbedder:
-    """Instant vectors: a cluster's centre, and a few steps away from it that the text's hash chooses."""
+    """Fast vectors: the centre of a cluster plus an offset, both chosen by the hash of the text."""
 
     calibration = Calibration(((0.0, 0.0), (0.3, 0.2), (0.6, 0.6), (1.0, 1.0)))
 
@@ -91,7 +91,7 @@ class SyntheticEmbedder:
         self.dimensions = dimensions
         random = np.random.default_rng(7)
         self._centres = _unit(random.standard_normal((_CLUSTERS, dimensions)))
-        # Variance falls with the dimension, as it does along the main axes of real vectors.
+        # The variance falls with the dimension, as along the principal axes of real vectors.
         spread = (np.arange(dimensions) + 10.0) ** -0.35
         self._steps = _unit(random.standard_normal((6, 4096, dimensions)) * spread) * np.sqrt((1 / _COSINE - 1) / 6)
 
@@ -105,7 +105,7 @@ class SyntheticEmbedder:
         return _unit(rows)
 
     def split(self, text: str) -> list[str]:
-        """Return the text: none of ours is long."""
+        """Return the text unchanged: no synthetic text is long."""
         return [text]
 
 

@@ -1,4 +1,4 @@
-"""Tiers at work: a simulated year, access traces of real caches, and the cost of keeping order.
+"""Tiers: a simulated year, access traces of real caches, and the cost of compaction and maintenance.
 
 The question for the first two is the same: what share of later recalls is served from hot and warm,
 and how many memories does that keep live? Two controls answer the same recalls: everything live, and
@@ -60,7 +60,7 @@ def measure(lab: Lab, options: Options) -> list[Row]:
 
 @dataclass
 class Year:
-    """What happened in a year: recalls by who could have served them, and how much was live."""
+    """The recalls of a year by what could have served them, and the number of live memories."""
 
     recalls: int = 0
     tiers: int = 0
@@ -73,7 +73,7 @@ class Year:
 
 
 def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
-    """Live through a year with an agent that works on projects, and ask for what it once knew."""
+    """Simulate a year of an agent that works on projects and recalls what it stored."""
     random_ = random.Random(7)
     clock = FakeClock()
     found = Year()
@@ -100,7 +100,7 @@ def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
 
 
 def _lived(mem: Memotherm, random_: random.Random, number: int, project: int) -> Memory:
-    """Store one of the day's memories; a code makes it tell-tale, a project makes it alike to others."""
+    """Store a memory of the day: a code makes it unique, a project makes it similar to others."""
     words = " ".join(random_.sample(_WORDS, 4))
     kind = random_.choices(["fact", "message", "decision", "preference", "entity"], [50, 25, 10, 5, 10])[0]
     tags = random_.choices([[], ["task"], ["blocker"]], [90, 8, 2])[0]
@@ -112,7 +112,7 @@ def _lived(mem: Memotherm, random_: random.Random, number: int, project: int) ->
 
 
 def _wanted(random_: random.Random, known: Sequence[Memory], projects: Sequence[Sequence[int]]) -> int:
-    """Return which memory somebody asks for: mostly of the current project, some evergreens, some at random."""
+    """Return the memory to recall: mostly of the current project, some frequently used ones, some at random."""
     kind = random_.random()
     if kind < 0.6 and projects[-1]:
         return random_.choice(projects[-1])
@@ -209,7 +209,7 @@ class Replay:
         return RuleSet(DEFAULT_RULES, during, self.settings).first_move(memory, situation)
 
     def _maintain(self, now: datetime) -> None:
-        """Let disuse cool, starting with the longest unused; one that stays ends the search only if none is older."""
+        """Cool unused keys, the longest unused first; stop at one that stays if none is older."""
         soonest = min(self.settings.cool_hot_days, self.settings.cool_warm_days)
         for key in list(self.live):
             memory = self.place[key]
@@ -274,11 +274,11 @@ def _trace_rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
             )
 
 
-# What keeping order costs
+# The cost of compaction and maintenance
 
 
 def _upkeep_rows(lab: Lab, count: int) -> Iterator[Row]:
-    """Measure the runs, each beside recalls in another process.
+    """Measure the runs while another process recalls.
 
     Recalls share the cores with the run, so `alone` says too little: `beside_work` has a process that
     only computes in the run's place, for as long. What maintenance itself costs a recall is the ratio
@@ -314,7 +314,7 @@ def _upkeep_rows(lab: Lab, count: int) -> Iterator[Row]:
 
 
 def _built(lab: Lab, path: Path, count: int) -> datetime:
-    """Build a store that grew for a year, and return the moment after it."""
+    """Build a store that grew for a year, and return the time after it."""
     clock = FakeClock()
     now = clock.now + timedelta(days=_DAYS)
     if path.exists():
@@ -344,7 +344,7 @@ def _worked(path: Path, verb: str, now: datetime) -> dict[str, Any]:
 
 
 def _recalling(path: Path, now: datetime, meanwhile: Callable[[], object]) -> dict[str, float]:
-    """Let another process recall without pause while something happens; return what its recalls took."""
+    """Run recalls continuously in another process during a call; return their times."""
     process = subprocess.Popen(
         _command("recall", path, now, ""), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -392,7 +392,7 @@ def _computed(seconds: float) -> int:
 
 
 def _peak_mb() -> float | None:
-    """Return the most memory this process has held; `getrusage` would report its parent's at first."""
+    """Return the peak memory of this process; `getrusage` would include that of its parent."""
     status = Path("/proc/self/status")
     if not status.exists():
         return None

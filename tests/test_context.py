@@ -399,8 +399,8 @@ def test_a_forged_marker_stays_inside(mem: Memotherm, name: str) -> None:
     assert text.count("</memotherm-memory>") == 1
 
 
-def test_what_was_left_out_is_told_as_it_was_whenever_somebody_looks(mem: Memotherm) -> None:
-    """It is worked out late, from what the context was made of; and it is part of what makes two contexts equal."""
+def test_what_was_left_out_does_not_depend_on_when_it_is_read(mem: Memotherm) -> None:
+    """It is computed when it is first read, from the candidates of that time, and is part of equality."""
     memories = [mem.remember(f"otter number {number} holds hands", tier="hot") for number in range(20)]
     first, second = (mem.context(budget=120, track=False) for _ in range(2))
     other = mem.context(budget=120, track=False)

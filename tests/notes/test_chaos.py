@@ -19,7 +19,7 @@ from memotherm import Memotherm
 from memotherm.notes import Notes
 from memotherm.testing import HashEmbedder
 from tests.helpers import ROOT, SOURCE, together
-from tests.notes.told import index
+from tests.notes.index import index
 
 KILLS = 8
 

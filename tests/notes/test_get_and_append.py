@@ -205,7 +205,7 @@ def test_a_full_disk_leaves_the_note_as_it_was(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
-    assert "the note is as it was" in done.stdout, done.stderr
+    assert "the note is unchanged" in done.stdout, done.stderr
     assert file.read_text() == "- safe\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 from memotherm import Memotherm, Retention
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.notes import Notes
-from tests.notes.told import index
+from tests.notes.index import index
 
 
 def found(mem: Memotherm, query: str) -> list[str]:

@@ -10,10 +10,10 @@ import pytest
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput
 from memotherm.notes import Notes
-from memotherm.notes.searching import Scored, aged, diverse, shows_citations, snippet
+from memotherm.notes.searching import Scored, age_factor, diverse, shows_citations, snippet
 from memotherm.testing import FakeClock
 from tests.notes.ids import spec
-from tests.notes.told import cited
+from tests.notes.index import cited
 
 
 @spec("O18", "O20", "O21")
@@ -219,8 +219,8 @@ def test_age_lowers_dated_notes_and_no_others(open_mem: Callable[..., Memotherm]
     assert weighed["memory/2025-12-06.md"] == pytest.approx(plain["memory/2025-12-06.md"] / 2, abs=0.05)
     from datetime import date
 
-    assert aged("memory/2026-02-01.md", date(2026, 1, 1), 30) == 1.0
-    assert aged("MEMORY.md", date(2026, 1, 1), 30) == 1.0
+    assert age_factor("memory/2026-02-01.md", date(2026, 1, 1), 30) == 1.0
+    assert age_factor("MEMORY.md", date(2026, 1, 1), 30) == 1.0
 
 
 @spec("O41")

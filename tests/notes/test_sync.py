@@ -15,7 +15,7 @@ from memotherm.notes import Notes
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import Flaky
 from tests.notes.ids import spec
-from tests.notes.told import cited, index
+from tests.notes.index import cited, index
 
 EVERYWHERE = ("hot", "warm", "cold")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from memotherm import Memotherm, Settings
 from memotherm.notes import Notes, Watcher
 from tests.notes.ids import spec
-from tests.notes.told import index
+from tests.notes.index import index
 
 DEADLINE = 60.0
 

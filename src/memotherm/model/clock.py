@@ -1,7 +1,7 @@
-"""Time, as a value that is passed in.
+"""Clocks, times and durations.
 
-Nothing below the doors reads the wall clock by itself: a store, a clock and a query
-determine the answer. Inside the store, times are integers: microseconds since 1970, UTC.
+Only interfaces use the system clock; everything else is passed a clock or a time, so that a store, a clock
+and a query determine the result. In a store, times are integers: microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*")
 
 
 def system_clock() -> datetime:
-    """Return the time of day, in UTC."""
+    """Return the current time, in UTC."""
     return datetime.now(UTC)
 
 
 def read_clock(clock: Clock) -> datetime:
-    """Read a clock, whatever form its answer has."""
+    """Return the time of a clock as an aware datetime in UTC."""
     now = clock()
     if not isinstance(now, datetime):
         return datetime.fromtimestamp(now, UTC)
@@ -40,31 +40,31 @@ def read_clock(clock: Clock) -> datetime:
 
 
 def to_micros(moment: datetime) -> int:
-    """Return microseconds since 1970, exactly."""
+    """Return a time as microseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
-@functools.lru_cache(maxsize=4096)  # the times of one memory are mostly the same moment
+@functools.lru_cache(maxsize=4096)  # most times of one memory are equal
 def from_micros(micros: int) -> datetime:
-    """Return the moment that `to_micros` was given."""
+    """Return the time of a number of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def as_duration(value: timedelta | float | str) -> timedelta:
-    """Read a duration: a timedelta, a number of seconds, or text such as "90m" or "7d"."""
+    """Return a duration from a timedelta, a number of seconds, or text such as "90m" or "7d"."""
     if isinstance(value, bool) or not isinstance(value, timedelta | int | float | str):
         raise InvalidInput(f"a duration is a timedelta, seconds or text such as '7d', not {value!r}")
-    unit, amount = _read(value) if isinstance(value, str) else ("seconds", value)
+    unit, amount = _parse(value) if isinstance(value, str) else ("seconds", value)
     try:
         duration = amount if isinstance(amount, timedelta) else timedelta(**{unit: amount})
     except (OverflowError, ValueError) as exc:
         raise InvalidInput(f"the duration {value!r} is out of range") from exc
     if duration <= timedelta(0):
-        raise InvalidInput(f"a duration must be longer than nothing, not {value!r}")
+        raise InvalidInput(f"a duration must be greater than 0, not {value!r}")
     return duration
 
 
-def _read(text: str) -> tuple[str, float]:
+def _parse(text: str) -> tuple[str, float]:
     """Return the unit and the amount of a duration such as "90m"."""
     match = _DURATION.fullmatch(text)
     if match is None:

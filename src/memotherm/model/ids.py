@@ -17,13 +17,13 @@ _last = 0
 
 
 def new_id(prefix: str, now: datetime) -> str:
-    """Return a fresh id; within a process, a later call at the same instant sorts later."""
-    global _last  # noqa: PLW0603 - one counter per process is the point
+    """Return a new id; ids of one process at the same time sort in the order of the calls."""
+    global _last  # noqa: PLW0603 - one counter per process
     millis = max(0, to_micros(now) // 1000)
     with _lock:
         value = (millis << _RANDOM_BITS) | int.from_bytes(os.urandom(_RANDOM_BITS // 8), "big") >> 1
         if millis == _last >> _RANDOM_BITS:
-            # Not by one: a process that was forked counts on from the same last id.
+            # Not incremented by one: a forked process continues from the same last id.
             value = _last + 1 + int.from_bytes(os.urandom(4), "big")
         _last = value
     return f"{prefix}_{_base32(value)}"

@@ -1,4 +1,4 @@
-"""Named tuples by the hundred, as every search makes them."""
+"""Fast construction of many named tuples."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 
 def named_tuples(kind: type[T], rows: Iterable[tuple[Any, ...]]) -> list[T]:
-    """Return a named tuple for each row of values, defaults included: without a call of Python's own for each."""
+    """Return a named tuple for each row of values, without a Python call per row; rows must have all fields."""
     return list(map(partial(tuple.__new__, kind), rows))

@@ -22,15 +22,15 @@ T = TypeVar("T")
 class Value:
     """Base of the public dataclasses: `repr` is one short line.
 
-    Empty fields are left out, long texts are shortened, and of a long collection only the size is shown.
+    Empty fields are left out, long texts are shortened, and of a long collection only the size is printed.
     """
 
     __slots__ = ()
 
     def __repr__(self) -> str:
         pairs = ((field.name, getattr(self, field.name)) for field in fields(self) if field.repr)  # type: ignore[arg-type]
-        shown = (f"{name}={_short(value)}" for name, value in pairs if value not in (None, "", (), {}))
-        return f"{type(self).__name__}({', '.join(shown)})"
+        parts = (f"{name}={_short(value)}" for name, value in pairs if value not in (None, "", (), {}))
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 class Lazy(Generic[T]):

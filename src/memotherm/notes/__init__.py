@@ -1,8 +1,8 @@
-"""Markdown memory: notes a person can read, indexed, searched, cited and appended to.
+"""Markdown files as memory: indexed, searched, cited and appended to.
 
-This package stands on the step of the facade: `mem.notes(folder)` returns a `Notes`. Files are the
-truth. Their chunks are memories (kind `note`, source `file:<path>`) on a shelf of the caller's scope,
-so that an ordinary recall finds them too; the index follows the files and never the other way round.
+`mem.notes(folder)` returns a `Notes`. The files are the source; their chunks are memories (kind `note`,
+source `file:<path>`) in a collection of the caller's scope, so that `recall` finds them too. The index is
+updated from the files and never the other way round.
 """
 
 from __future__ import annotations

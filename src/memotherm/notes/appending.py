@@ -1,8 +1,8 @@
-"""Writing to notes without ever losing what is there.
+"""Appending to notes, and rewriting list items.
 
-An append takes a lock, adds whole lines at the end and waits for the disk; a full disk leaves the file
-as it was. Several processes may append at once. A rewrite (only ever of one list item) goes through a
-temporary file in the same folder and refuses if the file changed in the meantime.
+An append locks the file, adds whole lines at its end and syncs it; a full disk leaves the file unchanged.
+Several processes may append at once. A rewrite (of one list item) uses a temporary file in the same folder
+and raises StaleWrite if the file has changed in the meantime.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOCK_WAIT = 30.0
 
 
 def append(file: Path, text: str) -> tuple[int, int, bool]:
-    """Add lines at the end of a file; return the first and last of them, and whether they were written.
+    """Append lines to a file; return the first and last of them, and whether they were written.
 
     Nothing is written when the file already ends with exactly these lines.
     """
@@ -47,7 +47,7 @@ def append(file: Path, text: str) -> tuple[int, int, bool]:
 
 
 def rewrite(file: Path, before: bytes, after: bytes) -> None:
-    """Replace a file that still has the content `before`, at once and whole."""
+    """Replace the content of a file atomically, if it is still `before`."""
     with _errors(file), _locked(file) as handle:
         if _content(handle) != before:
             raise StaleWrite(f"{file} has changed since it was read: sync and try again")
@@ -68,7 +68,7 @@ def rewrite(file: Path, before: bytes, after: bytes) -> None:
 
 
 def writable(root: Path) -> bool:
-    """Tell whether notes can be written in a folder."""
+    """Return whether notes can be written in a folder."""
     folder = root / "memory"
     return os.access(folder if folder.is_dir() else root, os.W_OK | os.X_OK)
 
@@ -79,7 +79,7 @@ def _errors(file: Path) -> Iterator[None]:
         yield
     except OSError as exc:
         if exc.errno in _FULL:
-            raise StoreFull(f"no space left for {file}: free some; the note is as it was") from exc
+            raise StoreFull(f"no space left for {file}: free some; the note is unchanged") from exc
         if exc.errno == errno.ELOOP:
             raise InvalidInput(f"{file} is a symbolic link: notes are plain files") from exc
         raise NoteUnavailable(f"cannot write {file}: {exc.strerror or exc}") from exc
@@ -87,7 +87,7 @@ def _errors(file: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[int]:
-    """Open a file and hold it; if it was replaced while we waited, open the new one."""
+    """Open and lock a file; if it was replaced while waiting for the lock, open the new one."""
     while True:
         handle = os.open(file, _FLAGS, 0o644)
         try:
@@ -100,18 +100,18 @@ def _locked(file: Path) -> Iterator[int]:
 
 
 def _is_current(handle: int, file: Path) -> bool:
-    mine = os.fstat(handle)
-    if not stat.S_ISREG(mine.st_mode):
+    opened = os.fstat(handle)
+    if not stat.S_ISREG(opened.st_mode):
         raise NoteUnavailable(f"{file} is not a plain file")
     try:
-        there = file.lstat()
+        current = file.lstat()
     except FileNotFoundError:
         return False
-    return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
+    return (opened.st_dev, opened.st_ino) == (current.st_dev, current.st_ino)
 
 
 def _lock(handle: int, file: Path) -> None:
-    """Wait for the lock, which the system gives back when the handle is closed or the process ends."""
+    """Wait for the lock, which is released when the handle is closed or the process ends."""
     deadline = time.monotonic() + _LOCK_WAIT
     while not _try_lock(handle):
         if time.monotonic() > deadline:
@@ -151,7 +151,7 @@ def _content(handle: int) -> bytes:
 
 
 def _write(handle: int, data: bytes, size: int) -> None:
-    """Write all of it and wait for the disk, or nothing."""
+    """Write and sync all data, or truncate the file to `size`."""
     try:
         _write_all(handle, data)
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Which day it is for the user."""
+"""The date in the user's time zone."""
 
 from __future__ import annotations
 

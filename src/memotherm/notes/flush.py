@@ -1,7 +1,7 @@
-"""When durable memories must be saved before the host compacts its context, and what to tell the agent then.
+"""The memory flush before the host compacts its context: when it is due, and its prompts.
 
-We give the prompt and the file; the agent writes with its own tools. Everything here is pure; who was
-told in which cycle is remembered by the store.
+The agent writes the file with its own tools. The functions are pure; the store records which cycle of a
+session was flushed.
 """
 
 from __future__ import annotations
@@ -35,36 +35,36 @@ _HINT = " If there is nothing to save, reply with {token}."
 class Flush(Value):
     """A turn to run before the host compacts its context."""
 
-    #: What to say to the agent; it names the file, so it belongs at the end of the context.
+    #: The prompt for the agent; it names the file, so it belongs at the end of the context.
     prompt: str
-    #: What to add to the system prompt; always the same text, so that the prompt's beginning stays cached.
+    #: A text for the system prompt; always the same, so that the start of the prompt stays cached.
     system: str
-    #: The one file to append to, relative to the workspace.
+    #: The file to append to, relative to the workspace.
     file: str
-    #: The day of that file, in the user's time zone; `notes.append(text, date=flush.date)` keeps to it.
+    #: The day of that file, in the user's time zone; for `notes.append(text, date=flush.date)`.
     date: date
     total_tokens: int
     threshold: int
     silent_token: str
 
     def is_silent(self, reply: str) -> bool:
-        """Tell whether a reply says that there was nothing to save."""
+        """Return whether a reply says that there is nothing to save."""
         return is_silent(reply, self.silent_token)
 
 
 def threshold(context_window: int, settings: Settings) -> int:
-    """Return the tokens from which a flush is due; 0 = never."""
+    """Return the tokens from which a flush is due; 0 for never."""
     return max(0, context_window - settings.flush_reserve_tokens - settings.flush_soft_tokens)
 
 
 def is_due(total_tokens: int | None, context_window: int, settings: Settings) -> bool:
-    """Tell whether a session has come near its limit; what is not known is not near."""
+    """Return whether the tokens of a session have reached the threshold; False when they are not known."""
     limit = threshold(context_window, settings)
     return total_tokens is not None and limit > 0 and total_tokens >= limit
 
 
 def flush_for(total_tokens: int, context_window: int, day: date, file: str, settings: Settings) -> Flush:
-    """Return the turn to run."""
+    """Return the flush for a session."""
     token = settings.silent_token
     return Flush(
         prompt=_filled(settings.flush_prompt or _PROMPT, file, token),
@@ -78,25 +78,26 @@ def flush_for(total_tokens: int, context_window: int, day: date, file: str, sett
 
 
 def is_silent(reply: str, token: str = "NO_REPLY") -> bool:  # noqa: S107 - a word, not a secret
-    """Tell whether a reply begins or ends with the silent token, however it is written."""
-    said = reply.strip()
-    return any(_carries(said, each) for each in (token, _SEED_TOKEN) if each)
+    """Return whether a reply starts or ends with the silent token, in any case."""
+    text = reply.strip()
+    return any(_has_token(text, silent) for silent in (token, _SEED_TOKEN) if silent)
 
 
 def may_become_silent(beginning: str, token: str = "NO_REPLY") -> bool:  # noqa: S107
-    """Tell whether a reply that is still coming in may turn out to be silent, so that it is not shown yet."""
-    said = beginning.strip().casefold()
-    return any(each.casefold().startswith(said) for each in (token, _SEED_TOKEN))
+    """Return whether a reply that is still streamed may become silent, so that it is not shown yet."""
+    text = beginning.strip().casefold()
+    return any(silent.casefold().startswith(text) for silent in (token, _SEED_TOKEN))
 
 
-def _carries(said: str, token: str) -> bool:
+def _has_token(text: str, token: str) -> bool:
     word = re.escape(token)
     return (
-        re.match(rf"{word}(?=$|\W)", said, re.IGNORECASE) is not None
-        or re.search(rf"(?:^|\W){word}\W*$", said, re.IGNORECASE) is not None
+        re.match(rf"{word}(?=$|\W)", text, re.IGNORECASE) is not None
+        or re.search(rf"(?:^|\W){word}\W*$", text, re.IGNORECASE) is not None
     )
 
 
 def _filled(text: str, file: str, token: str) -> str:
-    told = text if token in text or "{token}" in text else text + _HINT
-    return told.replace("{file}", file).replace("{token}", token)
+    if token not in text and "{token}" not in text:
+        text += _HINT
+    return text.replace("{file}", file).replace("{token}", token)

@@ -14,7 +14,7 @@ from memotherm.storage.contract import Store
 from memotherm.storage.values import ChunkLocation
 from memotherm.text.words import query_words, words
 
-__all__ = ["SNIPPET_CHARS", "NoteOrder", "Scored", "aged", "diverse", "shows_citations", "snippet"]
+__all__ = ["SNIPPET_CHARS", "NoteOrder", "Scored", "age_factor", "diverse", "shows_citations", "snippet"]
 
 #: The longest snippet, in characters.
 SNIPPET_CHARS = 700
@@ -22,14 +22,14 @@ _GROUPS = {"group", "channel", "room", "public"}
 
 
 def shows_citations(setting: str, chat: str | None) -> bool:
-    """Tell whether a chat of that type shows where a result is from."""
+    """Return whether a chat of that type shows citations."""
     if setting != "auto":
         return setting == "on"
     return (chat or "direct").casefold() not in _GROUPS
 
 
-def aged(path: str, today: date, half_life_days: float) -> float:
-    """Return what a note's age leaves of its relevance; undated and curated notes do not age."""
+def age_factor(path: str, today: date, half_life_days: float) -> float:
+    """Return the factor of a note's relevance for its age; 1 for undated and curated notes."""
     day = note_date(path)
     if day is None or day >= today:
         return 1.0
@@ -64,34 +64,34 @@ class NoteOrder:
         place = self.places.get(candidate.no)
         age = 1.0
         if self._half_life_days is not None and place is not None:
-            age = aged(place.path, self._today, self._half_life_days)
+            age = age_factor(place.path, self._today, self._half_life_days)
         return candidate.relevance * age + (candidate.score - candidate.relevance)
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A candidate: its place in the list it came from, its score and its text."""
+    """A candidate: its index in a list, its score and its text."""
 
-    place: int
+    index: int
     score: float
     text: str
 
 
 def diverse(candidates: Sequence[Scored], wanted: int, balance: float) -> list[int]:
-    """Return the places of those that are relevant and unlike each other (maximal marginal relevance)."""
-    sets = {each.place: frozenset(words(each.text)) for each in candidates}
+    """Return the indices of `wanted` candidates, chosen by maximal marginal relevance."""
+    word_sets = {candidate.index: frozenset(words(candidate.text)) for candidate in candidates}
     left = list(candidates)
     chosen: list[int] = []
     while left and len(chosen) < wanted:
-        best = max(left, key=lambda each: (_marginal(each, sets, chosen, balance), -each.place))
+        best = max(left, key=lambda candidate: (_marginal(candidate, word_sets, chosen, balance), -candidate.index))
         left.remove(best)
-        chosen.append(best.place)
+        chosen.append(best.index)
     return chosen
 
 
-def _marginal(each: Scored, sets: dict[int, frozenset[str]], chosen: Sequence[int], balance: float) -> float:
-    nearest = max((_jaccard(sets[each.place], sets[other]) for other in chosen), default=0.0)
-    return balance * each.score - (1 - balance) * nearest
+def _marginal(candidate: Scored, word_sets: dict[int, frozenset[str]], chosen: Sequence[int], balance: float) -> float:
+    nearest = max((_jaccard(word_sets[candidate.index], word_sets[other]) for other in chosen), default=0.0)
+    return balance * candidate.score - (1 - balance) * nearest
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
@@ -100,7 +100,7 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def snippet(text: str, query: str, most: int = SNIPPET_CHARS) -> str:
-    """Return the lines around what was asked, whole where they fit, in at most so many characters."""
+    """Return the lines around the best match of a query, in at most `most` characters."""
     if len(text) <= most:
         return text
     wanted = frozenset(query_words(query))
@@ -109,7 +109,7 @@ def snippet(text: str, query: str, most: int = SNIPPET_CHARS) -> str:
     first = last = best
     size = len(lines[best])
     if size > most - 2:
-        return _inside(lines[best], wanted, most)
+        return _part_of(lines[best], wanted, most)
     while True:
         if last + 1 < len(lines) and size + 1 + len(lines[last + 1]) <= most - 4:
             last += 1
@@ -128,8 +128,8 @@ def _matches(line: str, wanted: frozenset[str]) -> int:
     return len(wanted.intersection(words(line[:20_000]))) if wanted else 0
 
 
-def _inside(line: str, wanted: frozenset[str], most: int) -> str:
-    """Return a part of a long line that begins a little before the first word that was asked for."""
+def _part_of(line: str, wanted: frozenset[str], most: int) -> str:
+    """Return a part of a long line that starts shortly before the first word of the query."""
     start = 0
     for match in re.finditer(r"\S+", line):
         if wanted.intersection(words(match[0])):

@@ -1,8 +1,8 @@
-"""Transcripts of sessions as notes: one line of text for each line of JSON, empty where nobody spoke.
+"""Transcripts of sessions as notes: one line of text for each line of JSON.
 
-Claude Code, Codex and OpenClaw write JSON lines. Only what user and assistant said is kept, without
-what Memotherm had put into the prompt, so that nothing that was recalled is remembered again.
-Line n of the text is line n of the file: citations hold in both.
+Claude Code, Codex and OpenClaw write JSON lines. Only the messages of user and assistant are indexed,
+without recalled blocks, so that recalled text is not stored again. Any other line is empty, so that line n
+of the text is line n of the file.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ __all__ = ["Transcript", "transcript"]
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _TEXTS = {"text", "input_text", "output_text"}
-#: What hosts put into the user's mouth.
-_NOT_SAID = ("<environment_context>", "<user_instructions>", "<system-reminder>", "<command-name>", "<local-command-")
+#: The start of messages that hosts write in the user's name.
+_BY_HOST = ("<environment_context>", "<user_instructions>", "<system-reminder>", "<command-name>", "<local-command-")
 _LONGEST_LINE = 4_000_000
 
 
 class Transcript:
-    """What was said, line by line."""
+    """The messages of a transcript, one per line."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
 
     @property
     def text(self) -> str:
-        """The text that is cut into chunks."""
+        """All lines as one text."""
         return "\n".join(self.lines)
 
     @property
     def messages(self) -> int:
-        """How many messages it has."""
+        """The number of messages."""
         return sum(1 for line in self.lines if line)
 
 
 def transcript(data: bytes) -> Transcript:
-    """Read a transcript; a line that is no JSON, or that is still being written, says nothing."""
+    """Parse a transcript; a line that is not JSON, or still incomplete, gives an empty line."""
     lines = data.split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
-    return Transcript([_said(line) for line in lines])
+    return Transcript([_line_text(line) for line in lines])
 
 
-def _said(line: bytes) -> str:
+def _line_text(line: bytes) -> str:
     if not line.startswith(b"{") or len(line) > _LONGEST_LINE:
         return ""
     try:
@@ -59,13 +59,13 @@ def _said(line: bytes) -> str:
         return ""
     speaker = _SPEAKERS.get(str(message.get("role")))
     text = " ".join(without_blocks(_text(message.get("content"))).split())
-    if speaker is None or not text or text.startswith(_NOT_SAID):
+    if speaker is None or not text or text.startswith(_BY_HOST):
         return ""
     return f"{speaker}: {text}".replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _message(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the message of an entry, in whichever host's form."""
+    """Return the message of an entry in the format of any supported host."""
     if entry.get("isMeta") or entry.get("isSidechain"):
         return None
     kind = entry.get("type")

@@ -1,4 +1,4 @@
-"""What the verbs of notes return: frozen, printable, free of I/O."""
+"""The results of the methods of `Notes`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Appended", "Conflict", "NoteHit", "NoteResults", "NoteText", "Skippe
 
 
 def citation(path: str, start: int, end: int) -> str:
-    """Return how a range of lines is cited: `path#L10-L15`, or `path#L10` for one line."""
+    """Return the citation of a range of lines: `path#L10-L15`, or `path#L10` for one line."""
     return f"{path}#L{start}" if start == end else f"{path}#L{start}-L{end}"
 
 
@@ -29,11 +29,11 @@ class Skipped(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Conflict(Value):
-    """A list item and the memory that it is, when they do not say the same."""
+    """A linked list item whose text differs from its memory."""
 
     memory_id: str
     path: str
-    #: The line that the item begins at.
+    #: The first line of the item.
     line: int
     in_file: str
     in_memory: str
@@ -46,25 +46,25 @@ class Conflict(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Sync(Value):
-    """What bringing the index in line with the files came to."""
+    """The changes of one sync."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     #: (old path, new path)
     renamed: tuple[tuple[str, str], ...] = ()
-    #: Files that were as the index knew them.
+    #: Number of unchanged files.
     unchanged: int = 0
-    #: Chunks that are new, and chunks of changed files that stayed as they were.
+    #: New chunks, and unchanged chunks of changed files.
     chunks_new: int = 0
     chunks_kept: int = 0
-    #: Tier moves that the rules for notes asked for.
+    #: Moves by the rules for notes.
     moves: tuple[Move, ...] = ()
     #: Files that are not indexed.
     skipped: tuple[Skipped, ...] = ()
-    #: Transcripts that have grown, but not enough to be read again.
+    #: Transcripts that have not grown enough to be read again.
     waiting: tuple[str, ...] = ()
-    #: Ids of memories whose list item is gone; they live on without a file.
+    #: Ids of memories whose list item was removed; the memories stay.
     unlinked: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     #: What did not work, in plain words.
@@ -72,26 +72,26 @@ class Sync(Value):
 
     @property
     def touched(self) -> int:
-        """How many files made work."""
+        """The number of added, changed, removed and renamed files."""
         return len(self.added) + len(self.changed) + len(self.removed) + len(self.renamed)
 
     def __str__(self) -> str:
         parts = [("added", len(self.added)), ("changed", len(self.changed)), ("removed", len(self.removed))]
         parts += [("renamed", len(self.renamed)), ("skipped", len(self.skipped)), ("conflicts", len(self.conflicts))]
-        told = [f"{count} {name}" for name, count in parts if count]
-        return ", ".join([*told, f"{self.unchanged} unchanged"])
+        counts = [f"{count} {name}" for name, count in parts if count]
+        return ", ".join([*counts, f"{self.unchanged} unchanged"])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class NoteHit(Value):
-    """A range of lines that answers a query."""
+    """A range of lines found by a search of notes."""
 
     path: str
     start_line: int
     end_line: int
-    #: Relevance from 0 to 1, weighed by age where that is asked for.
+    #: Relevance from 0 to 1, reduced by age if `decay` is on.
     score: float
-    #: At most 700 characters of the lines, around what was asked.
+    #: At most 700 characters of the lines, around the words of the query.
     snippet: str
     #: The headings above the first line.
     heading: str
@@ -103,20 +103,20 @@ class NoteHit(Value):
 
     @property
     def citation(self) -> str:
-        """Where it stands: `path#L10-L15`."""
+        """The citation: `path#L10-L15`."""
         return citation(self.path, self.start_line, self.end_line)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class NoteResults(Value):
-    """The answer to a search in notes, best first."""
+    """The result of a search of notes, best first."""
 
     query: str
     hits: tuple[NoteHit, ...] = ()
-    #: Whether citations are to be shown to people; they are in the hits either way.
+    #: Whether `text` has citations; the hits always have them.
     citations: bool = True
     tiers: tuple[Tier, ...] = ()
-    #: Whether files have changed that this answer does not know of.
+    #: Whether files have changed that are not searched yet.
     stale: bool = False
     #: What did not work, in plain words.
     degraded: tuple[str, ...] = ()
@@ -131,37 +131,37 @@ class NoteResults(Value):
         return self.hits[index]
 
     def text(self) -> str:
-        """Return the snippets as a chat would show them, with their sources where those are shown."""
-        shown = (f"{hit.snippet}\n\nSource: {hit.citation}" if self.citations else hit.snippet for hit in self.hits)
-        return "\n\n---\n\n".join(shown)
+        """Return the snippets as text for a chat, with their citations if `citations` is true."""
+        snippets = (f"{hit.snippet}\n\nSource: {hit.citation}" if self.citations else hit.snippet for hit in self.hits)
+        return "\n\n---\n\n".join(snippets)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class NoteText(Value):
-    """Lines of a note, exactly as they are in the file."""
+    """Lines of a note, exactly as in the file."""
 
     path: str
     #: The lines, joined by line feeds; empty when the file or the range does not exist.
     text: str
-    #: The range that `text` is, from 1, both ends included; (0, 0) when it is empty.
+    #: The first and last line of `text`, from 1; 0 when it is empty.
     start_line: int = 0
     end_line: int = 0
-    #: How many lines the file has.
+    #: The number of lines of the file.
     total_lines: int = 0
-    #: Where to go on reading; None at the end, or when the asked range is complete.
+    #: The line after `text`; None at the end of the file.
     next_line: int | None = None
-    #: What is missing and how to get it, in plain words; empty when nothing is.
+    #: What is missing and how to get it, in plain words; empty when nothing is missing.
     hint: str = ""
 
     @property
     def citation(self) -> str:
-        """Where the text stands."""
+        """The citation of the text."""
         return citation(self.path, self.start_line, self.end_line) if self.end_line else self.path
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Appended(Value):
-    """What was added to a note, and where."""
+    """The lines that were appended to a note."""
 
     path: str
     start_line: int
@@ -171,5 +171,5 @@ class Appended(Value):
 
     @property
     def citation(self) -> str:
-        """Where it stands."""
+        """The citation of the lines."""
         return citation(self.path, self.start_line, self.end_line)

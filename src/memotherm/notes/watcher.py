@@ -1,8 +1,8 @@
-"""A watcher that syncs when files have come to rest, on threads of its own.
+"""A watcher that syncs notes after their files have changed, on threads of its own.
 
-Folders of notes are watched with everything in them, the root itself only for what stands directly in
-it, so that a large workspace costs nothing. What changes while a sync runs is seen by the next one, and
-a sync that failed is tried again: the last change is never lost.
+Folders of notes are watched recursively, the root itself only for its direct entries, so that a large
+workspace is cheap to watch. A change during a sync starts another one, and a failed sync is retried: the
+last change is never lost.
 """
 
 from __future__ import annotations
@@ -21,37 +21,39 @@ from memotherm.notes.values import Sync
 __all__ = ["Watcher"]
 
 _log = logging.getLogger(__name__)
-#: How often a watching thread looks whether it should end or watch other folders, in milliseconds.
-_LOOK_MS = 200
-#: How long changes are collected before they are looked at.
+#: How often a watching thread checks whether to stop or to watch other folders, in milliseconds.
+_POLL_MS = 200
+#: How long changes are collected before they are reported, in milliseconds.
 _GROUP_MS = 40
-#: A stream of changes without rest is not waited for longer than so many times the rest.
-_MOST_RESTS = 4
+#: Continuous changes delay a sync by at most this many times the debounce time.
+_MOST_DEBOUNCES = 4
 _RETRY_SECONDS = 1.0
 _START_SECONDS = 30.0
 
 
 class Watcher:
-    """Keeps an index in line with files until it is stopped: `with notes.watch(): ...`."""
+    """Syncs notes after changes until it is stopped: `with notes.watch(): ...`."""
 
-    def __init__(self, root: Path, folders: Callable[[], list[Path]], sync: Callable[[], Sync], rest_ms: int) -> None:
+    def __init__(
+        self, root: Path, folders: Callable[[], list[Path]], sync: Callable[[], Sync], debounce_ms: int
+    ) -> None:
         self._root = root
         self._folders = folders
         self._sync = sync
-        self._rest = rest_ms / 1000
+        self._debounce = debounce_ms / 1000
         self._changed = threading.Event()
         self._stop = threading.Event()
         self._idle = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._ready = threading.Barrier(4)
-        #: Syncs that were done, and what the last one came to.
+        #: The number of syncs, and the result of the last one.
         self.syncs = 0
         self.last: Sync | None = None
-        #: What went wrong in the last attempt, in plain words; None when it worked.
+        #: The error of the last attempt; None when it succeeded.
         self.problem: str | None = None
 
     def start(self) -> Self:
-        """Begin: when this returns, every later change will be seen, and a first sync is under way."""
+        """Start watching: every change after this call is seen, and a first sync is started."""
         if self._threads:
             return self
         self._stop.clear()
@@ -69,7 +71,7 @@ class Watcher:
         return self
 
     def stop(self) -> None:
-        """Wait for a sync that is under way, and end."""
+        """Wait for a running sync, and stop."""
         self._stop.set()
         self._changed.set()
         for thread in self._threads:
@@ -77,7 +79,7 @@ class Watcher:
         self._threads = []
 
     def wait(self, syncs: int, timeout: float = 30.0) -> bool:
-        """Wait until so many syncs were done; tell whether they were."""
+        """Wait until `syncs` syncs were done; return False after the timeout."""
         with self._idle:
             return self._idle.wait_for(lambda: self.syncs >= syncs, timeout)
 
@@ -98,19 +100,19 @@ class Watcher:
         self._listen(self._folders, recursive=True)
 
     def _listen(self, folders: Callable[[], list[Path]], *, recursive: bool) -> None:
-        """Watch folders that may come and go; each change of them is a change too."""
+        """Watch folders, which may be created and removed meanwhile."""
         first = True
         while not self._stop.is_set():
             watched = folders()
             if not watched:
-                first = self._begun(first)
-                self._stop.wait(_LOOK_MS / 1000)
+                first = self._started(first)
+                self._stop.wait(_POLL_MS / 1000)
                 continue
             try:
                 first = self._listen_to(watched, folders, recursive=recursive, first=first)
             except (OSError, RuntimeError) as exc:
                 _log.warning("cannot watch %s, trying again: %s", ", ".join(map(str, watched)), exc)
-                first = self._begun(first)
+                first = self._started(first)
                 self._stop.wait(_RETRY_SECONDS)
             self._changed.set()
 
@@ -126,23 +128,23 @@ class Watcher:
             debounce=_GROUP_MS,
             step=_GROUP_MS // 2,
             stop_event=self._stop,
-            rust_timeout=_LOOK_MS,
+            rust_timeout=_POLL_MS,
             yield_on_timeout=True,
             raise_interrupt=False,
             recursive=recursive,
             ignore_permission_denied=True,
         )
-        for found in stream:
-            # The first answer says that the watch has begun; what was written before is looked at now.
-            if first or any(_matters(path) for _, path in found):
+        for changes in stream:
+            # The first result means that watching has started; earlier changes are synced now.
+            if first or any(_is_relevant(path) for _, path in changes):
                 self._changed.set()
-            first = self._begun(first)
+            first = self._started(first)
             if folders() != watched or _identities(watched) != identities:
                 break
         return first
 
-    def _begun(self, first: bool) -> bool:
-        """Let the others begin once this thread watches."""
+    def _started(self, first: bool) -> bool:
+        """Signal, at the first call, that this thread watches."""
         if first:
             self._ready.wait()
         return False
@@ -153,26 +155,26 @@ class Watcher:
             self._changed.wait()
             if self._stop.is_set():
                 return
-            self._let_rest()
+            self._wait_for_quiet()
             if self._stop.is_set():
                 return
             self._changed.clear()
-            if not self._synced() and not self._stop.wait(_RETRY_SECONDS):
+            if not self._try_sync() and not self._stop.wait(_RETRY_SECONDS):
                 self._changed.set()
 
-    def _let_rest(self) -> None:
-        """Wait until nothing has changed for a while."""
+    def _wait_for_quiet(self) -> None:
+        """Wait until nothing has changed for the debounce time."""
         if not self.syncs:
             return
-        deadline = time.monotonic() + _MOST_RESTS * self._rest
+        deadline = time.monotonic() + _MOST_DEBOUNCES * self._debounce
         while time.monotonic() < deadline:
             self._changed.clear()
-            if self._stop.is_set() or not self._changed.wait(self._rest):
+            if self._stop.is_set() or not self._changed.wait(self._debounce):
                 return
 
-    def _synced(self) -> bool:
+    def _try_sync(self) -> bool:
         try:
-            done = self._sync()
+            result = self._sync()
         except StoreClosed:
             self._stop.set()
             return False
@@ -181,27 +183,27 @@ class Watcher:
             _log.warning("notes could not be synced and will be tried again: %s", exc)
             return False
         with self._idle:
-            self.last, self.problem = done, None
+            self.last, self.problem = result, None
             self.syncs += 1
             self._idle.notify_all()
         return True
 
 
 def _identities(folders: list[Path]) -> list[tuple[int, int] | None]:
-    """Return which folders these are: one that was replaced has the same name and is another one."""
-    found: list[tuple[int, int] | None] = []
+    """Return the device and inode of each folder: a replaced folder has the same path and another inode."""
+    identities: list[tuple[int, int] | None] = []
     for folder in folders:
         try:
-            told = folder.stat()
+            status = folder.stat()
         except OSError:
-            found.append(None)
+            identities.append(None)
         else:
-            found.append((told.st_dev, told.st_ino))
-    return found
+            identities.append((status.st_dev, status.st_ino))
+    return identities
 
 
-def _matters(path: str) -> bool:
-    """Tell whether a change may be one of a note: a Markdown file, a transcript, or a folder."""
+def _is_relevant(path: str) -> bool:
+    """Return whether a path may be that of a note: a Markdown file, a transcript, or a folder."""
     name = path.replace("\\", "/").rpartition("/")[2]
     if name.startswith("."):
         return False

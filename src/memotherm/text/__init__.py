@@ -1,1 +1,1 @@
-"""Plain functions on text: cleaning, digests, the words both indexes see, token counts."""
+"""Functions on text: validation, digests, index words, token counts, truncation, times, Markdown."""

@@ -1,4 +1,4 @@
-"""What counts as the same text, and what is not text at all."""
+"""Validation and digests of contents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["digest", "require_text"]
 
 
 def require_text(value: object, name: str, longest: int) -> str:
-    """Return the text unchanged, or say why it cannot be stored."""
+    """Return the text unchanged; raise InvalidInput or ContentTooLarge if it cannot be stored."""
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
     if not value.strip():
@@ -33,5 +33,5 @@ def require_text(value: object, name: str, longest: int) -> str:
 
 
 def digest(content: str) -> str:
-    """Return the SHA-256 of the content, blind to Unicode form and outer white space."""
+    """Return the SHA-256 of a content, ignoring its Unicode normal form and outer white space."""
     return hashlib.sha256(unicodedata.normalize("NFC", content).strip().encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""The marker around recalled text: what it looks like, and how nothing else can look like it.
+"""The marker around recalled text.
 
-Whatever stands between the two ends of the marker was recalled by Memotherm. A content cannot
-write either end (`escape_markers`), and a text that brings a whole block back is stored without it
-(`without_blocks`), so that a memory is never remembered again for having been recalled.
+The text between `OPEN` and `CLOSE` was recalled by Memotherm. In a content, both are escaped
+(`escape_markers`); a text that contains a recalled block is stored without it (`without_blocks`), so that
+recalled text is not stored again.
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ NAME = "memotherm-memory"
 OPEN = f"<{NAME}>"
 CLOSE = f"</{NAME}>"
 
-#: Characters that take no space: a reader, human or model, does not see them inside a name.
-_UNSEEN = "[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*"
+#: Invisible characters, which may be hidden inside a name.
+_INVISIBLE = "[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*"
 _ANGLE = "[<\uff1c\ufe64]"
-_SPELLED = _UNSEEN.join(re.escape(each) for each in NAME).replace(r"\-", "[-_\u2010-\u2015 ]")
-_MARKER = re.compile(rf"{_ANGLE}(?=(?:[\s/\\]|{_UNSEEN[:-1]}){{0,16}}{_SPELLED})", re.IGNORECASE)
-#: Control tokens of chat models, such as `<|im_start|>`; some servers would obey them.
+_SPELLED = _INVISIBLE.join(re.escape(character) for character in NAME).replace(r"\-", "[-_\u2010-\u2015 ]")
+_MARKER = re.compile(rf"{_ANGLE}(?=(?:[\s/\\]|{_INVISIBLE[:-1]}){{0,16}}{_SPELLED})", re.IGNORECASE)
+#: Control tokens of chat models, such as `<|im_start|>`; some servers do not escape them.
 _CONTROL = re.compile("<(?=[|\uff5c][^\\s<>]{1,80}[|\uff5c]>)")
-_END = re.compile(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
-#: What is left of our JSON messages once their content is gone.
-_SHELL = re.compile(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')
+_TAG = re.compile(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
+#: What is left of a context in the format `messages` without its content.
+_EMPTY_MESSAGE = re.compile(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')
 
 
 def escape_markers(text: str) -> str:
-    """Return the text without anything that could open or close the marker, or speak as a model's control."""
+    """Return the text with everything escaped that looks like a marker or a control token of a model."""
     if "<" not in text and "\uff1c" not in text and "\ufe64" not in text:
         return text
     return _CONTROL.sub("&lt;", _MARKER.sub("&lt;", text))
 
 
 def carries_marker(text: str) -> bool:
-    """Tell whether a text holds an end of the marker."""
-    return NAME in text.casefold() and _END.search(text) is not None
+    """Return whether a text contains an opening or closing marker."""
+    return NAME in text.casefold() and _TAG.search(text) is not None
 
 
 def without_blocks(text: str) -> str:
-    """Return what a text says beside recalled blocks; one that was cut off is dropped as far as it goes."""
+    """Return a text without its recalled blocks; of a block that was cut off, everything up to the cut is removed."""
     if not carries_marker(text):
         return text
-    kept: list[str] = []
+    outside: list[str] = []
     depth, start = 0, 0
-    for end in _END.finditer(text):
-        if end["close"]:
+    for tag in _TAG.finditer(text):
+        if tag["close"]:
             if depth == 0:
-                kept.clear()
+                outside.clear()
             depth = max(0, depth - 1)
-            start = end.end()
+            start = tag.end()
         else:
             if depth == 0:
-                kept.append(text[start : end.start()])
+                outside.append(text[start : tag.start()])
             depth += 1
     if depth == 0:
-        kept.append(text[start:])
-    return _SHELL.sub("", "".join(kept)).strip()
+        outside.append(text[start:])
+    return _EMPTY_MESSAGE.sub("", "".join(outside)).strip()

@@ -1,7 +1,7 @@
-"""Time expressions in a question, as spans of days.
+"""Time expressions in a query, as spans of days.
 
-Pure: what "last week" means is decided by the moment that is passed in.
-Only English is read; a question in another language simply has no spans.
+Relative expressions such as "last week" are resolved against the date that is passed in. Only English is
+recognised; a query in another language has no spans.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _UNIT = r"(day|week|month|year)s?"
 
 
-def spans(question: str, today: date) -> list[Span]:
-    """Return the spans of days that a question speaks of; what one pattern reads, no later one sees."""
-    if _ANY.search(question) is None:
+def spans(query: str, today: date) -> list[Span]:
+    """Return the spans of days that a query names; text matched by one pattern is not matched by a later one."""
+    if _ANY.search(query) is None:
         return []
-    found: list[Span] = []
-    rest = question
-    for pattern, read in _PATTERNS:
+    result: list[Span] = []
+    rest = query
+    for pattern, parse in _PATTERNS:
 
-        def taken(match: re.Match[str], read: Callable[[re.Match[str], date], Span | None] = read) -> str:
-            span = read(match, today)
+        def replace(match: re.Match[str], parse: Callable[[re.Match[str], date], Span | None] = parse) -> str:
+            span = parse(match, today)
             if span is not None:
-                found.append(span)
+                result.append(span)
             return " "
 
-        rest = pattern.sub(taken, rest)
-    return found
+        rest = pattern.sub(replace, rest)
+    return result
 
 
 def nearness(day: date, wanted: Sequence[Span], half_days: float = 7.0) -> float:
-    """Return 1 inside a span, falling to one half at `half_days` outside of it."""
+    """Return 1 for a day inside a span, less outside: one half at a distance of `half_days`."""
     gaps = (max((first - day).days, (day - last).days, 0) for first, last in wanted)
     return max((half_days / (half_days + gap) for gap in gaps), default=0.0)
 
 
 def _on(year: int, month: int, day: int) -> Span | None:
     try:
-        found = date(year, month, day)
+        on = date(year, month, day)
     except ValueError:
         return None
-    return found, found
+    return on, on
 
 
 def _latest(month: int, today: date) -> int:
-    """Return the year of the last such month that has begun."""
+    """Return the year of the last such month that has started."""
     return today.year if month <= today.month else today.year - 1
 
 
@@ -87,7 +87,7 @@ def _past(match: re.Match[str], today: date) -> Span | None:
 
 
 def _around(today: date, days: int, slack: int | None) -> Span | None:
-    """Return the days around a moment in the past, or all days since it."""
+    """Return the days around a date in the past, or all days since then."""
     try:
         middle = today - timedelta(days=days)
     except OverflowError:
@@ -103,8 +103,8 @@ def _count(text: str) -> int:
 
 def _weekday(match: re.Match[str], today: date) -> Span:
     days = (today.weekday() - _WEEKDAYS[match[1].lower()]) % 7 or 7
-    found = today - timedelta(days=days)
-    return found, found
+    last = today - timedelta(days=days)
+    return last, last
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -136,5 +136,5 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Span | N
     (_pattern(r"\byesterday\b"), lambda _, today: _around(today, 1, 0)),
     (_pattern(r"\b(?:today|this morning|tonight)\b"), lambda _, today: (today, today)),
 )
-#: Whether any of them reads anything: most questions name no time, and one look is cheaper than one for each.
+#: All patterns in one: most queries name no time, and one search is faster than one per pattern.
 _ANY = _pattern(rf"\b(?:{'|'.join(pattern.pattern for pattern, _ in _PATTERNS)})")

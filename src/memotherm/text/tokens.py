@@ -1,15 +1,13 @@
-"""How many tokens a text costs in a prompt: one counter for everything that counts.
+"""Counting the tokens of a text.
 
-A counter is chosen by the name of a vocabulary, of a model, or by the path of a `tokenizer.json`.
-Vocabularies that come with the tokenizer's wheel are counted exactly and offline, as a text that a
-user wrote: what looks like a control token is counted as the characters it is made of.
+A counter is chosen by the name of a vocabulary, the name of a model, or the path of a `tokenizer.json`.
+Vocabularies in the tokenizer's wheel are counted exactly and offline, as text of a user: what looks like
+a control token is counted as its characters.
 
-Where the true vocabulary cannot be had (Claude and Gemini do not publish theirs; the wheel does not
-exist for every platform), the count is an upper bound. It is the number of UTF-8 bytes, before or
-after Unicode normalisation, whichever is more, and one for a leading space. A vocabulary that works
-on bytes needs at most one token for each byte of what it reads, so it cannot need more. Anything
-tighter would have to know the vocabulary: the most that several known ones need is no bound for
-another one.
+Where the vocabulary is not available (Claude and Gemini do not publish theirs; the wheel does not exist
+for every platform), the count is an upper bound: the number of UTF-8 bytes, before or after Unicode
+normalisation, whichever is more, and one for a leading space. A byte-level vocabulary needs at most one
+token per byte. A tighter bound would require the vocabulary.
 """
 
 from __future__ import annotations
@@ -25,10 +23,10 @@ from memotherm.errors import SettingsError
 
 __all__ = ["DEFAULT", "Counter", "count_tokens", "counter"]
 
-#: The vocabulary that counts unless a setting names another one.
+#: The vocabulary that is used unless a setting names another one.
 DEFAULT = "o200k_base"
 
-#: Model names, by how they begin, and the vocabulary they use; the first match counts.
+#: Patterns of the start of model names, and their vocabularies; the first match is used.
 _MODELS = (
     (r"gpt-oss|o200k_harmony", "gpt-oss"),
     (r"(chatgpt|gpt)-?4(o|\.[15])|gpt-[5-9]|chatgpt|o[1-9](-|$)|codex", "o200k_base"),
@@ -47,20 +45,20 @@ _MODELS = (
     (r"gemma-?3", "gemma3"),
     (r"gemma-?4", "gemma4"),
 )
-#: How many counts are remembered, and of texts of at most how many characters.
-_COUNTS_KEPT = 16384
-_LONGEST_KEPT = 1000
-#: Families whose vocabulary is not published: a name that only looks like one of ours must not match.
+#: The size of the cache of counts, and the most characters of a cached text.
+_CACHE_SIZE = 16384
+_LONGEST_CACHED = 1000
+#: Families without a published vocabulary, whose names must not match another pattern.
 _UNPUBLISHED = re.compile(r"(.*/)?(claude|anthropic|gemini|grok|command|nova)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What counts the tokens of one vocabulary."""
+    """Counts the tokens of one vocabulary."""
 
     #: The vocabulary; "bytes" where only the upper bound is known.
     name: str
-    #: Whether the count is the true one, not a bound that it never exceeds.
+    #: Whether the count is exact, not an upper bound.
     exact: bool
     count: Callable[[str], int]
 
@@ -87,7 +85,7 @@ def counter(tokenizer: str = DEFAULT) -> Counter:
 
 
 def _vocabulary(tokenizer: str) -> str | None:
-    """Return the vocabulary that a name stands for; None when nobody but its maker knows it."""
+    """Return the vocabulary of a name; None when it is not published."""
     if tokenizer == "bytes" or _UNPUBLISHED.match(tokenizer):
         return None
     bare = tokenizer.rsplit("/", 1)[-1].casefold()
@@ -103,7 +101,7 @@ def _bundled(name: str) -> Counter:
         encode = splintr.Tokenizer.from_pretrained(name).encode_ordinary
     except ValueError:
         return _BOUND
-    return Counter(name, True, _kept(encode))
+    return Counter(name, True, _cached(encode))
 
 
 def _from_file(path: str) -> Counter:
@@ -117,21 +115,21 @@ def _from_file(path: str) -> Counter:
         encode = splintr.from_json(path).encode_ordinary
     except (OSError, ValueError) as exc:
         raise SettingsError(f"the tokenizer {path} cannot be read: {exc}") from exc
-    return Counter(Path(path).name, True, _kept(encode))
+    return Counter(Path(path).name, True, _cached(encode))
 
 
-def _kept(encode: Callable[[str], Sequence[int]]) -> Callable[[str], int]:
-    """Return what counts tokens and remembers it: the same memories come into context after context."""
+def _cached(encode: Callable[[str], Sequence[int]]) -> Callable[[str], int]:
+    """Return a function that counts tokens, with a cache: contexts repeat the same memories."""
 
     def count(text: str) -> int:
         return len(encode(text))
 
-    known = functools.lru_cache(maxsize=_COUNTS_KEPT)(count)
-    return lambda text: known(text) if len(text) <= _LONGEST_KEPT else count(text)
+    cached = functools.lru_cache(maxsize=_CACHE_SIZE)(count)
+    return lambda text: cached(text) if len(text) <= _LONGEST_CACHED else count(text)
 
 
-def _bytes(text: str) -> int:
-    """Return what no vocabulary that works on bytes can exceed."""
+def _upper_bound(text: str) -> int:
+    """Return an upper bound for every byte-level vocabulary."""
     if text.isascii():
         return len(text) + bool(text)
     return max(_size(text), _size(unicodedata.normalize("NFKC", text))) + 1
@@ -141,4 +139,4 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-_BOUND = Counter("bytes", False, _bytes)
+_BOUND = Counter("bytes", False, _upper_bound)

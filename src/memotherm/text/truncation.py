@@ -1,4 +1,4 @@
-"""Where a text may be cut: between sentences, never inside a character or a piece of markup."""
+"""Truncating text: between sentences, never inside a character or a piece of markup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bisect import bisect_right
 __all__ = ["first_characters", "sentence_ends", "title"]
 
 _SENTENCE = re.compile(r"(?:[.!?…][\"'”’)\]]*(?=\s)|[。！？．；][」』”’）]*|\n+)")
-#: Pieces of markup that mean something else when they are cut: code, links, tags, emphasis.
+#: Pieces of markup that must not be split: code, links, tags, emphasis.
 _MARKUP = re.compile(
     r"(?P<fence>```|~~~)[\s\S]*?(?:(?P=fence)|\Z)"
     r"|(?P<tick>`+)[^`]*?(?:(?P=tick)|\Z)"
@@ -22,20 +22,20 @@ _JOINER = "\u200d"
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Return the places where the text can end, in order; the end of the text is not one of them."""
-    inside = [(found.start(), found.end()) for found in _MARKUP.finditer(text)]
-    starts = [start for start, _ in inside]
+    """Return the positions after which the text can be truncated, in order, without the end of the text."""
+    markup = [(match.start(), match.end()) for match in _MARKUP.finditer(text)]
+    starts = [start for start, _ in markup]
 
-    def free(place: int) -> bool:
-        before = bisect_right(starts, place - 1) - 1
-        return before < 0 or inside[before][1] <= place
+    def is_outside_markup(position: int) -> bool:
+        before = bisect_right(starts, position - 1) - 1
+        return before < 0 or markup[before][1] <= position
 
-    ends = (found.start() if found[0][0] == "\n" else found.end() for found in _SENTENCE.finditer(text))
-    return [place for place in dict.fromkeys(ends) if 0 < place < len(text) and free(place)]
+    ends = (match.start() if match[0][0] == "\n" else match.end() for match in _SENTENCE.finditer(text))
+    return [end for end in dict.fromkeys(ends) if 0 < end < len(text) and is_outside_markup(end)]
 
 
 def title(text: str, most: int = 72) -> str:
-    """Return the first words of a text, without markup, in at most so many characters."""
+    """Return the first words of a text, without markup, in at most `most` characters."""
     plain = " ".join(_SIGNS.sub(" ", text[: most * 8]).split())
     if len(plain) <= most:
         return plain
@@ -44,29 +44,29 @@ def title(text: str, most: int = 72) -> str:
 
 
 def first_characters(text: str, most: int) -> str:
-    """Return at most so many code points from the start, without cutting a character that takes several."""
+    """Return at most `most` code points from the start, without splitting a character of several code points."""
     if len(text) <= most:
         return text
-    place = most
-    while place > 0 and _joined(text, place):
-        place -= 1
-    return text[:place]
+    end = most
+    while end > 0 and _joined(text, end):
+        end -= 1
+    return text[:end]
 
 
-def _joined(text: str, place: int) -> bool:
-    """Tell whether what stands before and after a place is one character to its reader."""
-    before, after = text[place - 1], text[place]
+def _joined(text: str, position: int) -> bool:
+    """Return whether the code points before and after a position are parts of one character."""
+    before, after = text[position - 1], text[position]
     if after == _JOINER or before == _JOINER or _extends(after):
         return True
     if before == "\r" and after == "\n":
         return True
     if _regional(before) and _regional(after):
-        return _flags_before(text, place) % 2 == 1
+        return _regional_before(text, position) % 2 == 1
     return _vowel_or_tail(after) or (_lead(before) and (_lead(after) or 0xAC00 <= ord(after) <= 0xD7A3))
 
 
 def _extends(char: str) -> bool:
-    """Tell whether a code point belongs to the one before it: accents, selectors, skin tones, tags."""
+    """Return whether a code point is part of the one before it: accents, selectors, skin tones, tags."""
     code = ord(char)
     if code < 0x300:
         return False
@@ -83,15 +83,16 @@ def _regional(char: str) -> bool:
     return 0x1F1E6 <= ord(char) <= 0x1F1FF
 
 
-def _flags_before(text: str, place: int) -> int:
+def _regional_before(text: str, position: int) -> int:
+    """Return the number of regional indicators before a position; two of them are a flag."""
     count = 0
-    while count < place and _regional(text[place - 1 - count]):
+    while count < position and _regional(text[position - 1 - count]):
         count += 1
     return count
 
 
 def _lead(char: str) -> bool:
-    """Tell whether a code point is the first letter of a Korean syllable, written apart."""
+    """Return whether a code point is a leading consonant of a decomposed Korean syllable."""
     return 0x1100 <= ord(char) <= 0x115F or 0xA960 <= ord(char) <= 0xA97C
 
 

@@ -1,8 +1,7 @@
-"""The words that the text index sees, of a content and of a query.
+"""The words of a content and of a query, for the text index.
 
-Unicode words are folded and lightly stemmed; scripts that do not put spaces between words
-are cut into overlapping pairs of characters. The same function serves both sides, so a
-word that was stored is found again however it was written.
+Unicode words are case-folded and stemmed; runs of scripts without spaces between words are split into
+overlapping pairs of characters. Contents and queries use the same function.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _UNSPACED = re.compile(
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 _stemmer = snowballstemmer.stemmer("english")
-_stemming = threading.Lock()  # the stemmer keeps the word it works on in itself
+_stemming = threading.Lock()  # the stemmer has state and is not thread-safe
 
-#: Words that say nothing about what is asked.
+#: Words that are not searched for.
 _STOP = frozenset(
     """a about above after again against all am an and any are aren as at be because been before being below
     between both but by can cannot could couldn d did didn do does doesn doing don down during each few for from
@@ -45,7 +44,7 @@ _STOP = frozenset(
     then there these they this those through to too under until up ve very was wasn we were weren what when where
     which while who whom why will with won would wouldn y you your yours yourself yourselves""".split()  # noqa: SIM905
 )
-#: Words that questions are framed with; they are searched for, and count little.
+#: Words that are frequent in questions; they are searched for with a lower weight.
 _FRAME = frozenset(
     """many much long often far kind type sort kinds types happen happened happens day days week weeks month
     months year years hour hours minute minutes ago time times today recently currently lately actually really
@@ -66,18 +65,18 @@ def query_words(query: str) -> list[str]:
 
 
 def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
-    """Return the words to search for, each with how much it says: 1, or `frame` for those that frame a question."""
+    """Return the words to search for with their weights: 1, or `frame` for words that are frequent in questions."""
     raw = list(dict.fromkeys(_raw(query, ends=False)))
-    telling = [word for word in raw if word not in _STOP] or raw
+    searched = [word for word in raw if word not in _STOP] or raw
     weighed: dict[str, float] = {}
-    for word in telling:
+    for word in searched:
         weight = frame if word in _FRAME else 1.0
         weighed[_folded(word)] = max(weight, weighed.get(_folded(word), 0.0))
     return weighed
 
 
 def is_fragment(word: str) -> bool:
-    """Tell whether a query word is a single character of an unspaced script, to be searched as a prefix."""
+    """Return whether a query word is a single character of an unspaced script, to be searched as a prefix."""
     return len(word) == 1 and _UNSPACED.match(word) is not None
 
 
@@ -91,7 +90,7 @@ def _raw(text: str, *, ends: bool) -> Iterator[str]:
 
 
 def _mixed(word: str, *, ends: bool) -> Iterator[str]:
-    """Cut unspaced runs into character pairs and yield what stands between them whole."""
+    """Yield unspaced runs as pairs of characters, and the text between them as a whole."""
     position = 0
     for run in _UNSPACED.finditer(word):
         if run.start() > position:
@@ -103,7 +102,7 @@ def _mixed(word: str, *, ends: bool) -> Iterator[str]:
 
 
 def _pairs(run: str, *, ends: bool) -> Iterator[str]:
-    """Yield overlapping pairs, and the last character, so that a prefix finds every single one."""
+    """Yield overlapping pairs, and with `ends` the last character, so that a prefix search finds every character."""
     for start in range(len(run) - 1):
         yield run[start : start + 2]
     if ends or len(run) == 1:
@@ -112,7 +111,7 @@ def _pairs(run: str, *, ends: bool) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=100_000)
 def _folded(word: str) -> str:
-    """Stem English words, and drop accents from the rest, so that "café" finds "cafe"."""
+    """Return an English word stemmed, any other word without accents, so that "café" matches "cafe"."""
     if word.isascii():
         return _stem(word) if word.isalpha() else word
     plain = _ACCENTS.sub("", unicodedata.normalize("NFD", word))

@@ -136,6 +136,22 @@ class NotesContract(Contract):
 
         assert (path, row.record.memory.id, row.digest, row.linked) == ("memory/a.md", own.memory.id, "agreed", True)
 
+    def test_a_file_with_a_chunk_in_another_space_is_misplaced(self) -> None:
+        """It is listed until the memory is in the space of its file again."""
+        space = self.shelf(Scope(session="s1"))
+        with self.store.write() as transaction:
+            memory = self.memory("an otter", kind="note", source="file:MEMORY.md", scope=Scope(session="s1"))
+            record = transaction.insert(space, memory, None, self.cause("sync"))
+            number = transaction.put_note(self.note(space))
+            transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
+        assert self.store.misplaced_notes(space) == []
+
+        widened = self.changed(record, scope=Scope())
+        assert self.store.misplaced_notes(space) == ["MEMORY.md"]
+        with self.store.write() as transaction:
+            transaction.shelve(widened, space, self.cause("sync"))
+        assert self.store.misplaced_notes(space) == []
+
     def test_discarding_erases_like_a_purge(self) -> None:
         """Content, words, vectors, and what the ledger quoted."""
         self.serving()

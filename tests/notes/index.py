@@ -1,4 +1,4 @@
-"""What tests of notes look at: the whole index as plain values."""
+"""The index of notes as plain values, for assertions."""
 
 from __future__ import annotations
 
