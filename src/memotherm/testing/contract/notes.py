@@ -12,7 +12,7 @@ from memotherm.testing.contract.base import EVERYONE, Contract
 
 __all__ = ["NotesContract"]
 
-_SHELF = "notes:/home/ada"
+_COLLECTION = "notes:/home/ada"
 
 
 class NotesContract(Contract):
@@ -21,8 +21,8 @@ class NotesContract(Contract):
     def collection(self, scope: Scope = EVERYONE) -> int:
         """Make a collection with a folder on it."""
         with self.store.write() as transaction:
-            space = transaction.space(scope, _SHELF)
-            transaction.put_root(RootRow(space, "/home/ada", ("docs",), scope, _SHELF))
+            space = transaction.space(scope, _COLLECTION)
+            transaction.put_root(RootRow(space, "/home/ada", ("docs",), scope, _COLLECTION))
         return space
 
     def note(self, space: int, path: str = "MEMORY.md") -> NoteRow:
@@ -47,10 +47,10 @@ class NotesContract(Contract):
         assert plain.space != space
         assert set(self.seen()) == {plain.space, space}
         assert self.seen()[-1] == plain.space
-        assert self.store.collection(EVERYONE, _SHELF) == space
+        assert self.store.collection(EVERYONE, _COLLECTION) == space
         assert self.store.collection(EVERYONE, "notes:elsewhere") is None
         assert set(self.by_words("otter")) == {record.no, plain.no}
-        assert self.store.collection(Scope(user="u1"), _SHELF) is None
+        assert self.store.collection(Scope(user="u1"), _COLLECTION) is None
 
     def test_a_change_leaves_a_memory_in_its_collection(self) -> None:
         """Unless its scope changes."""
@@ -92,7 +92,7 @@ class NotesContract(Contract):
     def test_roots_are_remembered(self) -> None:
         """Until they have no notes and are dropped."""
         space = self.collection()
-        root = RootRow(space, "/home/ada", ("docs",), EVERYONE, _SHELF)
+        root = RootRow(space, "/home/ada", ("docs",), EVERYONE, _COLLECTION)
         number, record = self.filed(space, "x")
 
         assert self.store.roots(self.seen()) == [root]
@@ -138,7 +138,7 @@ class NotesContract(Contract):
 
     def test_a_file_with_a_chunk_in_another_space_is_misplaced(self) -> None:
         """It is listed until the memory is in the space of its file again."""
-        space = self.shelf(Scope(session="s1"))
+        space = self.collection(Scope(session="s1"))
         with self.store.write() as transaction:
             memory = self.memory("an otter", kind="note", source="file:MEMORY.md", scope=Scope(session="s1"))
             record = transaction.insert(space, memory, None, self.cause("sync"))
@@ -149,7 +149,7 @@ class NotesContract(Contract):
         widened = self.changed(record, scope=Scope())
         assert self.store.misplaced_notes(space) == ["MEMORY.md"]
         with self.store.write() as transaction:
-            transaction.shelve(widened, space, self.cause("sync"))
+            transaction.move_to_collection(widened, space, self.cause("sync"))
         assert self.store.misplaced_notes(space) == []
 
     def test_discarding_erases_like_a_purge(self) -> None:
