@@ -26,8 +26,11 @@ def command(dry_run: bool, store: StoreOptions, as_json: bool) -> None:
         run = mem.compact(dry_run=dry_run)
     if as_json:
         counts = {"hot": run.hot, "warm": run.warm, "cold": run.cold, "dry_run": run.dry_run}
-        click.echo(json.dumps({**counts, "moves": [move_json(move) for move in run.moves]}, indent=2))
+        moves = [move_json(move) for move in run.moves]
+        click.echo(json.dumps({**counts, "moves": moves, "degraded": list(run.degraded)}, indent=2))
         return
     for move in run.moves:
         click.echo(str(move))
     click.echo(f"{run}{' (dry run: nothing was moved)' if dry_run else ''}")
+    for reason in run.degraded:
+        click.echo(f"note: {reason}", err=True)

@@ -58,7 +58,7 @@ class Compaction(Value):
         return self._count(Tier.COLD)
 
     def _count(self, tier: Tier) -> int:
-        return sum(move.to is tier for move in self.moves)
+        return sum(move.to is tier and move.retention is None for move in self.moves)
 
     def __str__(self) -> str:
         return f"Tier compaction: hot={self.hot} warm={self.warm} cold={self.cold}"

@@ -491,4 +491,4 @@ def _context_response(context: Context) -> Json:
 def _compaction_response(compaction: Compaction) -> Json:
     counts = {"hot": compaction.hot, "warm": compaction.warm, "cold": compaction.cold}
     moves = [serializers.move_json(move) for move in compaction.moves]
-    return {**counts, "dry_run": compaction.dry_run, "moves": moves}
+    return {**counts, "dry_run": compaction.dry_run, "moves": moves, "degraded": list(compaction.degraded)}

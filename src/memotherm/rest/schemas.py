@@ -361,6 +361,8 @@ class MoveResponse(BaseModel):
     id: str
     from_: TierName = Field(alias="from")
     to: TierName
+    #: The retention that the memory gets, if a rule changes it.
+    retention: RetentionName | None = None
     rule: str
     why: str
 
@@ -373,6 +375,7 @@ class CompactionResponse(BaseModel):
     cold: int
     dry_run: bool
     moves: list[MoveResponse]
+    degraded: list[str] = []
 
 
 class MaintenanceResponse(BaseModel):

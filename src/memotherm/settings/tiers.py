@@ -27,13 +27,11 @@ class TierSettings:
     )
     task_cold_after_days: float = setting(
         0,
-        "Days after which compaction takes a decision or a task for done and moves it to cold; 0: never.",
+        "Days after which compaction takes a decision or a task for done and moves it to cold; 0: at once.",
         high=MAX_DAYS,
         project=True,
     )
-    strict_hot_blockers_only: bool = setting(
-        False, "Whether compaction leaves nothing but blockers in hot.", project=True
-    )
+    strict_hot_blockers_only: bool = setting(False, "Whether compaction leaves nothing but blockers in hot.")
     promote_threshold: float = setting(
         0.85, "The relevance at which a recalled memory is promoted to hot.", high=1, project=True
     )

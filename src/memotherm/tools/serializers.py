@@ -72,8 +72,10 @@ def _iso(time: datetime | None) -> str | None:
 
 
 def move_json(move: Move) -> Json:
-    """Return a move: the memory, both tiers, the rule and the reason."""
-    return {"id": move.id, "from": str(move.from_tier), "to": str(move.to), "rule": move.rule, "why": move.why}
+    """Return a move: the memory, both tiers, the rule and the reason, and the retention if it changes."""
+    retention = {} if move.retention is None else {"retention": str(move.retention)}
+    tiers = {"from": str(move.from_tier), "to": str(move.to)}
+    return {"id": move.id, **tiers, **retention, "rule": move.rule, "why": move.why}
 
 
 def event_json(event: Event) -> Json:
