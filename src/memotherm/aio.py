@@ -127,6 +127,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
     status = _off_thread(Memotherm.status)
+    session_status = _off_thread(Memotherm.session_status)
     update = _off_thread(Memotherm.update)
     move = _off_thread(Memotherm.move)
     prioritize = _off_thread(Memotherm.prioritize)

@@ -55,7 +55,7 @@ def test_append_and_watch(notes_cli: Callable[..., str], workspace: Path) -> Non
     """A line for the day; a watcher that ends after its first sync."""
     day = ("--date", "2026-01-07")
     assert notes_cli("append", "a fact", *day) == "memory/2026-01-07.md#L1\n"
-    assert notes_cli("append", "a fact", *day) == "memory/2026-01-07.md#L1 says it already\n"
+    assert notes_cli("append", "a fact", *day) == "memory/2026-01-07.md#L1 has this text already\n"
     assert (workspace / "memory" / "2026-01-07.md").read_text() == "a fact\n"
     assert notes_cli("watch", "--syncs", 1).startswith("5 added")
 
