@@ -144,15 +144,15 @@ def _entry(name: str, method: object) -> str:
     signature = re.sub(r"<\w+\.\w+: ('\w+')>", r"\1", signature)
     doc = inspect.getdoc(method) or ""
     lines = [f"### `{name}{signature}`", "", _paragraphs(doc)]
-    told = doc.partition("Args:\n")[2]
-    arguments = re.findall(r"^    (\w+): ((?:.|\n        )+?)(?=\n    \w|\n*\Z)", told, re.MULTILINE)
+    listed = doc.partition("Args:\n")[2]
+    arguments = re.findall(r"^    (\w+): ((?:.|\n        )+?)(?=\n    \w|\n*\Z)", listed, re.MULTILINE)
     lines += [f"- `{argument}`: {' '.join(text.split())}" for argument, text in arguments]
     return "\n".join([*lines, ""])
 
 
 def _paragraphs(doc: str) -> str:
-    told = doc.partition("Args:\n")[0].strip()
-    return "\n\n".join(" ".join(part.split()) for part in told.split("\n\n")) + "\n"
+    description = doc.partition("Args:\n")[0].strip()
+    return "\n\n".join(" ".join(part.split()) for part in description.split("\n\n")) + "\n"
 
 
 def evaluation_page() -> str:

@@ -159,12 +159,12 @@ class Assembler:
         unpinned = (record for record in records.values() if record.memory.priority is not Priority.PINNED)
         return sorted(unpinned, key=lambda record: (_urgency(record.memory), -record.no))
 
-    def _recalled(self, request: Request, found: _Selection) -> Iterator[tuple[Record, Candidate]]:
-        """Search now, and return what was found, best first, each made when somebody comes to it."""
+    def _recalled(self, request: Request, selection: _Selection) -> Iterator[tuple[Record, Candidate]]:
+        """Search now, and return an iterator over the hits, best first."""
         if request.question is None:
             return iter(())
-        found.ranking = self._pipeline.run(request.question, self._settings.context_hits)
-        return _hits(found.ranking.ranked[: self._settings.context_hits], found.ranking.records)
+        selection.ranking = self._pipeline.run(request.question, self._settings.context_hits)
+        return _hits(selection.ranking.ranked[: self._settings.context_hits], selection.ranking.records)
 
     def _receipt(self, request: Request, selection: _Selection, packed: Packed) -> Receipt:
         count = counter(self._settings.tokenizer)
@@ -189,7 +189,7 @@ class Assembler:
         )
 
     def _log(self, request: Request, ranking: Ranking, included: Sequence[int]) -> None:
-        """Count the use of what was injected; a context with a query is a recall and logged as one."""
+        """Count the use of the included memories; log a context with a query as a recall."""
         touched = included if self._settings.count_injected else ()
         if request.question is not None:
             self._recalls.write(ranking, included, ranking.ranked, touched=touched)

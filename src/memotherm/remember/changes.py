@@ -105,10 +105,10 @@ class Changes:
 
     def undo(self, scope: Scope, spaces: tuple[int, ...], seq: int, cause: Cause) -> Memory:
         """Put a memory back to what it was before an event."""
-        found = self._store.event(spaces, seq)
-        if found is None:
+        event_and_record = self._store.event(spaces, seq)
+        if event_and_record is None:
             raise NotFound(f"no event {seq} can be seen from here ({scope})")
-        event, record = found
+        event, record = event_and_record
         before = _values_before(event, record.memory)
         content: str | None = before.get("content")
         embedded = EmbeddedContents([None]) if content is None else self._vectorizer.for_contents([content])

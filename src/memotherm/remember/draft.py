@@ -1,4 +1,4 @@
-"""From a caller's arguments to a memory: everything is checked here, nothing is stored."""
+"""Validate the arguments of `remember` and make a memory of them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DEEPEST_METADATA = 32
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
-    """What a caller wants remembered; the fields are those of `remember`."""
+    """The arguments of `remember`, before they are validated."""
 
     content: str
     kind: str = "fact"
@@ -69,7 +69,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
 
 
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
-    """Return the memory that a draft describes, or say what is wrong with it."""
+    """Return the memory that a draft describes, or raise `InvalidInput`."""
     content = require_text(draft.content, "content", settings.max_content_chars)
     lifetime = None if draft.ttl is None else as_duration(draft.ttl)
     tier, rule = first_tier(draft.tier, lifetime, settings)
@@ -98,7 +98,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
 
 
 def first_tier(asked: Tier | str | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
-    """Return where a new memory starts and the rule that says so; an explicit tier always wins."""
+    """Return the first tier of a memory and the rule that decides it; an explicit tier always wins."""
     if asked is not None:
         return Tier.of(asked), "explicit"
     if lifetime is None:
@@ -132,10 +132,10 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
         raise InvalidInput(f"tags is a list of words: write tags=[{tags!r}]")
     if not isinstance(tags, Iterable):
         raise InvalidInput(f"tags is a list of words, not {type(tags).__name__}")
-    found = tuple(dict.fromkeys(require_text(tag, "a tag", _LONGEST_TAG).strip() for tag in tags))
-    if len(found) > _MOST_TAGS:
-        raise InvalidInput(f"{len(found)} tags are more than {_MOST_TAGS}: keep the rest in metadata")
-    return found
+    distinct = tuple(dict.fromkeys(require_text(tag, "a tag", _LONGEST_TAG).strip() for tag in tags))
+    if len(distinct) > _MOST_TAGS:
+        raise InvalidInput(f"{len(distinct)} tags are more than {_MOST_TAGS}: keep the rest in metadata")
+    return distinct
 
 
 def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -157,10 +157,10 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _require_flat(value: object) -> None:
-    """Refuse what is nested so deeply that a reader with less room than its writer could not read it back."""
+    """Refuse deep nesting, which a reader with a smaller stack could not read back."""
     level = [value]
     for _ in range(_DEEPEST_METADATA):
-        inside = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
-        level = [each for some in inside for each in some]
+        nested = [value for value in level if isinstance(value, dict | list)]
+        level = [item for value in nested for item in (value.values() if isinstance(value, dict) else value)]
     if level:
         raise InvalidInput(f"metadata is nested more than {_DEEPEST_METADATA} levels deep: flatten it")

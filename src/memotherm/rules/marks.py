@@ -47,8 +47,8 @@ def protected(memory: Memory, now: datetime) -> str | None:
 
 
 def _state(memory: Memory) -> str:
-    found = (memory.metadata.get(key) for key in _STATE_KEYS)
-    return next((str(value).strip().lower() for value in found if value is not None), "")
+    states = (memory.metadata.get(key) for key in _STATE_KEYS)
+    return next((str(state).strip().lower() for state in states if state is not None), "")
 
 
 def _later(value: object, now: datetime) -> bool:

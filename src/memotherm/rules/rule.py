@@ -106,7 +106,7 @@ class RuleSet:
             move = rule.decide(memory, situation)
             if move is not None and not isinstance(move, Move):
                 raise InvalidInput(f"decide() must return a Move or None, not {type(move).__name__}")  # noqa: TRY301
-        except Exception as exc:  # noqa: BLE001 - somebody else's code; it is named in the result
+        except Exception as exc:  # noqa: BLE001 - a rule of another package may raise anything
             self.failures[rule.id] = f"{type(exc).__name__}: {exc}"
             return None
         if move is None or (move.to is memory.tier and move.retention in (None, memory.retention)):

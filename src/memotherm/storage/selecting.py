@@ -31,7 +31,9 @@ def selected_rows(
 ) -> list[Row]:
     """Return the rows of the memories that a selection names, in order of number."""
     values: dict[str, object] = {"spaces": list(spaces), "after": after, "limit": limit}
-    state: list[Condition] = [("where_retentions", {"retentions": [each.rank for each in selects.retentions]})]
+    state: list[Condition] = [
+        ("where_retentions", {"retentions": [retention.rank for retention in selects.retentions]})
+    ]
     if selects.expired is not None:
         state.append(("where_expired" if selects.expired else "where_unexpired", {"now": to_micros(now)}))
     parts = [_joined(statements, [*state, *_conditions(selects, now)], "", values)]
