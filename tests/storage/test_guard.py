@@ -14,8 +14,6 @@ from tests.stores import located
 
 pytestmark = pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
 
-_SESSIONS = pytest.mark.xfail(reason="the working memory reads the store inside its transactions", strict=False)
-
 
 @pytest.fixture
 def mem(tmp_path: Path, clock: FakeClock) -> Iterator[Memotherm]:
@@ -66,7 +64,7 @@ def work_in_a_session(mem: Memotherm) -> None:
     session.end()
 
 
-@pytest.mark.parametrize("work", [change, maintain, take_notes, pytest.param(work_in_a_session, marks=_SESSIONS)])
+@pytest.mark.parametrize("work", [change, maintain, take_notes, pytest.param(work_in_a_session)])
 def test_no_verb_reads_the_store_inside_a_transaction(
     mem: Memotherm, work: Callable[[Memotherm], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

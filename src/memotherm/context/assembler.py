@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from memotherm.context.packing import Candidate, Limits, Packed, pack
 from memotherm.context.packing.formats import format_of
@@ -25,7 +26,7 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import MemoryStore, UsageStore
 from memotherm.storage.values import Find, Record
 from memotherm.text.marker import without_blocks
 from memotherm.text.tokens import counter
@@ -88,10 +89,14 @@ class _Selection:
                 yield candidate
 
 
+class ContextStore(MemoryStore, UsageStore, Protocol):
+    """The parts of a store that contexts use."""
+
+
 class Assembler:
     """Assembles contexts: pinned memories, then hot ones, then the hits of a query."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, settings: Settings) -> None:
+    def __init__(self, store: ContextStore, pipeline: Pipeline, settings: Settings) -> None:
         self._store = store
         self._pipeline = pipeline
         self._settings = settings

@@ -20,7 +20,7 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
 from memotherm.recall.weights import RankingOptions
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import LedgerStore, Store
 from memotherm.storage.open import open_store
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.values import Cause, Record
@@ -60,7 +60,7 @@ def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memo
     return memory
 
 
-def memories_at(store: Store, spaces: tuple[int, ...], moment: datetime) -> Iterator[tuple[Record, Memory]]:
+def memories_at(store: LedgerStore, spaces: tuple[int, ...], moment: datetime) -> Iterator[tuple[Record, Memory]]:
     """Yield every memory of some spaces that was visible at a moment, as it is now and as it was then."""
     later = _events_after(store, spaces, moment)
     after = 0
@@ -72,7 +72,7 @@ def memories_at(store: Store, spaces: tuple[int, ...], moment: datetime) -> Iter
         after = page[-1].no
 
 
-def _events_after(store: Store, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
+def _events_after(store: LedgerStore, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
     """Return the events after a moment by memory, oldest first; read in pages, up to one that has none of them."""
     events: dict[str, list[Event]] = defaultdict(list)
     before = None

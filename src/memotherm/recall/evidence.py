@@ -17,7 +17,7 @@ from memotherm.model import Tier
 from memotherm.model.clock import from_micros
 from memotherm.recall.values import Evidence, State
 from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import IndexStore
 from memotherm.storage.values import CandidateRow, CandidateText
 from memotherm.text.times import nearness, spans
 from memotherm.text.words import is_fragment, words
@@ -55,7 +55,7 @@ class TermMatrix:
 class GatherEvidence:
     """Collects what is known about each block of candidates."""
 
-    def __init__(self, store: Store, weights: RankingWeights) -> None:
+    def __init__(self, store: IndexStore, weights: RankingWeights) -> None:
         self._store = store
         self._weights = weights
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from memotherm.recall.values import Ranked, Ranking
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import UsageStore
 from memotherm.storage.values import RecallEntry
 
 __all__ = ["RecallLog"]
@@ -20,7 +20,7 @@ _CANDIDATES_LOGGED = 50
 class RecallLog:
     """Logs queries and their results, and counts uses, as the settings say."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: UsageStore, settings: Settings) -> None:
         self._store = store
         self._settings = settings
 

@@ -9,7 +9,7 @@ from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import UsageStore
 
 __all__ = ["Recaller"]
 
@@ -17,7 +17,7 @@ __all__ = ["Recaller"]
 class Recaller:
     """Answers queries, counts the use of the hits, and writes the log."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, settings: Settings) -> None:
+    def __init__(self, store: UsageStore, pipeline: Pipeline, settings: Settings) -> None:
         self._pipeline = pipeline
         self._log = RecallLog(store, settings)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
@@ -12,14 +12,14 @@ from memotherm.remember.limits import Limits
 from memotherm.rules.marks import in_file
 from memotherm.rules.retention import changed_retention, require_active
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store, Transaction
+from memotherm.storage.contract import LedgerStore, Transaction, TransactionalStore
 from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.values import Cause, Record
 from memotherm.text.clean import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.vectors.vectorizer import EmbeddedContents, Vectorizer
 
-__all__ = ["Changes", "require_visible", "with_content"]
+__all__ = ["ChangeStore", "Changes", "require_visible", "with_content"]
 
 
 def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
@@ -32,10 +32,14 @@ def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> R
     return record
 
 
+class ChangeStore(TransactionalStore, LedgerStore, Protocol):
+    """The parts of a store that changes use."""
+
+
 class Changes:
     """Changes single memories, within the limits."""
 
-    def __init__(self, store: Store, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
+    def __init__(self, store: ChangeStore, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
         self._store = store
         self._vectorizer = vectorizer
         self._limits = limits

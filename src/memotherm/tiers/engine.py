@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from memotherm.errors import EmbedderError, LimitReached
 from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
@@ -14,11 +14,18 @@ from memotherm.remember.changes import Changes
 from memotherm.rules import HotUse, Select, Situation
 from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store, Transaction
+from memotherm.storage.contract import (
+    MaintenanceStore,
+    MemoryStore,
+    SessionStore,
+    Transaction,
+    TransactionalStore,
+    UsageStore,
+)
 from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["RuleEngine", "combined"]
+__all__ = ["RuleEngine", "RuleStore", "combined"]
 
 _PAGE = 5000
 #: How many moves one transaction makes, so that other writers never wait long.
@@ -47,11 +54,15 @@ def combined(runs: Sequence[Maintenance]) -> Maintenance:
     )
 
 
+class RuleStore(TransactionalStore, MemoryStore, SessionStore, UsageStore, MaintenanceStore, Protocol):
+    """The parts of a store that rules use."""
+
+
 class RuleEngine:
     """Runs the rules of one store."""
 
     def __init__(
-        self, store: Store, changes: Changes, vectorizer: Vectorizer, rules: RuleSource, settings: Settings
+        self, store: RuleStore, changes: Changes, vectorizer: Vectorizer, rules: RuleSource, settings: Settings
     ) -> None:
         self._store = store
         self._changes = changes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Never
+from typing import Never, Protocol
 
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
@@ -17,16 +17,20 @@ from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store, Transaction
+from memotherm.storage.contract import MemoryStore, SessionStore, Transaction, TransactionalStore
 from memotherm.storage.values import Cause, Record
 from memotherm.tiers.engine import RuleEngine
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["WorkingMemory"]
+__all__ = ["WorkingMemory", "WorkingStore"]
 
 _ALL = 1 << 31
 _SUGGESTED = 5
 _MOSTLY_FREE = 0.5
+
+
+class WorkingStore(TransactionalStore, MemoryStore, SessionStore, Protocol):
+    """The parts of a store that sessions use."""
 
 
 class WorkingMemory:
@@ -34,7 +38,7 @@ class WorkingMemory:
 
     def __init__(
         self,
-        store: Store,
+        store: WorkingStore,
         writer: MemoryWriter,
         vectorizer: Vectorizer,
         limits: Limits,
