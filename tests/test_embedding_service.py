@@ -302,11 +302,11 @@ DIFFERENT = [{"content": f"heron{number} otter{number} crane{number} badger{numb
 
 def test_every_process_finds_the_same_above_a_threshold(tmp_path: Path) -> None:
     """The calibration of an embedder without one is the store's, not that of the vectors a process saw first."""
-    with opened(tmp_path / "a.db") as early:
+    with opened(tmp_path / "a.db", embedder=HashEmbedder(calibrated=False)) as early:
         early.remember_many(ALIKE)
         early.recall("the same subject", track=False)
         early.remember_many(DIFFERENT)
-        with opened(tmp_path / "a.db") as late:
+        with opened(tmp_path / "a.db", embedder=HashEmbedder(calibrated=False)) as late:
             answers = [mem.recall("the same subject", limit=50, min_score=0.35, track=False) for mem in (early, late)]
 
     assert [hit.memory.id for hit in answers[0]] == [hit.memory.id for hit in answers[1]]
@@ -315,7 +315,7 @@ def test_every_process_finds_the_same_above_a_threshold(tmp_path: Path) -> None:
 
 def test_a_calibration_is_estimated_again_when_the_ledger_has_grown(tmp_path: Path) -> None:
     """At the next power of four of events, and not at every write between two of them."""
-    with opened(tmp_path / "a.db") as mem:
+    with opened(tmp_path / "a.db", embedder=HashEmbedder(calibrated=False)) as mem:
 
         def closeness() -> float | None:
             return mem.recall("the same subject", track=False)[0].why.vector

@@ -74,6 +74,7 @@ class Changes:
         """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
         with self._store.write() as transaction:
             record = require_visible(transaction, scope, memory_id)
+            _require_outside_notes(transaction, record)
             if owner is not None and record.space != owner:
                 raise NotFound(f"this session has no memory {memory_id!r}")
             after = replace(require_active(record.memory), scope=replace(record.memory.scope, session=None))

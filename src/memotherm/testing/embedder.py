@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["HashEmbedder"]
 
 
+#: Unrelated texts have cosines around 0, texts that share half of their words around .5.
+_CALIBRATION = Calibration(((0.15, 0.0), (0.40, 0.40), (0.70, 0.85), (0.95, 1.0)))
+
+
 class HashEmbedder:
     """Vectors from hashed words; another `seed` or `name` makes another embedder with other vectors.
 
@@ -32,10 +36,8 @@ class HashEmbedder:
         max_chars: The longest window; a longer content gets several vectors.
         name: The embedder's name; None makes one of `dimensions` and `seed`.
         record: Append every embedded text to `texts`.
+        calibrated: Offer a calibration; without it, the store estimates one.
     """
-
-    #: Unrelated texts have cosines around 0, texts that share half of their words around .5.
-    calibration = Calibration(((0.15, 0.0), (0.40, 0.40), (0.70, 0.85), (0.95, 1.0)))
 
     def __init__(
         self,
@@ -45,7 +47,9 @@ class HashEmbedder:
         max_chars: int = 2000,
         name: str | None = None,
         record: bool = False,
+        calibrated: bool = True,
     ) -> None:
+        self.calibration = _CALIBRATION if calibrated else None
         self.dimensions = dimensions
         self.max_chars = max_chars
         self.name = name or f"hash-{dimensions}-{seed}"
