@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memotherm
-from memotherm import DEFAULT_RULES, Memory, Memotherm, Move, Select, Situation, Tier
+from memotherm import DEFAULT_RULES, Memory, Memotherm, Move, Select, Settings, Situation, Tier
 from memotherm.errors import InvalidInput
 from memotherm.rules.installed import installed_rules
 from memotherm.testing import FakeClock, HashEmbedder
@@ -102,6 +102,28 @@ def test_a_rule_that_raises_is_named_and_moves_nothing() -> None:
         assert "house.broken" in reason
         assert "no such thing" in reason
         assert [mem.get(note.id).tier for note in notes] == [Tier.WARM] * 3
+
+
+def test_a_rule_with_an_unreadable_duration_is_named() -> None:
+    """So is one that raises when it is asked whether it is enabled; the other rules go on."""
+
+    class Unreadable(Broken):
+        id = "house.unreadable"
+        selects = Select(older_than="three fortnights")
+
+    class Undecided(Broken):
+        id = "house.undecided"
+
+        def enabled(self, settings: Settings) -> bool:
+            raise OSError("no answer")
+
+    with opened(Unreadable(), Undecided(), *DEFAULT_RULES) as mem:
+        mem.remember("We use SQLite", kind="decision")
+
+        done = mem.compact()
+
+        assert [move.rule for move in done.moves] == ["compact.done"]
+        assert ["house.unreadable" in done.degraded[0], "house.undecided" in done.degraded[1]] == [True, True]
 
 
 def test_without_rules_nothing_moves() -> None:

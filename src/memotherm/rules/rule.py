@@ -89,10 +89,17 @@ class RuleSet:
     """Rules of one run in their order, with the failures of that run."""
 
     def __init__(self, rules: Iterable[Rule], during: str, settings: Settings) -> None:
-        running = [rule for rule in rules if rule.selects.during == during]
-        self._rules = [(rule, rule.selects.resolved(settings)) for rule in running if _enabled(rule, settings)]
         #: The rules that raised, by id, and what each raised.
         self.failures: dict[str, str] = {}
+        self._rules: list[tuple[Rule, Select]] = []
+        for rule in rules:
+            if rule.selects.during != during:
+                continue
+            try:
+                if _enabled(rule, settings):
+                    self._rules.append((rule, rule.selects.resolved(settings)))
+            except Exception as exc:  # noqa: BLE001 - a rule of another package may raise anything
+                self._fail(rule, exc)
 
     def __iter__(self) -> Iterator[tuple[Rule, Select]]:
         """Yield each rule that has not failed, with its resolved selection."""
@@ -107,11 +114,14 @@ class RuleSet:
             if move is not None and not isinstance(move, Move):
                 raise InvalidInput(f"decide() must return a Move or None, not {type(move).__name__}")  # noqa: TRY301
         except Exception as exc:  # noqa: BLE001 - a rule of another package may raise anything
-            self.failures[rule.id] = f"{type(exc).__name__}: {exc}"
+            self._fail(rule, exc)
             return None
         if move is None or (move.to is memory.tier and move.retention in (None, memory.retention)):
             return None
         return replace(move, id=memory.id, from_tier=memory.tier, rule=rule.id)
+
+    def _fail(self, rule: Rule, error: Exception) -> None:
+        self.failures[rule.id] = f"{type(error).__name__}: {error}"
 
     def still_holds(self, move: Move, memory: Memory, situation: Situation) -> bool:
         """Tell whether the rule of a move would decide the same for the memory as it is now, if there is room."""
