@@ -6,7 +6,7 @@
     mem = memotherm.open(":memory:", embedder=HashEmbedder(), clock=clock)
     clock.advance(days=30)
 
-The tests of a store inherit the conformance tests:
+The tests of a rule, a reranker, an embedder or a store inherit the conformance tests:
 
     from memotherm.testing import StoreConformance
 
@@ -20,12 +20,16 @@ from __future__ import annotations
 from memotherm.testing.clock import FakeClock
 from memotherm.testing.conformance import CheckpointConformance, SharedStoreConformance, StoreConformance
 from memotherm.testing.embedder import HashEmbedder
+from memotherm.testing.extensions import EmbedderConformance, RerankerConformance, RuleConformance
 from memotherm.testing.guard import guarded
 
 __all__ = [
     "CheckpointConformance",
+    "EmbedderConformance",
     "FakeClock",
     "HashEmbedder",
+    "RerankerConformance",
+    "RuleConformance",
     "SharedStoreConformance",
     "StoreConformance",
     "guarded",
