@@ -338,7 +338,7 @@ def test_a_session_ends_once_and_compacts_as_its_settings_say(open_mem: Open) ->
     """At the real end; at every run of the agent only with compact_every_run."""
     for every_run in (False, True):
         mem = open_mem(settings={"compact_every_run": every_run})
-        mem.remember("we decided to count otters", kind="decision")
+        mem.remember("we decided to count otters", kind="decision", metadata={"status": "done"})
         session = mem.session("s")
         session.session_start()
         ran, ended = session.run_ended(), session.session_end()

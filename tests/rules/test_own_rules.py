@@ -16,6 +16,8 @@ from memotherm.testing import FakeClock, HashEmbedder
 from tests.plugins import install_plugin
 from tests.stores import located
 
+DONE = {"status": "done"}
+
 
 class ArchiveLogs:
     """Log lines go cold at once."""
@@ -61,7 +63,10 @@ def opened(*rules: object, clock: FakeClock | None = None, **settings: object) -
 def test_a_rule_of_ones_own_runs_with_the_others() -> None:
     """Its move has its id and reason in the result and in the ledger, and can be undone."""
     with opened(*DEFAULT_RULES, ArchiveLogs()) as mem:
-        line, decision = mem.remember("GET /otters 200", kind="log"), mem.remember("We use SQLite", kind="decision")
+        line, decision = (
+            mem.remember("GET /otters 200", kind="log"),
+            mem.remember("We use SQLite", kind="decision", metadata=DONE),
+        )
 
         moves = mem.compact().moves
 
@@ -82,7 +87,7 @@ def test_the_first_rule_of_the_list_decides() -> None:
             return Move.of(memory, "warm", "decisions stay within reach")
 
     with opened(KeepDecisionsWarm(), *DEFAULT_RULES) as mem:
-        memory = mem.remember("We use SQLite", kind="decision", tier="hot")
+        memory = mem.remember("We use SQLite", kind="decision", tier="hot", metadata=DONE)
 
         (move,) = mem.compact().moves
 
@@ -93,7 +98,7 @@ def test_a_rule_that_raises_is_named_and_moves_nothing() -> None:
     """Not even what it had decided before; the other rules go on."""
     with opened(Broken(), *DEFAULT_RULES) as mem:
         notes = [mem.remember(f"note {number}") for number in range(3)]
-        decision = mem.remember("We use SQLite", kind="decision")
+        decision = mem.remember("We use SQLite", kind="decision", metadata=DONE)
 
         done = mem.compact()
 
@@ -129,7 +134,7 @@ def test_a_rule_with_an_unreadable_duration_is_named() -> None:
 def test_without_rules_nothing_moves() -> None:
     """An empty list is a list of rules too."""
     with opened() as mem:
-        mem.remember("We use SQLite", kind="decision")
+        mem.remember("We use SQLite", kind="decision", metadata=DONE)
 
         assert mem.compact().moves == ()
 
@@ -259,7 +264,10 @@ def test_a_plugin_adds_rules_by_its_entry_point(tmp_path: Path, monkeypatch: pyt
     """Without an argument, the built-in rules and those of plugins run."""
     install_plugin(tmp_path, monkeypatch, PLUGIN, "memotherm.rules")
     with memotherm.open(located(), embedder=HashEmbedder()) as mem:
-        line, decision = mem.remember("GET /otters 200", kind="log"), mem.remember("We use SQLite", kind="decision")
+        line, decision = (
+            mem.remember("GET /otters 200", kind="log"),
+            mem.remember("We use SQLite", kind="decision", metadata=DONE),
+        )
 
         assert {move.id: move.rule for move in mem.compact().moves} == {
             line.id: "pond.logs",
@@ -274,7 +282,7 @@ def test_a_plugin_that_cannot_be_loaded_is_left_out(
     """The built-in rules run, and the log says why the plugin does not."""
     install_plugin(tmp_path, monkeypatch, "import duckweed_not_installed\n", "memotherm.rules")
     with memotherm.open(located(), embedder=HashEmbedder()) as mem, caplog.at_level(logging.WARNING):
-        mem.remember("We use SQLite", kind="decision")
+        mem.remember("We use SQLite", kind="decision", metadata=DONE)
 
         assert len(mem.compact().moves) == 1
         assert "pip install duckweed_not_installed" in caplog.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -198,7 +198,7 @@ def test_a_run_of_the_agent_compacts_only_when_the_setting_asks_for_it(open_mem:
     """The real end of a session is the usual moment; every run can be chosen."""
     usual, eager = open_mem(), open_mem(settings={"compact_every_run": True})
     for mem in (usual, eager):
-        mem.remember("we decided to ship", kind="decision")
+        mem.remember("we decided to ship", kind="decision", metadata={"status": "done"})
 
     assert usual.session("s").run_ended() is None
     compaction_of_run = eager.session("s").run_ended()
@@ -207,12 +207,15 @@ def test_a_run_of_the_agent_compacts_only_when_the_setting_asks_for_it(open_mem:
 
 
 @spec("H18")
-def test_a_decision_goes_cold(mem: Memotherm) -> None:
-    """Rule 1, from hot and from warm; one that says it is open stays."""
+def test_an_old_decision_goes_cold(mem: Memotherm, clock: FakeClock) -> None:
+    """Rule 1, after 14 days, from hot and from warm; one that says it is open stays."""
     warm = mem.remember("we use SQLite", kind="decision")
     hot = mem.remember("we use WAL", kind="decision", tier="hot")
     mem.remember("we might use Rust", kind="decision", metadata={"status": "open"})
 
+    clock.advance(days=13.9)
+    assert mem.compact().moves == ()
+    clock.advance(days=0.1)
     assert moves_of(mem.compact()) == [
         (warm.id, "warm", "cold", "compact.done"),
         (hot.id, "hot", "cold", "compact.done"),
@@ -220,24 +223,55 @@ def test_a_decision_goes_cold(mem: Memotherm) -> None:
 
 
 @spec("H19")
-def test_a_task_goes_cold(mem: Memotherm) -> None:
-    """Rule 1 for the tag; blockers, pinned and open tasks stay."""
-    done = mem.remember("write the report", tags=["task"])
-    mem.remember("pay the invoice", tags=["task"], priority="pinned")
+def test_a_task_that_says_it_is_done_goes_cold_at_once(mem: Memotherm) -> None:
+    """Rule 1 for the tag; a task without a status, an open one and a pinned one stay."""
+    said_done = [
+        {"content": f"a task whose {key} is {status}", "tags": ["task"], "metadata": {key: status}}
+        for key in ("status", "state")
+        for status in ("closed", "Done", "resolved", "completed", "cancelled")
+    ]
+    done = mem.remember_many(said_done)
+    mem.remember("water the plants", tags=["task"])
     mem.remember("call the bank", tags=["task"], metadata={"state": "active"})
+    mem.remember("pay the invoice", tags=["task"], metadata={"status": "done"}, priority="pinned")
 
-    assert moves_of(mem.compact()) == [(done.id, "warm", "cold", "compact.done")]
+    assert moves_of(mem.compact()) == [(memory.id, "warm", "cold", "compact.done") for memory in done]
 
 
-def test_a_task_may_be_given_some_days_before_it_counts_as_done(open_mem: Open, clock: FakeClock) -> None:
-    """The setting counts from the last change of what the memory says."""
+@spec("H19")
+def test_a_change_and_a_use_each_postpone_the_move_of_a_task(open_mem: Open, clock: FakeClock) -> None:
+    """The days of the setting count from the last change or use."""
     mem = open_mem(settings={"task_cold_after_days": 2})
+    untouched = mem.remember("write the report", tags=["task"])
+    changed = mem.remember("water the plants", tags=["task"])
+    used = mem.remember("count the otters", tags=["task"])
+
+    clock.advance(days=1)
+    mem.update(changed.id, content="water the plants twice")
+    mem.recall("otters", limit=1)
+    clock.advance(days=1)
+    assert [move.id for move in mem.compact().moves] == [untouched.id]
+    clock.advance(days=1)
+    assert {move.id for move in mem.compact().moves} == {changed.id, used.id}
+
+
+@spec("H18", "H19")
+def test_decisions_and_tasks_can_go_cold_at_once(open_mem: Open) -> None:
+    """The literal text of the source, with a setting of 0."""
+    mem = open_mem(settings={"task_cold_after_days": 0})
+    mem.remember("we use SQLite", kind="decision")
     mem.remember("write the report", tags=["task"])
 
-    clock.advance(days=1.9)
-    assert mem.compact().moves == ()
-    clock.advance(days=0.1)
-    assert mem.compact().cold == 1
+    assert mem.compact().cold == 2
+
+
+def test_a_decision_is_still_found_after_its_session(mem: Memotherm) -> None:
+    """A default recall of the next session finds what was decided in this one."""
+    session = mem.session("morning")
+    mem.remember("we chose SQLite for the otters", kind="decision")
+    session.end()
+
+    assert mem.session("evening").memory.recall("what did we choose for the otters?")[0].memory.kind == "decision"
 
 
 @spec("H20")
@@ -326,7 +360,9 @@ def test_the_literal_fourth_rule_can_be_chosen(open_mem: Open) -> None:
 @spec("H26")
 def test_the_rules_run_in_their_order(mem: Memotherm, clock: FakeClock) -> None:
     """The first rule that applies wins, and the moves are listed rule by rule."""
-    idle_and_done = mem.remember("prefers tasks", kind="preference", tags=["task"], tier="hot")
+    idle_and_done = mem.remember(
+        "prefers tasks", kind="preference", tags=["task"], tier="hot", metadata={"status": "done"}
+    )
     idle = mem.remember("prefers tea", kind="preference", tier="hot")
     clock.advance(days=8)
     session = mem.session("over")
@@ -359,7 +395,7 @@ def test_the_settings_of_compaction_have_the_documented_defaults() -> None:
 def test_compaction_moves_nothing_when_tiering_is_off(open_mem: Open) -> None:
     """The switch is really read."""
     mem = open_mem(settings={"tiering": False})
-    mem.remember("we use SQLite", kind="decision")
+    mem.remember("we use SQLite", kind="decision", metadata={"status": "done"})
 
     assert mem.compact().moves == ()
 
@@ -370,7 +406,7 @@ def test_compacting_twice_moves_nothing_the_second_time(open_mem: Open, clock: F
     mem = open_mem(settings={"hot_max_tokens": 40, "hot_max_facts": 3, "hot_token_limit": 20})
     for n in range(6):
         mem.remember(f"blocker {n} stops everything", tags=["blocker", "task"])
-        mem.remember(f"decision {n}", kind="decision", tier="hot")
+        mem.remember(f"decision {n}", kind="decision", tier="hot", metadata={"status": "done"})
         mem.remember(f"preference {n}", kind="preference", tier="hot")
     session = mem.session("small")
     added(session, "a session's blocker that is quite long", tags=["blocker"])
@@ -398,11 +434,12 @@ def test_the_caps_count_what_is_hot_already(open_mem: Open) -> None:
 
 def test_a_dry_run_tells_the_moves_and_makes_none(mem: Memotherm) -> None:
     """What it lists is what the real run then does."""
-    mem.remember("we use SQLite", kind="decision")
+    mem.remember("we use SQLite", kind="decision", metadata={"status": "done"})
 
     planned = mem.compact(dry_run=True)
 
     assert planned.dry_run
+    assert planned.cold == 1
     assert mem.status().tiers[Tier.COLD].memories == 0
     assert mem.compact().moves == planned.moves
 
@@ -410,11 +447,11 @@ def test_a_dry_run_tells_the_moves_and_makes_none(mem: Memotherm) -> None:
 def test_the_rules_are_a_pure_function_of_memories_and_a_moment(a_memory: Callable[..., Memory]) -> None:
     """No store is needed to ask what compaction would do."""
     memory = a_memory("we use SQLite", kind="decision")
-    situation = Situation(now=memory.created_at, settings=Settings())
+    situation = Situation(now=memory.created_at + timedelta(days=20), settings=Settings())
 
     move = RuleSet(DEFAULT_RULES, "compact", situation.settings).first_move(memory, situation)
 
-    assert str(move) == "mem_1 warm -> cold: a decision that does not say it is still open [compact.done]"
+    assert str(move) == "mem_1 warm -> cold: a decision not changed or used for 20 days [compact.done]"
 
 
 @spec("H30")

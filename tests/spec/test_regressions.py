@@ -88,9 +88,10 @@ def test_zero_means_zero(open_mem: Open) -> None:
 
 @spec("W03")
 def test_a_decision_stays_findable_until_the_session_really_ends(mem: Memotherm) -> None:
-    """Runs of the agent do not compact, and one that says it is open stays even then."""
+    """Runs of the agent do not compact, and at the end only one that says it is done goes cold."""
     session = mem.session("s")
-    session.add("we will use SQLite for the otters", "decision")
+    session.add("we will use SQLite for the otters", "decision", {"status": "done"})
+    taken = session.add("we will use Python for the badgers", "decision")
     opened = session.add("whether to use Rust is open", "decision", {"status": "open"})
     session.run_ended()
     assert len(session.memory.recall("SQLite otters", limit=1)) == 1
@@ -98,6 +99,7 @@ def test_a_decision_stays_findable_until_the_session_really_ends(mem: Memotherm)
     session.end()
 
     assert session.memory.get(opened.id).tier is not Tier.COLD
+    assert session.memory.get(taken.id).tier is not Tier.COLD
     assert session.memory.recall("SQLite otters", tiers=("cold",))[0].memory.kind == "decision"
 
 
@@ -196,7 +198,8 @@ def test_cold_does_not_leak_into_what_is_given_unasked(mem: Memotherm) -> None:
 def test_tier_and_decay_do_not_disagree_about_a_decision(mem: Memotherm, clock: FakeClock) -> None:
     """Marked permanent, it may rest in cold, but no clock erases or hides it."""
     memory = mem.remember("decided: SQLite for ever", kind="decision", tags=["permanent"])
-    mem.compact()
+    clock.advance(days=14)
+    assert mem.compact().cold == 1
     clock.advance(days=3650)
     mem.maintain()
 
@@ -208,7 +211,7 @@ def test_tier_and_decay_do_not_disagree_about_a_decision(mem: Memotherm, clock: 
 def test_what_the_last_turn_captured_is_compacted_with_its_session(mem: Memotherm) -> None:
     """What is stored before the end takes part in the compaction of the end."""
     session = mem.session("s")
-    memory = session.memory.capture("we decided to use SQLite", kind="decision").memory
+    memory = session.memory.capture("we decided to use SQLite", kind="decision", metadata={"status": "done"}).memory
     assert memory is not None
 
     ended = session.end()

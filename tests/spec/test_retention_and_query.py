@@ -203,7 +203,7 @@ def test_a_minimum_stay_stops_flapping(mem: Memotherm, clock: FakeClock) -> None
 
 def test_a_decision_that_use_brought_back_is_not_sent_away_at_once(mem: Memotherm, clock: FakeClock) -> None:
     """Compaction lets it stay as long as the minimum stay; then rule 1 applies again."""
-    mem.remember("we use SQLite for otters", kind="decision", tier="cold")
+    mem.remember("we use SQLite for otters", kind="decision", tier="cold", metadata={"status": "done"})
     clock.advance(days=2)
     mem.recall("SQLite otters", tiers=("cold",))
     assert len(mem.maintain().moves) == 1

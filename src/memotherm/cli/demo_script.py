@@ -86,7 +86,7 @@ def remember(week: Week) -> Step:
         },
         "units": {"content": "The user prefers metric units and short answers", "kind": "preference"},
         "port": {"content": "The staging database listens on port 5433", "tags": ["staging"]},
-        "postgres": {"content": "We chose PostgreSQL over MySQL for the billing service", "kind": "decision"},
+        "postgres": {"content": "Choose a database for the billing service", "kind": "task", "tags": ["task"]},
         "kickoff": {"content": "Kickoff meeting: Ana leads design, Tom leads the data migration"},
         "canteen": {"content": "The canteen closes at two o'clock", "priority": "low"},
     }  # fmt: skip
@@ -181,13 +181,14 @@ def forget(week: Week) -> Step:
 def compact(week: Week) -> Step:
     """Thursday: the tier rules run."""
     at = week.until(3, 18)
+    week.mem.update(week.id("postgres"), metadata={"status": "done"})
     compaction = week.mem.compact()
     moved = [line for move in compaction.moves for line in (week.mem.get(move.id), f"{move.rule}: {move.why}")]
     return Step(
         at=at,
         title="The tier rules run",
         text="Rules decide which memories stay hot; each move has a rule and a reason.",
-        code="mem.compact()",
+        code='mem.update(id, metadata={"status": "done"})  ·  mem.compact()',
         results=moved or ["nothing to move"],
     )
 

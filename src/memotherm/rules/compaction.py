@@ -1,6 +1,6 @@
 """The rules of compaction, which keep hot small.
 
-Their order is that of `DEFAULT_RULES`: finished work goes cold, unused preferences go warm, blockers come to
+Their order is that of `DEFAULT_RULES`: finished and old work goes cold, unused preferences go warm, blockers come to
 hot as far as the caps allow, and whatever else is hot goes warm. The caps count what stays hot, so a second
 run at the same moment moves nothing.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from memotherm.model import Memory, Move, Priority, Tier
-from memotherm.rules.marks import is_blocker, is_open
+from memotherm.rules.marks import is_blocker, is_closed, is_open
 from memotherm.rules.rule import Situation
 from memotherm.rules.select import Select
 from memotherm.settings import Settings
@@ -29,25 +29,32 @@ class _Compaction:
 
 
 class FinishedWork(_Compaction):
-    """Decisions and tasks go cold, unless their metadata says that they are still open."""
+    """Decisions and tasks go cold: at once if their metadata says that they are done, otherwise with time.
+
+    The days of `task_cold_after_days` count from the last change or use. Those that say that they are open stay.
+    """
 
     id = "compact.done"
     selects = Select(
         tiers=(Tier.HOT, Tier.WARM),
         priorities=_UNPINNED,
-        unchanged_for="task_cold_after_days",
         either=(Select(kinds=("decision",)), Select(tags=("task",))),
     )
 
     def decide(self, memory: Memory, situation: Situation) -> Move | None:
-        """Move it to cold, unless it is a blocker, open, or was brought back by use a short time ago."""
+        """Move it to cold, unless it is a blocker, open, in use, or was brought back by use a short time ago."""
         if is_blocker(memory) or is_open(memory):
             return None
         least = timedelta(days=situation.settings.min_stay_days)
         if memory.tier_rule == "maintain.warm" and situation.now - memory.tier_since < least:
             return None
         what = "a decision" if memory.kind == "decision" else "a task"
-        return Move.of(memory, Tier.COLD, f"{what} that does not say it is still open")
+        if is_closed(memory):
+            return Move.of(memory, Tier.COLD, f"{what} whose status says that it is done")
+        idle = situation.now - max(memory.updated_at, memory.used_at)
+        if idle < timedelta(days=situation.settings.task_cold_after_days):
+            return None
+        return Move.of(memory, Tier.COLD, f"{what} not changed or used for {idle.days} days")
 
 
 class UnusedPreferences(_Compaction):

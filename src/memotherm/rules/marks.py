@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from memotherm.model import Memory, Priority
 
-__all__ = ["in_file", "is_blocker", "is_open", "protected"]
+__all__ = ["in_file", "is_blocker", "is_closed", "is_open", "protected"]
 
 _OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
 _CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled"}
@@ -16,7 +16,12 @@ _DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
 
 def is_blocker(memory: Memory) -> bool:
     """Tell whether a memory has the tag `blocker` and no status that says it is closed."""
-    return "blocker" in memory.tags and _state(memory) not in _CLOSED
+    return "blocker" in memory.tags and not is_closed(memory)
+
+
+def is_closed(memory: Memory) -> bool:
+    """Tell whether its metadata has a status that says it is done."""
+    return _state(memory) in _CLOSED
 
 
 def in_file(memory: Memory) -> bool:

@@ -26,8 +26,8 @@ class TierSettings:
         7, "Days without use after which compaction moves a hot preference to warm.", high=MAX_DAYS, project=True
     )
     task_cold_after_days: float = setting(
-        0,
-        "Days after which compaction takes a decision or a task for done and moves it to cold; 0: at once.",
+        14,
+        "Days without a change or use after which compaction moves a decision or a task to cold; 0: at once.",
         high=MAX_DAYS,
         project=True,
     )
