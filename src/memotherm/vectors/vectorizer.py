@@ -36,6 +36,8 @@ __all__ = ["EmbeddedContents", "Progress", "QueryVector", "Vectorizer", "missing
 #: How long an embedder that failed is not called while the fallback replaces it.
 _PAUSE_SECONDS = 30.0
 _TEXT_ONLY = "text only: "
+#: No embedder has this number.
+_NO_EMBEDDER = 0
 
 Result = TypeVar("Result")
 
@@ -104,9 +106,9 @@ class Vectorizer:
         if not self.enabled:
             return False
         serving = self._store.identity()
-        if serving is None or serving.name != self.embedder.name:
-            return False
-        return self._store.count_without_vectors(serving.number) > 0
+        if serving is None:
+            return self._store.count_without_vectors(_NO_EMBEDDER) > 0
+        return serving.name == self.embedder.name and self._store.count_without_vectors(serving.number) > 0
 
     def for_contents(self, contents: Sequence[str]) -> EmbeddedContents:
         """Return the vectors of each content and who made them; None where they must be made later."""
@@ -120,7 +122,7 @@ class Vectorizer:
         new = [content for content, rows in vectors.items() if rows is None]
         reason = None
         try:
-            vectors.update(zip(new, self._attempt(session, lambda: session.embed_contents(new)), strict=True))
+            vectors.update(zip(new, self._attempt(session, lambda: session.embed_contents(new, serving)), strict=True))
             serving = serving or session.register(serve=True)
         except EmbedderError as exc:
             reason = f"new memories wait for their vectors: {exc}"
@@ -138,7 +140,10 @@ class Vectorizer:
         if not self.enabled:
             return QueryVector(self._first.calibration(None), reason=self.obstacle())
         serving = self._store.identity()
-        if serving is None or serving.name != self.embedder.name:
+        if serving is None:
+            failure = self._first.failure
+            return self._fallback_query(query, None if failure is None else f"{_TEXT_ONLY}{failure}")
+        if serving.name != self.embedder.name:
             return self._fallback_query(query, self._obstacle(serving))
         try:
             vector = self._attempt(self._first, lambda: self._first.embed_query(query, serving))
@@ -177,6 +182,15 @@ class Vectorizer:
 
     def _attempt(self, session: EmbedderSession, work: Callable[[], Result]) -> Result:
         """Call an embedder; after a failure, do not call it for a while if there is a fallback."""
+        try:
+            result = self._attempt_unless_paused(session, work)
+        except EmbedderError as exc:
+            session.failure = str(exc)
+            raise
+        session.failure = None
+        return result
+
+    def _attempt_unless_paused(self, session: EmbedderSession, work: Callable[[], Result]) -> Result:
         if session is not self._first or self._fallback is None:
             return work()
         if time.monotonic() < session.paused_until:
