@@ -50,6 +50,7 @@ from memotherm.text.marker import without_blocks
 from memotherm.tiers.engine import combined
 from memotherm.tiers.metrics import metrics
 from memotherm.tiers.scheduler import Scheduler
+from memotherm.vectors.former import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer, missing_vectors
 
 __all__ = ["KeyValue", "Memotherm"]
@@ -69,6 +70,7 @@ class Memotherm:
         embedder: Embedder,
         *,
         fallback: Embedder | None = None,
+        resolve_former: ResolveFormer = lambda _: None,
         scope: Scope | None = None,
         rules: Iterable[Rule] | None = None,
         settings: Settings | None = None,
@@ -80,7 +82,7 @@ class Memotherm:
         services = Services.build(
             whole.for_tenant(scope.tenant or ""),
             whole,
-            Vectorizer.open(whole, embedder, fallback),
+            Vectorizer.open(whole, embedder, fallback, resolve_former),
             installed_rules if rules is None else _given(rules),
             settings or Settings(),
             clock or system_clock,
@@ -523,7 +525,10 @@ class Memotherm:
         return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
     def maintain(self) -> Maintenance:
-        """Run the maintenance rules (expiry, retention windows, cooling) over everything inside this scope."""
+        """Run the maintenance rules (expiry, retention windows, cooling) over everything inside this scope.
+
+        Also makes missing vectors, and all of them after a change of embedder.
+        """
         return combined([self._maintain(part) for part in self._services.whole.parts(self.scope)])
 
     def _maintain(self, part: Store) -> Maintenance:
@@ -557,8 +562,8 @@ class Memotherm:
     def reembed(self, progress: Progress | None = None) -> int:
         """Make the missing vectors, and return for how many memories they were made.
 
-        After a change of embedder the old vectors are used until all new ones are made; an interrupted
-        run continues where it stopped.
+        After a change of embedder the old vectors are used until all new ones are made, if the former embedder can
+        be found by its name to embed queries; an interrupted run continues where it stopped.
         """
         return self._services.vectorizer.reembed(self._view.now(), progress)
 

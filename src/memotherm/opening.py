@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from memotherm import embed
 from memotherm import settings as settings_module
 from memotherm.embed import Embedder
+from memotherm.embed.former import former_embedder
 from memotherm.embed.reranker import Reranker, ScoreTexts, resolve_reranker
 from memotherm.errors import InvalidInput, StoreUnavailable
 from memotherm.memory import Memotherm
@@ -61,7 +62,15 @@ def open(  # noqa: A001 - the name is `memotherm.open`
     ranking = RankingOptions(reranker=resolve_reranker(loaded.reranker if reranker is None else reranker))
     store = open_store(_store_url(url, loaded), loaded)
     return Memotherm(
-        store, primary, fallback=fallback, scope=scope, rules=rules, settings=loaded, clock=clock, ranking=ranking
+        store,
+        primary,
+        fallback=fallback,
+        resolve_former=functools.partial(former_embedder, current=primary, keys=keys),
+        scope=scope,
+        rules=rules,
+        settings=loaded,
+        clock=clock,
+        ranking=ranking,
     )
 
 

@@ -5,11 +5,12 @@ This module imports no embedder, no model and no network client.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from memotherm.embed import windows
-from memotherm.errors import DimensionMismatch, EmbedderError
+from memotherm.errors import DimensionMismatch, EmbedderError, EmbedderRefused, EmbedderUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +32,9 @@ class Embedder(Protocol):
     - `max_chars: int`: the longest window the default splitter may cut, for embedders without `split`;
     - `calibration: Calibration`: the map from its cosines to relevance;
     - `close()`: releases its resources.
+
+    Its methods may raise anything. `EmbedderRefused` and `ValueError` mean that it refuses these texts: the
+    texts of a batch are then tried one by one. Any other exception means that it does not work at the moment.
     """
 
     @property
@@ -47,34 +51,44 @@ class Embedder(Protocol):
 
 def checked(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """Embed texts, and check the shape and the numbers of the result."""
-    rows = unit(embedder.embed(texts), count=len(texts), name=embedder.name)
-    return _check_dimensions(embedder, rows)
+    with _own_errors(embedder):
+        rows = unit(embedder.embed(texts), count=len(texts), name=embedder.name)
+        return _check_dimensions(embedder, rows)
 
 
 def embed_query(embedder: Embedder, text: str) -> Vectors:
     """Embed a query, by the embedder's `embed_query` if it has one."""
+    import numpy as np
+
     own: Callable[[str], Vectors] | None = getattr(embedder, "embed_query", None)
     if own is None:
         row: Vectors = checked(embedder, [text])[0]
         return row
-    rows = unit(own(text)[None, :], count=1, name=embedder.name)
-    vector: Vectors = _check_dimensions(embedder, rows)[0]
-    return vector
+    with _own_errors(embedder):
+        rows = unit(np.asarray(own(text))[np.newaxis], count=1, name=embedder.name)
+        vector: Vectors = _check_dimensions(embedder, rows)[0]
+        return vector
 
 
 def split(embedder: Embedder, text: str) -> list[str]:
     """Split a content into windows that the embedder accepts."""
-    own: Callable[[str], list[str]] | None = getattr(embedder, "split", None)
-    if own is not None:
-        return own(text)
-    return windows.by_chars(text, getattr(embedder, "max_chars", windows.MAX_CHARS))
+    own: Callable[[str], object] | None = getattr(embedder, "split", None)
+    if own is None:
+        return windows.by_chars(text, getattr(embedder, "max_chars", windows.MAX_CHARS))
+    with _own_errors(embedder):
+        parts = own(text)
+        texts = list(parts) if isinstance(parts, list | tuple) else []
+        if not texts or not all(isinstance(part, str) for part in texts):
+            raise EmbedderRefused(f"split() of {embedder.name} must return a list of at least one text")
+        return texts
 
 
 def close(embedder: Embedder) -> None:
     """Close an embedder, if it has a method `close`."""
     own: Callable[[], None] | None = getattr(embedder, "close", None)
     if own is not None:
-        own()
+        with _own_errors(embedder):
+            own()
 
 
 def unit(rows: Vectors, *, count: int, name: str) -> Vectors:
@@ -92,9 +106,9 @@ def unit(rows: Vectors, *, count: int, name: str) -> Vectors:
     # float64, because the squares of a long unnormalised vector may leave float32.
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not np.isfinite(lengths).all():
-        raise EmbedderError(f"{name} returned numbers that are not finite; nothing was stored. Check the model.")
+        raise EmbedderError(f"{name} returned numbers that are not finite. Check the model.")
     if not lengths.all():
-        raise EmbedderError(f"{name} returned a vector of zeros; nothing was stored. Check the model.")
+        raise EmbedderError(f"{name} returned a vector of zeros. Check the model.")
     return np.asarray(vectors / lengths, dtype=np.float32)
 
 
@@ -106,3 +120,19 @@ def _check_dimensions(embedder: Embedder, rows: Vectors) -> Vectors:
             "set its `dimensions`, or name the model whose vectors are stored."
         )
     return rows
+
+
+@contextmanager
+def _own_errors(embedder: Embedder) -> Iterator[None]:
+    """Raise whatever an embedder raises as an `EmbedderError` with the exception's type and text."""
+    try:
+        yield
+    except EmbedderError:
+        raise
+    except Exception as exc:
+        kind = EmbedderError
+        if isinstance(exc, OSError):
+            kind = EmbedderUnavailable
+        elif isinstance(exc, ValueError):
+            kind = EmbedderRefused
+        raise kind(f"{embedder.name} raised {': '.join(filter(None, (type(exc).__name__, str(exc))))}") from exc

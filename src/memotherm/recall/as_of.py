@@ -139,7 +139,7 @@ class PastStates:
         store = open_store(":memory:", self._settings)
         with source.snapshot():
             _copy(source, store, source.spaces(scope), moment)
-        own = Vectorizer.open(store, vectorizer.embedder)
+        own = vectorizer.open_on(store)
         complete = _add_vectors(own, store, moment)
         pipeline = Pipeline(store, own, self._settings, self._options)
         return PastState(store, store.spaces(scope), Recaller(store, pipeline, self._settings), complete)

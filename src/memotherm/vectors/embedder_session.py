@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memotherm import embed
 from memotherm.embed import Embedder
 from memotherm.embed.calibration import DEFAULT, Calibration
-from memotherm.errors import EmbedderRefused, StoreError
+from memotherm.errors import DimensionMismatch, EmbedderRefused
 from memotherm.storage.contract import Store
 from memotherm.storage.values import Cause, Identity
 from memotherm.vectors.calibration import stored_calibration
@@ -40,6 +40,8 @@ class EmbedderSession:
         self.embedder = embedder
         #: The time, by the monotonic clock, before which an embedder that failed is not called again.
         self.paused_until = 0.0
+        #: Why the last call failed; None when it succeeded.
+        self.failure: str | None = None
         self._embed_query = functools.lru_cache(maxsize=_CACHED_QUERIES)(functools.partial(embed.embed_query, embedder))
 
     @property
@@ -51,23 +53,27 @@ class EmbedderSession:
         """Return the embedder's row in the store, adding it if it is missing."""
         if not self.embedder.dimensions:
             self.embed_contents(["dimensions"])
+        stored = self.identity
+        if stored is not None:
+            _require_dimensions(stored, self.embedder.dimensions)
         return self.store.register_embedder(self.embedder.name, self.embedder.dimensions, serve=serve)
 
-    def embed_contents(self, contents: Sequence[str]) -> list[Array]:
-        """Return the vectors of each content: one row for every window of it."""
+    def embed_contents(self, contents: Sequence[str], identity: Identity | None = None) -> list[Array]:
+        """Return the vectors of each content, one row for every window of it, comparable with the stored ones."""
         windows = [embed.split(self.embedder, content) for content in contents]
         texts = [text for parts in windows for text in parts]
         if not texts:
             return []
         rows = embed.checked(self.embedder, texts)
+        if identity is not None:
+            _require_dimensions(identity, rows.shape[1])
         ends = accumulate(len(parts) for parts in windows)
         return [rows[end - len(parts) : end] for end, parts in zip(ends, windows, strict=True)]
 
     def embed_query(self, text: str, identity: Identity) -> Array:
         """Return the vector of a query, comparable with the embedder's stored vectors."""
         vector: Array = self._embed_query(text)
-        if len(vector) != identity.dimensions:
-            raise StoreError(f"{identity.name} made vectors of {identity.dimensions} dimensions, not {len(vector)}")
+        _require_dimensions(identity, len(vector))
         return vector
 
     def calibration(self, identity: Identity | None) -> Calibration:
@@ -84,30 +90,47 @@ class EmbedderSession:
 
         Each batch is stored at once, so an interrupted run continues where it stopped.
         """
-        total, done, refused, after = self.store.count_without_vectors(identity.number), 0, 0, 0
+        total, done, after = self.store.count_without_vectors(identity.number), 0, 0
+        refusals: list[EmbedderRefused] = []
         cause = Cause(action="embed", at=now, rule="reembed", why=f"vectors made by {self.embedder.name}")
         while True:
             batch = self.store.without_vectors(identity.number, after, _BATCH)
-            if not batch and (refused or complete()):
+            if not batch and (refusals or complete()):
                 break
-            stored = self._store_batch(identity, batch, cause)
-            done, refused = done + stored, refused + len(batch) - stored
+            refused = self._store_batch(identity, batch, cause)
+            refusals += refused
+            done += len(batch) - len(refused)
             after = batch[-1][0] if batch else 0
             if progress is not None and batch:
                 progress(done, max(total, done))
-        if refused:
-            raise EmbedderRefused(f"{self.embedder.name} refused {refused} contents; the other {done} are done")
+        if refusals:
+            raise EmbedderRefused(
+                f"{self.embedder.name} refused {len(refusals)} contents; the other {done} are done. "
+                f"The first refusal: {refusals[0]}"
+            )
         return done
 
-    def _store_batch(self, identity: Identity, batch: list[tuple[int, str]], cause: Cause) -> int:
-        """Store the vectors of a batch; if the embedder refuses it, of each content that it accepts."""
+    def _store_batch(self, identity: Identity, batch: list[tuple[int, str]], cause: Cause) -> list[EmbedderRefused]:
+        """Store the vectors of a batch; if the embedder refuses it, of each content that it accepts.
+
+        Returns the refusals, one for each content.
+        """
         try:
-            vectors = self.embed_contents([content for _, content in batch])
-        except EmbedderRefused:
+            vectors = self.embed_contents([content for _, content in batch], identity)
+        except EmbedderRefused as exc:
             if len(batch) == 1:
-                return 0
-            return sum(self._store_batch(identity, [row], cause) for row in batch)
+                return [exc]
+            return [refusal for row in batch for refusal in self._store_batch(identity, [row], cause)]
         with self.store.write() as transaction:
             for (no, content), rows in zip(batch, vectors, strict=True):
                 transaction.add_vectors(identity.number, no, content, rows, cause)
-        return len(batch)
+        return []
+
+
+def _require_dimensions(identity: Identity, dimensions: int) -> None:
+    """Refuse vectors that cannot be compared with the stored ones of an embedder with the same name."""
+    if identity.dimensions and dimensions != identity.dimensions:
+        raise DimensionMismatch(
+            f"{identity.name} made vectors of {identity.dimensions} dimensions here, not {dimensions}: "
+            "give the embedder another name"
+        )

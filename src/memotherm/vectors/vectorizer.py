@@ -1,7 +1,9 @@
 """Vectors for contents and queries, and the change from one embedder to another.
 
 The store knows whose vectors serve its searches. Vectors of another embedder are never compared with them:
-until `reembed` has made all vectors anew, the old ones serve, and every recall says so in `degraded`.
+until maintenance or `reembed` has made all vectors anew, the old ones serve. If the former embedder can be
+found by its name, it embeds queries and new contents meanwhile; else queries are compared by words. Every
+recall says so in `degraded`.
 
 A fallback embedder has vectors of its own beside the serving ones. While the first embedder fails, queries
 are compared with the fallback's vectors, and every recall says so; when the first one works again, nothing
@@ -24,6 +26,7 @@ from memotherm.storage.values import Identity
 from memotherm.text.clean import digest
 from memotherm.text.quantity import pluralize
 from memotherm.vectors.embedder_session import EmbedderSession, Progress
+from memotherm.vectors.former import FormerEmbedders, ResolveFormer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +39,8 @@ __all__ = ["EmbeddedContents", "Progress", "QueryVector", "Vectorizer", "missing
 #: How long an embedder that failed is not called while the fallback replaces it.
 _PAUSE_SECONDS = 30.0
 _TEXT_ONLY = "text only: "
+#: No embedder has this number.
+_NO_EMBEDDER = 0
 
 Result = TypeVar("Result")
 
@@ -69,24 +74,39 @@ class QueryVector(NamedTuple):
 class Vectorizer:
     """The embedder of an open store and its fallback."""
 
-    def __init__(self, store: Store, first: EmbedderSession, fallback: EmbedderSession | None = None) -> None:
+    def __init__(
+        self, store: Store, first: EmbedderSession, fallback: EmbedderSession | None, former: FormerEmbedders
+    ) -> None:
         self._store = store
         self._first = first
         self._fallback = fallback
+        self._former = former
 
     @classmethod
-    def open(cls, store: Store, embedder: Embedder, fallback: Embedder | None = None) -> Vectorizer:
+    def open(
+        cls,
+        store: Store,
+        embedder: Embedder,
+        fallback: Embedder | None = None,
+        resolve_former: ResolveFormer = lambda _: None,
+    ) -> Vectorizer:
         """Return the vectorizer of a store; vectors are made for all its tenants together."""
         usable = fallback is not None and fallback.name not in (embedder.name, "none")
+        whole = store.for_tenant(None)
         return cls(
             store,
-            EmbedderSession(store.for_tenant(None), embedder),
-            EmbedderSession(store.for_tenant(None), fallback) if fallback is not None and usable else None,
+            EmbedderSession(whole, embedder),
+            EmbedderSession(whole, fallback) if fallback is not None and usable else None,
+            FormerEmbedders(whole, resolve_former),
         )
+
+    def open_on(self, store: Store) -> Vectorizer:
+        """Return a vectorizer with the same embedders, without the fallback, for a copy of the store."""
+        return Vectorizer.open(store, self.embedder, resolve_former=self._former.resolve)
 
     def on(self, store: Store) -> Vectorizer:
         """Return a vectorizer with the same embedder sessions for another tenant's store."""
-        return Vectorizer(store, self._first, self._fallback)
+        return Vectorizer(store, self._first, self._fallback, self._former)
 
     @property
     def embedder(self) -> Embedder:
@@ -100,12 +120,19 @@ class Vectorizer:
 
     @property
     def waiting(self) -> bool:
-        """Whether memories lack vectors that this embedder may make."""
+        """Whether memories lack vectors that this embedder may make, or the store changes to this embedder.
+
+        Only `reembed` changes back to an embedder that served before, so that two processes with different
+        embedders do not make all vectors anew in turns.
+        """
         if not self.enabled:
             return False
         serving = self._store.identity()
-        if serving is None or serving.name != self.embedder.name:
-            return False
+        if serving is None:
+            return self._store.count_without_vectors(_NO_EMBEDDER) > 0
+        if serving.name != self.embedder.name:
+            own = self._first.identity
+            return own is None or own.number > serving.number
         return self._store.count_without_vectors(serving.number) > 0
 
     def for_contents(self, contents: Sequence[str]) -> EmbeddedContents:
@@ -120,7 +147,7 @@ class Vectorizer:
         new = [content for content, rows in vectors.items() if rows is None]
         reason = None
         try:
-            vectors.update(zip(new, self._attempt(session, lambda: session.embed_contents(new)), strict=True))
+            vectors.update(zip(new, self._attempt(session, lambda: session.embed_contents(new, serving)), strict=True))
             serving = serving or session.register(serve=True)
         except EmbedderError as exc:
             reason = f"new memories wait for their vectors: {exc}"
@@ -131,15 +158,20 @@ class Vectorizer:
         """Return why queries cannot be compared by vectors, as far as that is known without calling an embedder."""
         if not self.enabled:
             return f"{_TEXT_ONLY}the embedder is 'none'"
-        return self._obstacle(self._store.identity())
+        serving = self._store.identity()
+        former = self._former_session(serving)
+        return self._obstacle(serving) if serving is None or former is None else self._change_notice(serving)
 
     def for_query(self, query: str) -> QueryVector:
         """Return the vector of a query, or the reason why there is none."""
         if not self.enabled:
             return QueryVector(self._first.calibration(None), reason=self.obstacle())
         serving = self._store.identity()
-        if serving is None or serving.name != self.embedder.name:
-            return self._fallback_query(query, self._obstacle(serving))
+        if serving is None:
+            failure = self._first.failure
+            return self._fallback_query(query, None if failure is None else f"{_TEXT_ONLY}{failure}")
+        if serving.name != self.embedder.name:
+            return self._former_query(query, serving)
         try:
             vector = self._attempt(self._first, lambda: self._first.embed_query(query, serving))
         except EmbedderError as exc:
@@ -172,11 +204,48 @@ class Vectorizer:
         for session in (self._first, self._fallback):
             if session is not None:
                 embed.close(session.embedder)
+        self._former.close()
+
+    # A change of embedder
+
+    def _former_session(self, serving: Identity | None) -> EmbedderSession | None:
+        """Return the session of the former embedder whose vectors serve, if there is one and it can be found."""
+        if serving is None or serving.name == self.embedder.name:
+            return None
+        if self._fallback is not None and serving.name == self._fallback.embedder.name:
+            return None
+        return self._former.session(serving)
+
+    def _former_query(self, query: str, serving: Identity) -> QueryVector:
+        """Return the vector that the former embedder makes of a query, or else that of the fallback."""
+        former = self._former_session(serving)
+        if former is None:
+            return self._fallback_query(query, self._obstacle(serving))
+        try:
+            vector = former.embed_query(query, serving)
+        except EmbedderError as exc:
+            return self._fallback_query(query, f"{self._obstacle(serving)}; the former embedder failed: {exc}")
+        return QueryVector(former.calibration(serving), vector, serving, self._change_notice(serving))
+
+    def _change_notice(self, serving: Identity) -> str:
+        return (
+            f"the former embedder {serving.name!r} is used until all vectors are made by {self.embedder.name!r}: "
+            "run reembed"
+        )
 
     # The fallback
 
     def _attempt(self, session: EmbedderSession, work: Callable[[], Result]) -> Result:
         """Call an embedder; after a failure, do not call it for a while if there is a fallback."""
+        try:
+            result = self._attempt_unless_paused(session, work)
+        except EmbedderError as exc:
+            session.failure = str(exc)
+            raise
+        session.failure = None
+        return result
+
+    def _attempt_unless_paused(self, session: EmbedderSession, work: Callable[[], Result]) -> Result:
         if session is not self._first or self._fallback is None:
             return work()
         if time.monotonic() < session.paused_until:
@@ -195,7 +264,7 @@ class Vectorizer:
             return self._first
         if self._fallback is not None and serving.name == self._fallback.embedder.name:
             return self._fallback
-        return None
+        return self._former_session(serving)
 
     def _obstacle(self, serving: Identity | None) -> str | None:
         if serving is None or serving.name == self.embedder.name:

@@ -1,0 +1,137 @@
+"""A store that is opened with another embedder keeps searching the old vectors until the new ones are complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import memotherm
+from memotherm.testing import HashEmbedder
+from tests.helpers import Flaky, contents, opened
+from tests.plugins import install_plugin
+from tests.notes.ids import spec
+
+_PLUGIN = """
+from tests.helpers import Flaky
+
+embedders = []
+
+
+def offered():
+    embedders.append(Flaky("pond:words"))
+    return embedders[-1]
+"""
+FACTS = [f"fact {number} about {word}" for number, word in enumerate(["boats", "bread", "birds", "books"] * 50)]
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a store whose vectors were made by an installed plugin."""
+    install_plugin(tmp_path, monkeypatch, _PLUGIN, "memotherm.embedders")
+    with opened(tmp_path / "agent.db", embedder="pond") as mem:
+        mem.remember_many([{"content": fact} for fact in FACTS])
+    return tmp_path / "agent.db"
+
+
+@spec("O38")
+def test_the_former_embedder_answers_until_maintenance_has_made_all_vectors(path: Path) -> None:
+    """Queries and new memories use the old vectors, and every answer says so."""
+    with opened(path, embedder=HashEmbedder(32, name="new")) as mem:
+        added = mem.remember("a note about glaciers")
+        before = mem.recall("a note about glaciers")
+        status = mem.status()
+        maintained = mem.maintain()
+        after = mem.recall("a note about glaciers")
+
+        assert before[0].memory.id == after[0].memory.id == added.id
+        assert before[0].why.vector is not None
+        (said,) = before.degraded
+        assert "the former embedder 'pond:words' is used" in said
+        assert status.degraded == before.degraded
+        assert status.pending_vectors == 0
+        assert maintained.embedded == len(FACTS) + 1
+        assert after.degraded == ()
+        assert after[0].why.vector is not None
+        assert mem.check() == []
+
+
+@spec("O38")
+def test_an_interrupted_change_goes_on_with_the_next_maintenance(path: Path) -> None:
+    """What was made stays made, and the old vectors serve until the last one is there."""
+    embedder = Flaky("new", after=2)
+    with opened(path, embedder=embedder) as mem:
+        failed = mem.maintain()
+        done = len(embedder.texts)
+        between = mem.recall("fact 7 about books")
+        embedder.down, embedder.after = False, None
+        finished = mem.maintain()
+
+        assert "is down" in failed.degraded[0]
+        assert 0 < done < len(FACTS)
+        assert between[0].why.vector is not None
+        assert "former embedder" in between.degraded[0]
+        assert finished.embedded == len(FACTS) - done
+        assert mem.recall("fact 7 about books").degraded == ()
+
+
+@spec("O38")
+def test_background_maintenance_starts_the_change(path: Path) -> None:
+    """A server needs nobody to run reembed."""
+    with opened(path, embedder=HashEmbedder(name="new")) as mem:
+        assert mem.maintenance(every_minutes=60).run_once()
+        recall = mem.recall("fact 7 about books")
+
+        assert recall.degraded == ()
+        assert recall[0].why.vector is not None
+
+
+def test_maintenance_does_not_change_back_to_an_embedder_that_served_before(path: Path) -> None:
+    """Two processes with different embedders do not make all vectors anew in turns; reembed does it once."""
+    with opened(path, embedder=HashEmbedder(name="new")) as mem:
+        mem.maintain()
+    with opened(path, embedder="pond") as mem:
+        maintained = mem.maintain()
+        recall = mem.recall("fact 7 about books")
+        remade = mem.reembed()
+
+        assert maintained.embedded == 0
+        assert "run reembed" in recall.degraded[0]
+        assert remade == len(FACTS)
+        assert mem.recall("fact 7 about books").degraded == ()
+
+
+def test_a_former_embedder_that_fails_leaves_words(path: Path) -> None:
+    """The answer names both embedders and the error."""
+    with opened(path, embedder=HashEmbedder(name="new")) as mem:
+        mem.recall("boats")
+        import pondweed  # type: ignore[import-not-found]
+
+        pondweed.embedders[-1].down = True
+        recall = mem.recall("fact 7 about books")
+
+        assert contents(recall)[0] == "fact 7 about books"
+        assert recall[0].why.vector is None
+        assert "the former embedder failed: pond:words is down" in recall.degraded[0]
+
+
+def test_an_earlier_state_is_searched_with_the_former_embedder(path: Path) -> None:
+    """`as_of` answers by vectors during the change, too."""
+    with opened(path, embedder=HashEmbedder(name="new")) as mem:
+        newest = max(memory.created_at for memory in mem.find(limit=1000))
+        recall = mem.recall("fact 7 about books", as_of=newest)
+
+        assert recall[0].why.vector is not None
+        assert "former embedder" in recall.degraded[0]
+
+
+def test_the_bundled_model_serves_while_a_service_has_not_made_its_vectors(tmp_path: Path) -> None:
+    """From local to another embedder, queries are answered by meaning at once."""
+    path = tmp_path / "agent.db"
+    with memotherm.open(path) as mem:
+        mem.remember("The build takes nine minutes")
+    with memotherm.open(path, embedder=HashEmbedder()) as mem:
+        recall = mem.recall("compilation time")
+
+        assert recall[0].why.vector is not None
+        assert "former embedder 'local:" in recall.degraded[0]
