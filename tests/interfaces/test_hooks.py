@@ -25,6 +25,7 @@ from memotherm.hooks.options import Options
 from memotherm.hooks.recalling import project_name
 from memotherm.hooks.server import advertised, running_server
 from memotherm.hooks.spool import Spool
+from memotherm.testing import FakeClock
 from tests.helpers import ROOT
 from tests.interfaces.served import served
 
@@ -422,7 +423,7 @@ def test_a_store_that_cannot_be_reached_does_not_block_the_jobs_of_others(home: 
     assert (result.captured, result.ended, result.waiting, len(result.failed)) == (1, 1, 2, 1)
     assert "missing" in result.failed[0]
     missing.parent.mkdir()
-    assert process_spool(spool)[:1] == (1,)
+    assert process_spool(spool, include_running=True)[:1] == (1,)
     assert spool.waiting() == []
 
 
@@ -437,6 +438,59 @@ def test_a_job_is_set_aside_when_its_store_has_been_unreachable_for_a_week(home:
     assert "not retried" in result.failed[0]
     assert spool.waiting() == []
     assert len(list(spool.folder.glob("*.failed.json"))) == 1
+
+
+def test_a_worker_uses_the_settings_of_the_folder_where_the_hook_ran(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A conversation of one project is not stored in the file of another, wherever the worker runs."""
+    monkeypatch.setenv("MEMOTHERM_TRUST_PROJECT", "1")
+    for name in ("shop", "bank"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "memotherm.toml").write_text('store = "own.db"\n', "utf-8")
+        monkeypatch.chdir(tmp_path / name)
+        hook({"hook_event_name": "UserPromptSubmit", "prompt": f"The mascot of the {name} is a purple walrus"})
+    result = process_spool(Spool(home / "spool"), include_running=True)
+
+    assert (result.captured, result.failed) == (2, ())
+    for name in ("shop", "bank"):
+        with memotherm.open(tmp_path / name / "own.db") as mem:
+            assert [f"mascot of the {name}" in memory.content for memory in mem.find()] == [True]
+
+
+def test_a_broken_settings_file_loses_no_job(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Neither where the worker runs nor where the hook ran; the job is done when the file is correct."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "memotherm.toml").write_text("max_pined = 3\n", "utf-8")
+    hook({"hook_event_name": "UserPromptSubmit", "prompt": "Our mascot is a purple walrus"})
+    monkeypatch.chdir(broken)
+    hook({"hook_event_name": "UserPromptSubmit", "prompt": "Our bakery is closed on Mondays", "session_id": "s2"})
+    first = process_spool(Spool(home / "spool"), include_running=True)
+
+    assert (first.captured, first.waiting, len(first.failed)) == (1, 1, 1)
+    assert "max_pined" in first.failed[0]
+    doctor = subprocess.run([sys.executable, "-m", "memotherm", "doctor"], capture_output=True, text=True, timeout=120)
+    assert "1 jobs of" in doctor.stdout
+    assert "max_pined" in doctor.stdout.split("1 jobs of")[1]
+    (broken / "memotherm.toml").write_text("max_pinned = 3\n", "utf-8")
+    assert process_spool(Spool(home / "spool"), include_running=True).captured == 1
+
+
+def test_a_job_that_fails_is_tried_again_after_growing_pauses(home: Path):
+    """It is not tried during a pause, and each pause is twice as long as the one before."""
+    spool = Spool(home / "spool")
+    spool.add({"do": "end", "session": "s1", "store": str(home / "missing" / "memory.db")})
+    clock = FakeClock()
+    tried = []
+    for minute in range(20):
+        result = process_spool(spool, clock=clock)
+        clock.advance(minutes=1)
+        assert result.waiting == 1
+        if result.failed:
+            tried.append(minute)
+
+    assert tried == [0, 1, 3, 7, 15]
 
 
 def test_one_worker_at_a_time(home: Path):

@@ -21,6 +21,7 @@ from memotherm.cli.config import described_settings
 from memotherm.cli.options import StoreOptions, json_option, store_option
 from memotherm.cli.output import print_json
 from memotherm.errors import MemothermError, SettingsError
+from memotherm.hooks.capture import postponed
 from memotherm.hooks.clients import CLIENTS, installed
 from memotherm.hooks.worker import user_spool
 from memotherm.settings import default_store, load
@@ -85,16 +86,32 @@ def _findings(store: StoreOptions) -> Iterator[Finding]:
     yield Finding("program", "ok", f"{python}; {shutil.which('memotherm') or sys.executable}")
     settings = _checked("settings", _settings)
     yield settings
+    yield from _hooks()
     if settings.state == "failure":
         return
     yield from _extras()
     yield from _memory(store)
     yield _checked("write", _write)
     yield from _clients()
-    waiting = len(user_spool().waiting())
-    if waiting:
+
+
+def _hooks() -> Iterator[Finding]:
+    """Yield which jobs of the hooks wait, and why."""
+    spool = user_spool()
+    failing = postponed(spool)
+    for store in failing:
+        why = f"{store.jobs} jobs of {store.destination} wait: {store.error}"
+        when = f"attempt {store.attempts} failed, the next is due at {store.retry_at:%Y-%m-%d %H:%M} UTC"
+        yield Finding("hooks", "warning", f"{why} ({when})", "memotherm worker --once --all")
+    others = len(spool.waiting()) - sum(store.jobs for store in failing)
+    if others:
         yield Finding(
-            "hooks", "note", f"{waiting} jobs wait for the end of their sessions", "memotherm worker --once --all"
+            "hooks", "note", f"{others} jobs wait for the end of their sessions", "memotherm worker --once --all"
+        )
+    failed = spool.failed()
+    if failed:
+        yield Finding(
+            "hooks", "warning", f"{len(failed)} jobs were set aside, such as {failed[-1]}", "read or delete them"
         )
 
 

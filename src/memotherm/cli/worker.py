@@ -17,7 +17,9 @@ __all__ = ["command"]
 
 @click.command("worker")
 @click.option("--once", is_flag=True, help="Process the jobs that are ready and exit; otherwise run until Ctrl-C.")
-@click.option("--all", "include_running", is_flag=True, help="Include sessions that have not ended.")
+@click.option(
+    "--all", "include_running", is_flag=True, help="Include sessions that have not ended, and jobs to be tried later."
+)
 @click.option(
     "--every", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between two runs."
 )

@@ -7,21 +7,31 @@ its context was compacted, so that it is not recalled into the conversation it c
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.errors import InvalidInput, MemothermError, StoreError
-from memotherm.hooks.recalling import scope_of
+from memotherm.errors import (
+    EmbedderError,
+    InvalidInput,
+    MemothermError,
+    PluginError,
+    SettingsError,
+    StoreError,
+)
+from memotherm.hooks.destination import destination, job_settings, resolved
 from memotherm.hooks.spool import Job, Spool
 from memotherm.model import Scope
+from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.notes.transcript import transcript
+from memotherm.settings import data_home
 
-__all__ = ["WorkerResult", "process_spool"]
+__all__ = ["Postponed", "WorkerResult", "postponed", "process_spool"]
 
 #: How texts begin that a host adds to the conversation, and commands to the host itself.
 _HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
@@ -30,8 +40,10 @@ _SHORT_QUESTION_CHARS = 200
 _TRANSCRIPT_TAIL_BYTES = 2_000_000
 #: A session without an end event counts as ended after this time.
 _SESSION_TIMEOUT_SECONDS = 3600
-#: How long a job is retried whose store cannot be used.
+#: How long a job that fails is retried, and the pauses between two attempts.
 _RETRY_SECONDS = 7 * 86_400
+_FIRST_PAUSE_SECONDS = 60
+_LONGEST_PAUSE_SECONDS = 6 * 3600
 
 
 class WorkerResult(NamedTuple):
@@ -43,48 +55,78 @@ class WorkerResult(NamedTuple):
     #: Characters of recalled memories that were removed from captured texts.
     removed_chars: int = 0
     ended: int = 0
-    #: Jobs of sessions that have not ended, and of stores that cannot be used now.
+    #: Jobs of sessions that have not ended, and jobs that are to be tried again.
     waiting: int = 0
     failed: tuple[str, ...] = ()
     #: Whether another worker is processing the spool.
     busy: bool = False
 
 
-def process_spool(spool: Spool, *, include_running: bool = False) -> WorkerResult:
+class Postponed(NamedTuple):
+    """A job that failed and is to be tried again, with those that wait for it."""
+
+    destination: str
+    jobs: int
+    attempts: int
+    error: str
+    retry_at: datetime
+
+
+def postponed(spool: Spool) -> list[Postponed]:
+    """Return for each store whose jobs fail how many wait, why, and when they are tried again."""
+    failing: dict[str, Postponed] = {}
+    for _, job in spool.jobs():
+        store = destination(job)
+        if store in failing:
+            failing[store] = failing[store]._replace(jobs=failing[store].jobs + 1)
+        elif "error" in job:
+            at = datetime.fromtimestamp(job["retry_at"], UTC)
+            failing[store] = Postponed(store, 1, job["attempts"], job["error"], at)
+    return list(failing.values())
+
+
+def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock = system_clock) -> WorkerResult:
     """Process the jobs that are ready, oldest first.
 
-    A store that cannot be used now keeps its jobs for a later run; jobs of other stores are not affected.
+    A job that fails is tried again after a pause, which doubles with each attempt, and the later jobs of its store
+    wait with it; jobs of other stores are not affected.
 
     Args:
         spool: The jobs.
-        include_running: Also process jobs of sessions that have not ended.
+        include_running: Also process jobs of sessions that have not ended, and those that are to be tried later.
+        clock: A function that returns the time.
     """
     if not spool.waiting():
         return WorkerResult()
     with _lock(spool) as locked:
-        return _process(spool, include_running=include_running) if locked else WorkerResult(busy=True)
+        return (
+            _process(spool, read_clock(clock).timestamp(), include_running=include_running)
+            if locked
+            else WorkerResult(busy=True)
+        )
 
 
-def _process(spool: Spool, *, include_running: bool) -> WorkerResult:
+def _process(spool: Spool, now: float, *, include_running: bool) -> WorkerResult:
     jobs = list(spool.jobs())
-    ready = jobs if include_running else _ready(jobs)
+    ready = jobs if include_running else _ready(jobs, now)
     result = WorkerResult(waiting=len(jobs) - len(ready))
     with contextlib.ExitStack() as stack:
-        opened: dict[tuple[Any, ...], Memotherm] = {}
-        unusable: set[object] = set()
+        opened: dict[str, Memotherm] = {}
+        paused: set[str] = set()
         for path, job in ready:
-            store = job.get("store")
-            if store in unusable:
+            if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
+                paused.add(destination(job))
                 result = result._replace(waiting=result.waiting + 1)
                 continue
             try:
                 result = _run(job, _open(job, opened, stack), result)
-            except StoreError as error:
-                if path.name < _name_before(_RETRY_SECONDS):
+            except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
+                if path.name < _name_before(_RETRY_SECONDS, now):
                     spool.set_aside(path)
                     result = _with_failure(result, f"{path.name}: {error}; not retried any more")
                 else:
-                    unusable.add(store)
+                    paused.add(destination(job))
+                    spool.replace(path, _postponed(job, error, now))
                     result = _with_failure(result, f"{error}; the jobs of this store wait")
                     result = result._replace(waiting=result.waiting + 1)
             except (MemothermError, KeyError, TypeError, ValueError) as error:
@@ -95,13 +137,20 @@ def _process(spool: Spool, *, include_running: bool) -> WorkerResult:
     return result
 
 
+def _postponed(job: dict[str, Any], error: Exception, now: float) -> dict[str, Any]:
+    """Return a job that failed, with the reason and the time of its next attempt."""
+    attempts = int(job.get("attempts", 0)) + 1
+    pause = min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS)
+    return {**job, "attempts": attempts, "retry_at": now + pause, "error": " ".join(str(error).split())}
+
+
 def _with_failure(result: WorkerResult, message: str) -> WorkerResult:
     return result._replace(failed=(*result.failed, message))
 
 
-def _ready(jobs: list[Job]) -> list[Job]:
+def _ready(jobs: list[Job], now: float) -> list[Job]:
     """Return the jobs of sessions that have since ended, were compacted, or have timed out."""
-    timed_out = _name_before(_SESSION_TIMEOUT_SECONDS)
+    timed_out = _name_before(_SESSION_TIMEOUT_SECONDS, now)
     released: dict[object, str] = {}
     for path, job in jobs:
         if job.get("do") != "capture" or path.name < timed_out:
@@ -109,16 +158,19 @@ def _ready(jobs: list[Job]) -> list[Job]:
     return [(path, job) for path, job in jobs if path.name <= released.get(job.get("session"), "")]
 
 
-def _name_before(seconds: int) -> str:
+def _name_before(seconds: int, now: float) -> str:
     """Return the name that jobs added that long ago have; older ones sort before it."""
-    return f"{time.time_ns() - seconds * 10**9:020d}"
+    return f"{int((now - seconds) * 10**9):020d}"
 
 
-def _open(job: dict[str, Any], opened: dict[tuple[Any, ...], Memotherm], stack: contextlib.ExitStack) -> Memotherm:
-    scope = scope_of(dict(job.get("scope") or {}), str(job.get("folder") or ""))
-    key = (job.get("store"), *sorted(scope.items()))
+def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.ExitStack) -> Memotherm:
+    """Open the memory of a job; one whose settings could not be read by the hook gets them now."""
+    if "settings" not in job:
+        job = resolved(job, Path(str(job.get("started_in") or data_home())))
+    key = json.dumps([job["store"], job["scope"], job["settings"]], sort_keys=True)
     if key not in opened:
-        opened[key] = stack.enter_context(memotherm.open(job.get("store"), scope=Scope(**scope)))
+        mem = memotherm.open(job["store"], scope=Scope(**job["scope"]), settings=job_settings(job))
+        opened[key] = stack.enter_context(mem)
     return opened[key]
 
 

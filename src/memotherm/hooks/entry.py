@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any, NoReturn
 
 from memotherm.hooks.events import HookEvent, accepts_text, answer, parse_event, truncated
@@ -67,17 +68,27 @@ def _read_event(options: Options) -> HookEvent | None:
 
 def _spool(event: HookEvent, options: Options) -> None:
     """Add jobs for the worker: texts to capture, and the end of a session. An error does not affect the turn."""
-    jobs = list(_jobs(event, options))
     try:
         from memotherm.hooks.worker import start_worker, user_spool
 
         spool = user_spool()
-        for job in jobs:
-            spool.add(job)
+        for job in _jobs(event, options):
+            spool.add(_resolved(job))
         if options.worker and event.moment in ("start", "compact", "end") and spool.waiting():
             start_worker()
     except Exception as error:  # noqa: BLE001 - the turn matters more than the capture
         _print_error(error)
+
+
+def _resolved(job: dict[str, Any]) -> dict[str, Any]:
+    """Return a job with its store and settings; without them if they cannot be read now."""
+    from memotherm.errors import SettingsError
+    from memotherm.hooks.destination import resolved
+
+    try:
+        return resolved(job, Path.cwd())
+    except SettingsError:
+        return {**job, "started_in": str(Path.cwd())}
 
 
 def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ __all__ = ["Job", "Spool"]
 Job = tuple[Path, dict[str, Any]]
 
 _SUFFIX = ".job.json"
+_FAILED_SUFFIX = ".failed.json"
 #: This many jobs accumulate only if no worker has run for weeks.
 _MAX_JOBS = 5000
 
@@ -32,11 +33,18 @@ class Spool:
         if len(self.waiting()) >= _MAX_JOBS:
             raise OSError(f"{_MAX_JOBS} jobs wait in {self.folder}: run `memotherm worker --once`")
         name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"
-        partial = self.folder / f"{name}.part"
+        return self._write(job, self.folder / f"{name}{_SUFFIX}")
+
+    def replace(self, path: Path, job: dict[str, Any]) -> None:
+        """Replace a job; it keeps its place in the order."""
+        self._write(job, path)
+
+    def _write(self, job: dict[str, Any], path: Path) -> Path:
+        partial = self.folder / f"{path.name.removesuffix(_SUFFIX)}-{secrets.token_hex(4)}.part"
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             json.dump(job, file)
-        return partial.replace(self.folder / f"{name}{_SUFFIX}")
+        return partial.replace(path)
 
     def waiting(self) -> list[Path]:
         """Return the files of the jobs, oldest first."""
@@ -44,6 +52,10 @@ class Spool:
             return sorted(path for path in self.folder.iterdir() if path.name.endswith(_SUFFIX))
         except FileNotFoundError:
             return []
+
+    def failed(self) -> list[Path]:
+        """Return the files of the jobs that were set aside, oldest first."""
+        return sorted(self.folder.glob(f"*{_FAILED_SUFFIX}"))
 
     def jobs(self) -> Iterator[Job]:
         """Yield the jobs, oldest first; a file that is no job is set aside."""
@@ -66,4 +78,4 @@ class Spool:
 
     def set_aside(self, path: Path) -> None:
         """Rename a job that cannot be done, so that it is not tried again and can be inspected."""
-        path.replace(path.with_name(path.name.removesuffix(_SUFFIX) + ".failed.json"))
+        path.replace(path.with_name(path.name.removesuffix(_SUFFIX) + _FAILED_SUFFIX))

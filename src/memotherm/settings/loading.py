@@ -37,12 +37,20 @@ def load(
     *,
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    project: bool = True,
 ) -> Settings:
-    """Return the settings; a `Settings` instance is returned as it is."""
+    """Return the settings; a `Settings` instance is returned as it is.
+
+    Args:
+        overrides: Settings by name, which take precedence.
+        environ: The environment; None uses that of the process.
+        folder: The folder of the project; None uses the working directory.
+        project: Whether to read the project's file.
+    """
     if isinstance(overrides, Settings):
         return overrides
     values: dict[str, Any] = {}
-    for _, layer in reversed(list(_layers(overrides or {}, environ, folder))):
+    for _, layer in reversed(list(_layers(overrides or {}, environ, folder, project=project))):
         values.update(layer)
     return Settings(**values)
 
@@ -61,18 +69,18 @@ def origins(
 
 
 def _layers(
-    overrides: Mapping[str, Any], environ: Mapping[str, str] | None, folder: Path | None
+    overrides: Mapping[str, Any], environ: Mapping[str, str] | None, folder: Path | None, *, project: bool = True
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (origin, values) from the highest precedence to the lowest."""
     environ = os.environ if environ is None else environ
     yield "argument", _known(overrides, "the arguments")
     yield "environment", _from_environment(environ)
-    project = _project_file(folder or Path.cwd())
-    if project is not None:
-        values = _from_toml(project)
+    project_file = _project_file(folder or Path.cwd()) if project else None
+    if project_file is not None:
+        values = _from_toml(project_file)
         if not _trusts_projects(overrides, environ):
-            _require_allowed(values, project)
-        yield str(project), values
+            _require_allowed(values, project_file)
+        yield str(project_file), values
     user = user_file(environ)
     if user.is_file():
         yield str(user), _from_toml(user)
