@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -353,9 +354,12 @@ def test_what_is_stored_counts_in_every_tier(mem: Memotherm) -> None:
 
 
 @spec("M21")
-def test_the_windows_lead_from_active_to_purged(open_mem: Open, clock: FakeClock) -> None:
+@pytest.mark.parametrize(
+    "settings", [{"retention": "standard"}, {"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7}]
+)
+def test_the_windows_lead_from_active_to_purged(open_mem: Open, clock: FakeClock, settings: dict[str, Any]) -> None:
     """90 days unused, 60 days archived, 7 days of grace; each step is an event of its own rule."""
-    mem = open_mem(settings={"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7})
+    mem = open_mem(settings=settings)
     memory = mem.remember("nobody asks for this")
     states = []
     for days in (89, 1, 59, 1, 6):
