@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import Field, FrozenInstanceError, fields
+from dataclasses import Field, FrozenInstanceError, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +197,7 @@ PRIVATE = [
     'log_recalls = "off"',
     "recall_log_days = 0",
     'context_role = "system"',
+    'retention = "standard"',
     "archive_after_days = 0.001",
     "delete_after_days = 0.001",
     "grace_days = 0",
@@ -244,13 +245,32 @@ def test_a_project_can_set_how_its_memories_are_written_and_found(tmp_path: Path
     assert getattr(settings, name) != getattr(Settings(), name)
 
 
-@pytest.mark.parametrize("prefix", ["server_", "log_", "archive_", "delete_", "grace_", "postgres_", "maintain_"])
+@pytest.mark.parametrize(
+    "prefix", ["server_", "log_", "retention", "archive_", "delete_", "grace_", "postgres_", "maintain_"]
+)
 def test_no_setting_of_the_server_retention_or_store_is_open_to_projects(prefix: str) -> None:
     """The list of what is allowed holds for settings that are added later, too."""
     settings = [declared for name, declared in FIELDS.items() if name.startswith(prefix)]
 
     assert settings
     assert not any(declared.metadata["project"] for declared in settings)
+
+
+def test_one_word_sets_the_windows_of_retention(home: dict[str, str], project: Path) -> None:
+    """A window that is given wins, also one of 0, whatever layer it comes from; without the word there are none."""
+
+    def windows(settings: Settings) -> tuple[float, float, float]:
+        return settings.archive_after_days, settings.delete_after_days, settings.grace_days
+
+    environ = {**home, "MEMOTHERM_RETENTION": "standard"}
+    assert windows(Settings()) == (0, 0, 7)
+    assert windows(Settings(retention="standard")) == (90, 60, 7)
+    assert windows(Settings(retention="standard", archive_after_days=0, grace_days=1)) == (0, 60, 1)
+    assert windows(load(environ=environ, folder=project)) == (90, 60, 7)
+    assert windows(load({"archive_after_days": 0}, environ=environ, folder=project)) == (0, 60, 7)
+    assert windows(load({"retention": "off"}, environ=environ, folder=project)) == (0, 0, 7)
+    assert windows(replace(Settings(retention="standard"), delete_after_days=0)) == (90, 0, 7)
+    assert origins(environ=environ, folder=project)["archive_after_days"] == "environment"
 
 
 def test_settings_are_one_plain_value() -> None:

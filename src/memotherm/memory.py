@@ -525,7 +525,7 @@ class Memotherm:
         return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
     def maintain(self) -> Maintenance:
-        """Run the maintenance rules (expiry, retention windows, cooling) over everything inside this scope.
+        """Run the maintenance rules (expiry, retention windows, cooling, promotion) over all inside this scope.
 
         Also makes missing vectors, and all of them after a change of embedder.
         """
@@ -534,7 +534,7 @@ class Memotherm:
     def _maintain(self, part: Store) -> Maintenance:
         """Maintain the memories of one part of the store inside this scope."""
         cause = replace(self._view.cause("maintain"), actor="maintain")
-        return self._services.on(part).engine.maintain(part.spaces_within(self.scope), cause)
+        return self._services.on(part).engine.maintain(part.spaces_within(self.scope), part.spaces(self.scope), cause)
 
     def maintenance(self, every_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.

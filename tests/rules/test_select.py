@@ -53,6 +53,7 @@ CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
     "in_tier_for": DAYS,
     "in_retention_for": DAYS,
     "used_in_tier": st.booleans(),
+    "used_within": DAYS,
     "metadata": st.dictionaries(st.sampled_from(("status", "näme")), subset(VALUES).filter(bool), max_size=2),
 }
 PARTS = st.fixed_dictionaries({}, optional=CONDITIONS).map(lambda fields: Select(**fields))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -180,6 +181,62 @@ def test_maintenance_cools_what_is_not_used(mem: Memotherm, clock: FakeClock) ->
     assert moves_of(mem.maintain()) == [(hot.id, "warm", "cold", "maintain.cool")]
 
 
+@spec("M13", "M20")
+def test_maintenance_promotes_what_is_used_often(mem: Memotherm, clock: FakeClock) -> None:
+    """Three uses within a week bring a warm memory to hot, and compaction leaves it there while it is in use."""
+    used, once = mem.remember("the otter pond is deep"), mem.remember("a badger sett is dry")
+    for _ in range(3):
+        clock.advance(hours=1)
+        mem.recall("otter pond", limit=1)
+    mem.recall("badger sett", limit=1)
+
+    assert moves_of(mem.maintain()) == [(used.id, "warm", "hot", "maintain.promote")]
+    assert mem.maintain().moves == ()
+    assert mem.compact().moves == ()
+    clock.advance(days=7)
+    assert moves_of(mem.compact()) == [(used.id, "hot", "warm", "compact.focus")]
+    assert mem.maintain().moves == ()
+    assert mem.get(once.id).tier is Tier.WARM
+
+
+@spec("M13")
+@pytest.mark.parametrize("limits", [{"hot_max_facts": 2}, {"hot_max_tokens": 9}])
+def test_maintenance_promotes_only_what_fits_beside_all_that_stays_hot(
+    open_mem: Open, clock: FakeClock, limits: dict[str, int]
+) -> None:
+    """One place is taken and one is left for two that are used; another project has places of its own."""
+    mem = open_mem(settings=limits)
+    pond, sett = mem.scoped(project="pond"), mem.scoped(project="sett")
+    pond.remember("kept hot on purpose", tier="hot")
+    views = [pond, pond, sett]
+    names = ["otters swim", "badgers dig", "herons wait"]
+    memories = [view.remember(name) for view, name in zip(views, names, strict=True)]
+    for _ in range(3):
+        clock.advance(hours=1)
+        for view, name in zip(views, names, strict=True):
+            view.recall(name, limit=1)
+
+    promoted = [move.id for move in mem.maintain().moves]
+
+    assert promoted == [memories[0].id, memories[2].id]
+    assert mem.maintain().moves == ()
+
+
+def test_a_memory_that_was_moved_out_of_hot_is_not_promoted_without_new_uses(mem: Memotherm, clock: FakeClock) -> None:
+    """An explicit move wins over the uses before it, and over those of the first day."""
+    memory = mem.remember("the otter pond is deep")
+    for _ in range(3):
+        mem.recall("otter pond", limit=1)
+    clock.advance(hours=1)
+    mem.move(memory.id, "hot")
+    mem.move(memory.id, "warm")
+    clock.advance(days=2)
+    assert mem.maintain().moves == ()
+
+    mem.recall("otter pond", limit=1)
+    assert [move.rule for move in mem.maintain().moves] == ["maintain.promote"]
+
+
 def test_maintenance_brings_back_what_is_used_again(mem: Memotherm, clock: FakeClock) -> None:
     """A cold memory that was recalled is warm after the next run, once, and stays a while."""
     memory = mem.remember("the otter pond is deep", tier="cold")
@@ -297,9 +354,12 @@ def test_what_is_stored_counts_in_every_tier(mem: Memotherm) -> None:
 
 
 @spec("M21")
-def test_the_windows_lead_from_active_to_purged(open_mem: Open, clock: FakeClock) -> None:
+@pytest.mark.parametrize(
+    "settings", [{"retention": "standard"}, {"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7}]
+)
+def test_the_windows_lead_from_active_to_purged(open_mem: Open, clock: FakeClock, settings: dict[str, Any]) -> None:
     """90 days unused, 60 days archived, 7 days of grace; each step is an event of its own rule."""
-    mem = open_mem(settings={"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7})
+    mem = open_mem(settings=settings)
     memory = mem.remember("nobody asks for this")
     states = []
     for days in (89, 1, 59, 1, 6):

@@ -10,7 +10,7 @@ run, the first rule that decides to move a memory wins.
 
 from memotherm.rules.compaction import ActiveBlockers, FinishedWork, OtherHotMemories, UnusedPreferences
 from memotherm.rules.cooling import UnusedMemories, UsedColdMemories
-from memotherm.rules.promotion import FrequentlyRecalled, LeastRelevantHot, RelevantlyRecalled
+from memotherm.rules.promotion import FrequentlyRecalled, FrequentlyUsed, LeastRelevantHot, RelevantlyRecalled
 from memotherm.rules.retention import ArchivedMemories, DeletedMemories, ExpiredMemories, UnusedForArchive
 from memotherm.rules.rule import HotUse, Rule, Situation
 from memotherm.rules.select import Select
@@ -31,6 +31,7 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     DeletedMemories(),
     UsedColdMemories(),
     UnusedMemories(),
+    FrequentlyUsed(),
     # spill
     LeastRelevantHot(),
     # promote

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from memotherm.model import Memory, Move, Priority, Tier
 from memotherm.rules.marks import is_blocker, is_closed, is_open
+from memotherm.rules.promotion import used_often
 from memotherm.rules.rule import Situation
 from memotherm.rules.select import Select
 from memotherm.settings import Settings
@@ -46,7 +47,7 @@ class FinishedWork(_Compaction):
         if is_blocker(memory) or is_open(memory):
             return None
         least = timedelta(days=situation.settings.min_stay_days)
-        if memory.tier_rule == "maintain.warm" and situation.now - memory.tier_since < least:
+        if memory.tier_rule in ("maintain.warm", "maintain.promote") and situation.now - memory.tier_since < least:
             return None
         what = "a decision" if memory.kind == "decision" else "a task"
         if is_closed(memory):
@@ -81,14 +82,8 @@ class ActiveBlockers(_Compaction):
 
     def decide(self, memory: Memory, situation: Situation) -> Move | None:
         """Move it to hot if it fits beside what stays there, and into the limit of its session."""
-        hot, settings = situation.hot, situation.settings
-        if not is_blocker(memory):
-            return None
-        if hot.memories + 1 > settings.hot_max_facts or hot.tokens + memory.tokens > settings.hot_max_tokens:
-            return None
         # A promotion that spills another blocker of the session would be undone by the next run.
-        in_session = hot.by_scope.get(memory.scope, 0) + memory.tokens
-        if memory.scope.session is not None and in_session > settings.hot_token_limit:
+        if not is_blocker(memory) or not situation.hot.has_room_for(memory, situation.settings):
             return None
         return Move.of(memory, Tier.HOT, "an active blocker")
 
@@ -113,4 +108,5 @@ class OtherHotMemories(_Compaction):
             memory.tier_rule in ("explicit", "note.curated")
             or (memory.kind == "preference" and situation.now - memory.used_at < idle)
             or memory.scope.session in situation.open_sessions
+            or (memory.tier_rule == "maintain.promote" and used_often(memory, situation.now, situation.settings))
         )

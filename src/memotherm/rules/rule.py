@@ -21,17 +21,33 @@ class HotUse:
 
     memories: int = 0
     tokens: int = 0
-    #: Tokens by the scope of the memories, for the limits of sessions.
-    by_scope: Mapping[Scope, int] = field(default_factory=dict)
+    #: The number of memories and their tokens by scope.
+    by_scope: Mapping[Scope, tuple[int, int]] = field(default_factory=dict)
 
     def plus(self, memory: Memory) -> HotUse:
         """Return the use with one more memory."""
-        tokens = self.by_scope.get(memory.scope, 0) + memory.tokens
+        memories, tokens = self.by_scope.get(memory.scope, (0, 0))
         return HotUse(
             memories=self.memories + 1,
             tokens=self.tokens + memory.tokens,
-            by_scope={**self.by_scope, memory.scope: tokens},
+            by_scope={**self.by_scope, memory.scope: (memories + 1, tokens + memory.tokens)},
         )
+
+    def seen_from(self, scope: Scope) -> HotUse:
+        """Return the part of the use that a scope sees."""
+        seen = {other: counts for other, counts in self.by_scope.items() if scope.sees(other)}
+        return HotUse(
+            memories=sum(memories for memories, _ in seen.values()),
+            tokens=sum(tokens for _, tokens in seen.values()),
+            by_scope=seen,
+        )
+
+    def has_room_for(self, memory: Memory, settings: Settings) -> bool:
+        """Tell whether a memory fits beside this use: into the caps of hot, and into the limit of its session."""
+        if self.memories + 1 > settings.hot_max_facts or self.tokens + memory.tokens > settings.hot_max_tokens:
+            return False
+        _, in_session = self.by_scope.get(memory.scope, (0, 0))
+        return memory.scope.session is None or in_session + memory.tokens <= settings.hot_token_limit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +58,7 @@ class Situation:
     settings: Settings
     #: The sessions that are active.
     open_sessions: frozenset[str] = frozenset()
-    #: During compact: what stays hot after the moves that were decided so far.
+    #: During compact and maintain: what stays hot after the moves that were decided so far.
     hot: HotUse = field(default_factory=HotUse)
     #: During promote: how well the memory answered the query, 0 to 1.
     relevance: float = 0.0

@@ -48,6 +48,8 @@ class Select:
     in_retention_for: Duration | None = None
     #: Whether it was used since it came into its tier.
     used_in_tier: bool | None = None
+    #: Used less than this long ago.
+    used_within: Duration | None = None
     #: Whether it is past its expiry; None selects both.
     expired: bool | None = False
     #: Metadata keys and the values (text, numbers, booleans) of which one must be there.
@@ -78,7 +80,9 @@ class Select:
     def resolved(self, settings: Settings) -> Select:
         """Return the same selection with every duration as a timedelta."""
         durations: dict[str, Any] = {
-            name: _duration(value, settings) for name in _DURATIONS if (value := getattr(self, name)) is not None
+            name: _duration(value, settings)
+            for name in (*_DURATIONS, "used_within")
+            if (value := getattr(self, name)) is not None
         }
         return replace(self, **durations, either=tuple(part.resolved(settings) for part in self.either))
 
@@ -106,6 +110,8 @@ class Select:
             yield duration is None or now - moment >= duration
         used = memory.accessed_at is not None and memory.accessed_at > memory.tier_since
         yield self.used_in_tier is None or used is self.used_in_tier
+        if isinstance(self.used_within, timedelta):
+            yield memory.accessed_at is not None and now - memory.accessed_at < self.used_within
         for key, values in self.metadata.items():
             yield key in memory.metadata and metadata_text(memory.metadata[key]) in map(metadata_text, values)
 

@@ -19,6 +19,7 @@ from typing import Any
 from memotherm.errors import SettingsError
 from memotherm.settings.declaration import as_bool, project_may_set
 from memotherm.settings.folders import PREFIX, user_file
+from memotherm.settings.maintenance import RETENTION_WINDOWS
 from memotherm.settings.settings import FIELDS, Settings
 
 __all__ = ["load", "origins"]
@@ -63,8 +64,13 @@ def origins(
 ) -> dict[str, str]:
     """Return for every setting where its value comes from."""
     sources = dict.fromkeys(FIELDS, "default")
+    values: dict[str, Any] = {}
     for origin, layer in reversed(list(_layers(overrides or {}, environ, folder))):
         sources.update(dict.fromkeys(layer, origin))
+        values.update(layer)
+    for window in RETENTION_WINDOWS.get(str(values.get("retention")), {}):
+        if window not in values:
+            sources[window] = sources["retention"]
     return sources
 
 

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 from memotherm.settings.declaration import MAX_DAYS, setting
 
-__all__ = ["MaintenanceSettings"]
+__all__ = ["RETENTION_WINDOWS", "DefaultWindow", "MaintenanceSettings"]
+
+#: The windows that each value of `retention` sets.
+RETENTION_WINDOWS: dict[str, dict[str, float]] = {
+    "off": {},
+    "standard": {"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7},
+}
+
+
+class DefaultWindow(int):
+    """The default of a window, which `retention` replaces; a window that was given is a plain number."""
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -25,11 +35,19 @@ class MaintenanceSettings:
     min_stay_days: float = setting(
         1, "Days that a memory stays in a tier before maintenance moves it again.", high=MAX_DAYS
     )
-    archive_after_days: float = setting(
-        0, "Days without use after which a memory is archived; 0: never.", high=MAX_DAYS
+    retention: str = setting(
+        "off",
+        "`standard` sets the windows `archive_after_days`, `delete_after_days` and `grace_days` that are not given "
+        "to 90, 60 and 7.",
+        choices=tuple(RETENTION_WINDOWS),
     )
-    delete_after_days: float = setting(0, "Days after which an archived memory is deleted; 0: never.", high=MAX_DAYS)
+    archive_after_days: float = setting(
+        DefaultWindow(0), "Days without use after which a memory is archived; 0: never.", high=MAX_DAYS
+    )
+    delete_after_days: float = setting(
+        DefaultWindow(0), "Days after which an archived memory is deleted; 0: never.", high=MAX_DAYS
+    )
     grace_days: float = setting(
-        7, "Days in which a deleted memory can be restored before maintenance purges it.", high=MAX_DAYS
+        DefaultWindow(7), "Days in which a deleted memory can be restored before maintenance purges it.", high=MAX_DAYS
     )
     recall_log_days: float = setting(30, "Days that entries of the recall log are stored.", high=MAX_DAYS)

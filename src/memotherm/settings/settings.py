@@ -9,7 +9,7 @@ from memotherm.settings.context import ContextSettings
 from memotherm.settings.declaration import checked
 from memotherm.settings.embedding import EmbeddingSettings
 from memotherm.settings.interfaces import InterfaceSettings
-from memotherm.settings.maintenance import MaintenanceSettings
+from memotherm.settings.maintenance import RETENTION_WINDOWS, DefaultWindow, MaintenanceSettings
 from memotherm.settings.memories import MemorySettings
 from memotherm.settings.notes import NoteSettings
 from memotherm.settings.ranking import RankingSettings
@@ -50,6 +50,9 @@ class Settings(
     """Every setting with its default. 0 means 0, never "the default"."""
 
     def __post_init__(self) -> None:
+        for name, days in RETENTION_WINDOWS.get(str(self.retention), {}).items():
+            if isinstance(getattr(self, name), DefaultWindow):
+                object.__setattr__(self, name, days)
         for name, declared in FIELDS.items():
             object.__setattr__(self, name, checked(declared, getattr(self, name)))
 

@@ -36,7 +36,10 @@ class TierSettings:
         0.85, "The relevance at which a recalled memory is promoted to hot.", high=1, project=True
     )
     promote_access_count: int = setting(
-        3, "The uses within `use_window_days` after which a recalled memory is promoted to hot.", low=1, project=True
+        3,
+        "The uses within `use_window_days` after which a recall or maintenance promotes a memory to hot.",
+        low=1,
+        project=True,
     )
     use_window_days: float = setting(
         7, "The days in which uses count towards `promote_access_count`.", high=MAX_DAYS, project=True

@@ -64,6 +64,8 @@ def _conditions(selects: Select, now: datetime) -> Iterator[Condition]:
             yield condition, {name: to_micros(now) - duration // _MICROSECOND}
     if selects.used_in_tier is not None:
         yield "where_used_in_tier" if selects.used_in_tier else "where_unused_in_tier", {}
+    if isinstance(selects.used_within, timedelta):
+        yield "where_used_within", {"used_within": to_micros(now) - selects.used_within // _MICROSECOND}
     for key, accepted in selects.metadata.items():
         yield "where_metadata", {"metadata_key": key, "metadata": [metadata_text(value) for value in accepted]}
 

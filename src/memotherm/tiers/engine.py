@@ -81,11 +81,15 @@ class RuleEngine:
         )
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
-    def maintain(self, spaces: tuple[int, ...], cause: Cause) -> Maintenance:
-        """Run the maintenance rules over some spaces, make missing vectors, and trim the recall log."""
-        situation = Situation(now=cause.at, settings=self._settings)
+    def maintain(self, spaces: tuple[int, ...], around: tuple[int, ...], cause: Cause) -> Maintenance:
+        """Run the maintenance rules over some spaces, make missing vectors, and trim the recall log.
+
+        What is hot in the spaces around them counts towards the caps.
+        """
+        situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "maintain", self._settings)
-        moves = self._applied(self._decided(rules, spaces, situation), rules, situation, cause)
+        beside = tuple(set(around) - set(spaces))
+        moves = self._applied(self._decided(rules, spaces, situation, beside=beside), rules, situation, cause)
         embedded, degraded = self._embed_waiting(cause.at)
         self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
@@ -128,11 +132,17 @@ class RuleEngine:
     # Deciding
 
     def _decided(
-        self, rules: RuleSet, spaces: tuple[int, ...], situation: Situation, scope: Scope | None = None
+        self,
+        rules: RuleSet,
+        spaces: tuple[int, ...],
+        situation: Situation,
+        scope: Scope | None = None,
+        beside: tuple[int, ...] = (),
     ) -> list[_Decision]:
         """Return the decisions of one run, in the order of the rules; each memory moves at most once.
 
-        Hot memories are decided first, so that rules that bring others to hot know what stays there.
+        Hot memories are decided first, so that rules that bring others to hot know what stays there. Those of the
+        spaces `beside` stay.
         """
         decided: dict[str, _Decision] = {}
         hot = [memory for memory in self._selected(_ACTIVE_HOT, spaces, situation.now) if _own(memory, scope)]
@@ -141,6 +151,8 @@ class RuleEngine:
             if move is not None:
                 decided[memory.id] = _Decision(memory, move)
         staying = HotUse()
+        for memory in self._selected(_ACTIVE_HOT, beside, situation.now) if beside else ():
+            staying = staying.plus(memory)
         for memory in hot:
             left = memory.id in decided and decided[memory.id].move.rule not in rules.failures
             if not left and memory.visible_at(situation.now):

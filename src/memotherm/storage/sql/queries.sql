@@ -222,6 +222,9 @@ accessed_at > tier_since
 -- where_unused_in_tier: A condition of `select`.
 (accessed_at IS NULL OR accessed_at <= tier_since)
 
+-- where_used_within: A condition of `select`.
+accessed_at > :used_within
+
 -- where_expired: A condition of `select`.
 (expires_at <= :now AND priority > 0)
 
