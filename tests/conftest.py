@@ -36,8 +36,9 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 #: What is tested on every kind of store; `@pytest.mark.sqlite` leaves out what only a file can do.
-_EVERYWHERE = ("spec/", "notes/", "properties/", "rules/", "test_changes", "test_context", "test_embedding_service",
-               "test_fallback", "test_marker", "test_recall", "test_remember", "test_tenants")  # fmt: skip
+_EVERYWHERE = ("spec/", "notes/", "properties/", "rules/", "test_changes", "test_context", "test_embedder",
+               "test_embedding_service", "test_fallback", "test_marker", "test_recall", "test_remember",
+               "test_tenants")  # fmt: skip
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

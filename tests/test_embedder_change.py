@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import memotherm
 from memotherm.testing import HashEmbedder
 from tests.helpers import Flaky, contents, opened
-from tests.plugins import install_plugin
 from tests.notes.ids import spec
+from tests.plugins import install_plugin
 
 _PLUGIN = """
 from tests.helpers import Flaky
@@ -128,9 +127,9 @@ def test_an_earlier_state_is_searched_with_the_former_embedder(path: Path) -> No
 def test_the_bundled_model_serves_while_a_service_has_not_made_its_vectors(tmp_path: Path) -> None:
     """From local to another embedder, queries are answered by meaning at once."""
     path = tmp_path / "agent.db"
-    with memotherm.open(path) as mem:
+    with opened(path, embedder="local") as mem:
         mem.remember("The build takes nine minutes")
-    with memotherm.open(path, embedder=HashEmbedder()) as mem:
+    with opened(path) as mem:
         recall = mem.recall("compilation time")
 
         assert recall[0].why.vector is not None

@@ -132,6 +132,50 @@ def test_closer_tiers_rank_first_in_a_query_over_all_of_them(mem: Memotherm) -> 
     assert results[0]["score"] > results[1]["score"] > results[2]["score"]
 
 
+@spec("M12")
+@pytest.mark.parametrize("lower", [Tier.WARM, Tier.COLD])
+def test_a_newer_version_in_a_lower_tier_is_told_and_does_not_pass_the_closer_one(mem: Memotherm, lower: Tier) -> None:
+    """Closer tiers come first unless the farther one is clearly better; within one tier the newer one is first."""
+    older = mem.remember("The release train leaves on Tuesday", tier="hot")
+    newer = mem.remember("The release train leaves on Thursday", tier=lower)
+    query = "when does the release train leave"
+
+    first, second = mem.recall(query, tiers=tuple(Tier), track=False)
+    mem.move(older.id, lower)
+    beside = mem.recall(query, tiers=tuple(Tier), track=False)
+
+    assert [first.memory.id, second.memory.id] == [older.id, newer.id]
+    assert first.score > second.score
+    assert (first.why.version, second.why.version) == ("older", "newer")
+    assert "the newer of two versions" in str(second.why)
+    assert [hit.memory.id for hit in beside] == [newer.id, older.id]
+    assert [hit.why.version for hit in beside] == [None, None]
+
+
+@spec("M12")
+def test_a_decision_that_compaction_made_cold_stays_behind_the_hot_one(mem: Memotherm) -> None:
+    """What was decided last is in the archive; the query tells so and keeps the order of the tiers."""
+    mem.remember("The release train leaves on Tuesday", tier="hot")
+    mem.remember("The release train leaves on Thursday", kind="decision")
+    mem.compact()
+
+    results = tools.query(mem, {"query": "when does the release train leave"})["results"]
+
+    assert [each["tier"] for each in results] == ["hot", "cold"]
+    assert results[0]["score"] > results[1]["score"]
+
+
+@spec("M12")
+def test_what_is_clearly_better_in_a_lower_tier_comes_first(mem: Memotherm) -> None:
+    """A penalty orders what is about equally good, and hides nothing."""
+    mem.remember("The office plant needs water", tier="hot")
+    better = mem.remember("The release train leaves on Thursday", tier="cold")
+
+    hits = mem.recall("when does the release train leave", tiers=tuple(Tier))
+
+    assert hits[0].memory.id == better.id
+
+
 @spec("M03", "M16", "M18")
 @pytest.mark.parametrize("there", list(Tier))
 def test_a_move_keeps_id_vector_and_scope_and_takes_both_indexes_along(mem: Memotherm, there: Tier) -> None:

@@ -35,6 +35,9 @@ class Why(Value):
     newer: float = 0.0
     #: The reranker's score, which orders the best candidates; None without a reranker.
     rerank: float | None = None
+    #: "newer" for a newer version, in a lower tier, of a statement that a closer tier has too, and "older" for that
+    #: one; None for all others.
+    version: str | None = None
 
     def __str__(self) -> str:
         evidence = [
@@ -48,6 +51,7 @@ class Why(Value):
             for name, value in (("use", self.use), ("priority", self.boost), ("tier", self.tier), ("newer", self.newer))
             if value
         ]
+        parts += [] if self.version is None else [f"the {self.version} of two versions in different tiers"]
         parts += [] if self.rerank is None else [f"reranked by {self.rerank:.2f}"]
         return ", ".join(parts)
 

@@ -90,7 +90,7 @@ def rank(
     passing = np.flatnonzero((relevance >= min_score) | (evidence.coverage >= min_score))
     rows = passing[np.lexsort((-evidence.nos[passing], -scores[passing]))]
     columns = (values[rows].tolist() for values in (evidence.nos, scores, relevance, use, boosts, penalties))
-    return named_tuples(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0), repeat(None)))
+    return named_tuples(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0), repeat(None), repeat(None)))
 
 
 def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.float64]:

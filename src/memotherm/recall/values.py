@@ -71,6 +71,8 @@ class Ranked(NamedTuple):
     newer: float = 0.0
     #: The reranker's score.
     rerank: float | None = None
+    #: "newer" or "older" if it stands behind, or before, another version of the same statement because of its tier.
+    version: str | None = None
 
     @property
     def priority(self) -> Priority:
@@ -98,6 +100,7 @@ class Ranked(NamedTuple):
             tier=-self.penalty,
             newer=self.newer,
             rerank=self.rerank,
+            version=self.version,
         )
 
 

@@ -1,4 +1,8 @@
-"""The versions stage: of two memories that say nearly the same, the newer one comes first; then one list."""
+"""The versions stage: of two memories that say nearly the same, the newer one comes first; then one list.
+
+Where tiers are penalised, a newer version in a lower tier stays behind an older one in a closer tier, and `why`
+says of both what they are.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ __all__ = ["OrderVersions", "limit_scores", "newer_first"]
 _SCORE_GAP = 0.1
 _COVERAGE_GAP = 0.02
 _COMMON_WORDS = 0.6
+#: What `Why.version` says of the two.
+OLDER, NEWER = "older", "newer"
 
 
 class OrderVersions:
@@ -39,7 +45,8 @@ def newer_first(
     """Exchange two memories that say nearly the same if the older one comes first.
 
     What is stored again in other words is usually a correction: "the port is 5433", "the port is 5544".
-    Only the first candidates are compared, and only where their scores are close.
+    Only the first candidates are compared, and only where their scores are close. A newer version whose tier
+    is penalised more than that of the older one does not pass it; both are marked instead.
 
     Args:
         ranked: All candidates, best first.
@@ -52,13 +59,19 @@ def newer_first(
     for low in range(1, len(front)):
         for high in range(low):
             older, newer = front[high], front[low]
+            # Compared as if both were in the same tier, where the newer one is in a lower tier.
+            farther = max(0.0, newer.penalty - older.penalty)
             gap = older.score - newer.score
-            if newer.no < older.no or gap > _SCORE_GAP or abs(covered[high] - covered[low]) > _COVERAGE_GAP:
+            if newer.no < older.no or gap - farther > _SCORE_GAP or abs(covered[high] - covered[low]) > _COVERAGE_GAP:
                 continue
-            if older.priority is newer.priority and _are_versions(words_of(older.no), words_of(newer.no)):
-                front[high] = newer._replace(score=older.score, newer=newer.newer + gap)
-                front[low] = older._replace(score=newer.score, newer=older.newer - gap)
-                covered[high], covered[low] = covered[low], covered[high]
+            if older.priority is not newer.priority or not _are_versions(words_of(older.no), words_of(newer.no)):
+                continue
+            if farther:
+                front[high], front[low] = older._replace(version=OLDER), newer._replace(version=NEWER)
+                continue
+            front[high] = newer._replace(score=older.score, newer=newer.newer + gap)
+            front[low] = older._replace(score=newer.score, newer=older.newer - gap)
+            covered[high], covered[low] = covered[low], covered[high]
     return front + rest
 
 
