@@ -20,7 +20,9 @@ from memotherm.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
+from memotherm.storage.sqlite import forking
 
 __all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
 
@@ -31,6 +33,10 @@ _HEADER = b"SQLite format 3\x00"
 #: Five vectors of 384 dimensions fit one page; the default of 4096 would waste a quarter.
 _PAGE_SIZE = 8192
 _CACHE_KIB = 16_384
+#: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
+_abandoned: list[sqlite3.Connection] = []
+#: The files of those connections (device and inode), which this process cannot open safely.
+_inherited: set[tuple[int, int]] = set()
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _UNAVAILABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
 
@@ -128,19 +134,37 @@ class Connections:
     def __init__(self, path: str, settings: Settings) -> None:
         self.name = path
         self._settings = settings
+        self._process = OwnProcess(path)
         self._closed = False
+        #: Where the file is, even if the working directory changes.
+        self._path = path if path == MEMORY else str(Path(path).absolute())
         self._idle: list[sqlite3.Connection] = []
+        #: How many connections are out of the pool.
+        self._lent = 0
         self._pool = threading.Lock()
         #: The snapshot that the current thread is in.
         self._snapshots = threading.local()
         self._writing = threading.RLock()
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
+        #: The locks that a fork holds.
+        self._held: list[threading.RLock] = []
+        self._require_own_file()
         with mapped(path):
-            self._writer = self._connect(settings.synchronous)
+            self._writer: sqlite3.Connection | None = self._connect(settings.synchronous)
+        if path != MEMORY:
+            forking.register(self)
+
+    def _require_own_file(self) -> None:
+        """Refuse a file that was in use during the fork that made this process: locks on it would not work."""
+        if _inherited and self._path != MEMORY and _identity(self._path) in _inherited:
+            raise StoreUnavailable(
+                f"{self.name} was in use when this process was forked and cannot be opened in it: "
+                "fork while no other thread uses the store, or start the process with spawn"
+            )
 
     def _connect(self, synchronous: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.name, isolation_level=None, check_same_thread=False, cached_statements=256)
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, cached_statements=256)
         try:
             self._configure(connection, synchronous)
         except BaseException:
@@ -176,6 +200,7 @@ class Connections:
 
         A single statement (`once`) needs no transaction for that.
         """
+        self._process.require()
         snapshot: _SnapshotRead | None = getattr(self._snapshots, "current", None)
         if snapshot is not None:
             return snapshot
@@ -185,8 +210,7 @@ class Connections:
     def _shared(self) -> Iterator[sqlite3.Connection]:
         """Return the only connection of a store in memory."""
         with self._writing, mapped(self.name):
-            self._require_open()
-            yield self._writer
+            yield self._opened_writer()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -203,16 +227,26 @@ class Connections:
         """Take a connection out of the pool."""
         with self._pool:
             self._require_open()
+            self._lent += 1
             if self._idle:
                 return self._idle.pop()
-        return self._connect("normal")
+        try:
+            return self._connect("normal")
+        except BaseException:
+            with self._pool:
+                self._lent -= 1
+            raise
 
     def give_back(self, connection: sqlite3.Connection) -> None:
         """Return a connection to the pool and end its read transaction."""
+        if not self._process.current:
+            _abandoned.append(connection)
+            return
         with suppress(sqlite3.Error):
             if connection.in_transaction:
                 connection.execute("COMMIT")
         with self._pool:
+            self._lent -= 1
             if not self._closed:
                 self._idle.append(connection)
                 return
@@ -221,10 +255,11 @@ class Connections:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run one write transaction; an exception rolls it back."""
+        self._process.require()
         with self._writing, mapped(self.name):
-            self._require_open()
-            with _transaction(self._writer):
-                yield self._writer
+            writer = self._opened_writer()
+            with self._transaction(writer):
+                yield writer
 
     @contextmanager
     def logging(self) -> Iterator[sqlite3.Connection]:
@@ -232,16 +267,17 @@ class Connections:
 
         It uses a reading connection, because a write by another connection would empty its page cache.
         """
+        self._process.require()
         with self._logging, mapped(self.name):
             if self.name == MEMORY:
-                self._require_open()
-                with _transaction(self._writer):
-                    yield self._writer
+                writer = self._opened_writer()
+                with self._transaction(writer):
+                    yield writer
                 return
             connection = self.borrow()
             try:
                 connection.execute("PRAGMA busy_timeout = 0")
-                with _transaction(connection):
+                with self._transaction(connection):
                     yield connection
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
@@ -253,41 +289,99 @@ class Connections:
         Args:
             wait_ms: How long to wait for other connections.
         """
+        self._process.require()
         with self._writing, mapped(self.name):
-            self._require_open()
-            self._writer.execute(f"PRAGMA busy_timeout = {min(wait_ms, self._settings.busy_timeout_ms)}")
+            writer = self._opened_writer()
+            writer.execute(f"PRAGMA busy_timeout = {min(wait_ms, self._settings.busy_timeout_ms)}")
             try:
-                busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             finally:
-                self._writer.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+                writer.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
         return not busy
 
     def close(self) -> None:
         """Close every idle connection; those in use are closed when they are returned."""
+        if not self._process.current:
+            return
         with self._writing, self._logging, self._pool:
-            if self._closed:
-                return
-            self._closed = True
-            for connection in (*self._idle, self._writer):
+            if not self._closed:
+                self._closed = True
+                self._close_idle()
+
+    def before_fork(self) -> None:
+        """Close the connections and let nobody open new ones; those in use are waited for up to busy_timeout_ms."""
+        if not self._process.current:
+            return
+        deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
+        for lock in (self._writing, self._logging):
+            if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+                self._held.append(lock)
+        self._pool.acquire()
+        while self._lent and time.monotonic() < deadline and not self._in_snapshot:
+            self._pool.release()
+            time.sleep(0.001)
+            self._pool.acquire()
+        if self._writing in self._held and not (self._writer and self._writer.in_transaction):
+            self._close_idle()
+
+    def after_fork(self) -> None:
+        """Let connections be opened again in the parent; the child opens the store anew."""
+        if self._process.current:
+            self._release_locks()
+        elif self._pool.locked():
+            if self._writer is not None or self._lent:
+                _abandoned.extend([*self._idle, *([self._writer] if self._writer else [])])
+                _inherited.add(_identity(self._path))
+            self._release_locks()
+
+    def _release_locks(self) -> None:
+        self._pool.release()
+        while self._held:
+            self._held.pop().release()
+
+    @property
+    def _in_snapshot(self) -> bool:
+        return getattr(self._snapshots, "current", None) is not None
+
+    def _close_idle(self) -> None:
+        for connection in (*self._idle, self._writer):
+            if connection is not None:
                 connection.close()
-            self._idle.clear()
+        self._idle.clear()
+        self._writer = None
+
+    def _opened_writer(self) -> sqlite3.Connection:
+        """Return the writer, which a fork has closed; its lock is held."""
+        self._require_open()
+        if self._writer is None:
+            self._writer = self._connect(self._settings.synchronous)
+        return self._writer
 
     def _require_open(self) -> None:
         if self._closed:
             raise StoreClosed(f"{self.name} is closed: open it again")
 
+    @contextmanager
+    def _transaction(self, connection: sqlite3.Connection) -> Iterator[None]:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._process.require()
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                if self._process.current and connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            raise
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+
+def _identity(path: str) -> tuple[int, int]:
+    """Return the device and inode of a file; (0, 0) if there is none."""
     try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        raise
+        status = Path(path).stat()
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 def require_openable(path: str) -> None:

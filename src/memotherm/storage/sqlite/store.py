@@ -302,7 +302,9 @@ class SqliteStore(SqlStore):
             copy(connection, path)
 
     def close(self) -> None:
-        """Close all connections; calling it twice is harmless."""
+        """Close all connections; calling it twice, or in a forked process, is harmless."""
+        if not self._process.current:
+            return
         with suppress(StoreError):
             if self._waiting:
                 self._log_waiting()
