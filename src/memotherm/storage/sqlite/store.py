@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.errors import StoreDamaged, StoreError
+from memotherm.errors import StoreDamaged, StoreError, StoreUnavailable
 from memotherm.model import Scope, Tier
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
@@ -287,6 +287,13 @@ class SqliteStore(SqlStore):
 
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
+        try:
+            missing = self._connections.missing_files()
+        except StoreUnavailable:
+            missing = [self.name]
+        if missing:
+            detail = "was moved, deleted or replaced while the store is open: put it back, or open the store again"
+            return [Problem(code="file_gone", detail=f"{name} {detail}") for name in missing]
         try:
             with self._reading() as statements:
                 problems = check(statements, identity_of(statements))
