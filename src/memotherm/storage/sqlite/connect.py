@@ -31,6 +31,9 @@ __all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
 MEMORY = ":memory:"
 
 _HEADER = b"SQLite format 3\x00"
+_HEADER_SIZE = 100
+#: The byte of the header that tells how the file is written, and its value for a file without a write-ahead log.
+_WRITE_VERSION, _WITHOUT_LOG = 18, 1
 #: Five vectors of 384 dimensions fit one page; the default of 4096 would waste a quarter.
 _PAGE_SIZE = 8192
 _CACHE_KIB = 16_384
@@ -406,6 +409,19 @@ class Connections:
             raise
 
 
+def _require_own_log(path: str, header: bytes) -> None:
+    """Refuse a log beside a file that has none, such as a checkpoint: SQLite would mix the two.
+
+    A file that uses a write-ahead log says so in its header before the log exists.
+    """
+    log = Path(f"{path}-wal")
+    if header[_WRITE_VERSION] == _WITHOUT_LOG and log.exists() and log.stat().st_size:
+        raise StoreDamaged(
+            f"{log} belongs to another file than {path}, which was copied over it: "
+            f"move {log} away, and {path}-shm if there is one, and open the store again"
+        )
+
+
 def _identity(path: str) -> tuple[int, int]:
     """Return the device and inode of a file; (0, 0) if there is none."""
     try:
@@ -427,7 +443,9 @@ def require_openable(path: str) -> None:
             raise StoreUnavailable(f"the folder {file.parent} does not exist: create it first")
         if file.exists() and file.stat().st_size:
             with file.open("rb") as handle:
-                if handle.read(len(_HEADER)) != _HEADER:
-                    raise NotAStore(f"{path} is not a Memotherm store; it was left as it is: choose another path")
+                header = handle.read(_HEADER_SIZE)
+            if not header.startswith(_HEADER):
+                raise NotAStore(f"{path} is not a Memotherm store; it was left as it is: choose another path")
+            _require_own_log(path, header)
     except OSError as exc:
         raise StoreUnavailable(f"cannot open {path}: {exc.strerror or exc}") from exc

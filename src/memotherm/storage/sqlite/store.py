@@ -295,8 +295,10 @@ class SqliteStore(SqlStore):
             detail = "was moved, deleted or replaced while the store is open: put it back, or open the store again"
             return [Problem(code="file_gone", detail=f"{name} {detail}") for name in missing]
         try:
+            caches = self._bands.cache_files()
             with self._reading() as statements:
                 problems = check(statements, identity_of(statements))
+                problems += self._bands.check(statements.connection, caches)
             with self._writing() as statements:
                 return problems + check_text_structure(statements)
         except (StoreDamaged, ValueError, LookupError, TypeError, AttributeError) as exc:
@@ -316,7 +318,8 @@ class SqliteStore(SqlStore):
             if self._waiting:
                 self._log_waiting()
             self._erasure.finish()
-        self._bands.close()
+            with self._connections.reading() as connection:
+                self._bands.close(connection)
         self._connections.close()
 
 
