@@ -16,6 +16,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from memotherm.errors import StoreClosed
 from memotherm.memory import KeyValue, Memotherm
+from memotherm.model.process import OwnProcess
 from memotherm.notes import Notes, Watcher
 from memotherm.session import Session
 from memotherm.tiers.scheduler import Scheduler
@@ -109,9 +110,11 @@ class AsyncMemotherm(_Derived[Memotherm]):
         #: The facade underneath.
         self.sync = sync
         self._owner = executor is None
+        self._process = OwnProcess("the memory")
         self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="memotherm")
 
     async def _on_thread(self, call: Callable[[], T]) -> T:
+        self._process.require()  # A fork has no threads that would run the call.
         try:
             future = asyncio.get_running_loop().run_in_executor(self._executor, call)
         except RuntimeError as exc:
@@ -185,8 +188,8 @@ class AsyncMemotherm(_Derived[Memotherm]):
         return self.sync.maintenance(every_minutes)
 
     async def close(self) -> None:
-        """Close the store and the threads; calling it twice is harmless."""
-        if not self._owner:
+        """Close the store and the threads; calling it twice, or in a forked process, is harmless."""
+        if not self._owner or not self._process.current:
             return
         await asyncio.to_thread(self.sync.close)
         self._executor.shutdown(wait=False)

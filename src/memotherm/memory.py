@@ -16,6 +16,7 @@ from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_duration, system_clock
+from memotherm.model.process import OwnProcess
 from memotherm.model.results import (
     Captured,
     Compaction,
@@ -89,6 +90,7 @@ class Memotherm:
             ranking,
         )
         self._view = View(services, scope)
+        self._process = OwnProcess(whole.name)
         self._owner = True
 
     @classmethod
@@ -135,8 +137,8 @@ class Memotherm:
         return self._of(view)
 
     def close(self) -> None:
-        """Close the store; calling it twice is harmless."""
-        if self._owner:
+        """Close the store; calling it twice, or in a forked process, is harmless."""
+        if self._owner and self._process.current:
             self._services.past.close()
             self._services.store.close()
             self._services.vectorizer.close()

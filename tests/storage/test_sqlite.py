@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm, Settings, Tier
-from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreUnavailable
+from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
 from memotherm.storage.open import open_store
 from memotherm.storage.sqlite import bands
 from memotherm.storage.sqlite.band import CodedBand, ExactBand
@@ -279,6 +280,59 @@ def test_the_cache_of_another_store_is_not_taken(coded: tuple[Path, Open], open_
     mem.remember_many([{"content": f"badger {number}"} for number in range(10)])
 
     assert all(content.startswith("badger") for content in contents(mem.recall("otter 7", limit=200)))
+
+
+def test_the_cache_of_a_later_state_is_not_taken_after_a_backup_was_put_back(coded: tuple[Path, Open]) -> None:
+    """Codes of memories that the backup never had are not believed, however many events follow; check() tells."""
+    path, again = coded
+    with memotherm.open(path, embedder=HashEmbedder(), settings=Settings(**_CODED)) as mem:
+        mem.checkpoint(path.with_name("backup"))
+        mem.remember_many([{"content": f"badger {number}"} for number in range(40)])
+        assert len(mem.recall("badger 7", limit=200)) == 70
+    shutil.copy(path.with_name("backup"), path)
+
+    mem = again()
+    assert [problem.code for problem in mem.check()] == ["vector_cache"]
+    mem.remember_many([{"content": f"heron {number}"} for number in range(44)])
+    assert [problem.code for problem in mem.check()] == ["vector_cache"]
+    for number in range(44):
+        assert contents(mem.recall(f"heron {number}", limit=1)) == [f"heron {number}"]
+    assert len(mem.recall("heron", limit=200)) == 74
+    assert mem.check() == []
+
+
+@pytest.mark.parametrize("position", [0, 10, 100, 400, -40, -1])
+def test_a_cache_with_a_changed_byte_is_not_believed(coded: tuple[Path, Open], position: int) -> None:
+    """A byte that the disk has changed makes the codes worthless; they are made again."""
+    path, again = coded
+    (file,) = [each for each in caches(path) if each.suffix == ".tvim"]
+    changed = bytearray(file.read_bytes())
+    changed[position] ^= 0x55
+    file.write_bytes(changed)
+
+    mem = again()
+    assert [problem.code for problem in mem.check()] == ["vector_cache"]
+    assert len(mem.recall("otter 7", limit=200)) == 30
+    assert all(contents(mem.recall(f"otter {number}", limit=1)) == [f"otter {number}"] for number in range(30))
+    assert mem.check() == []
+
+
+def test_a_copy_over_a_store_whose_log_remains_is_refused(tmp_path: Path, open_mem: Open) -> None:
+    """The log belongs to the former file; the error says which file to remove, and the copy is not changed."""
+    path = tmp_path / "memory.db"
+    with memotherm.open(path, embedder=HashEmbedder()) as mem:
+        mem.remember("in the checkpoint")
+        mem.checkpoint(tmp_path / "backup")
+        mem.remember_many([{"content": f"later {number}"} for number in range(50)])
+        log = Path(f"{path}-wal").read_bytes()
+    shutil.copy(tmp_path / "backup", path)
+    Path(f"{path}-wal").write_bytes(log)
+
+    with pytest.raises(StoreDamaged, match=r"memory\.db-wal belongs to another file"):
+        memotherm.open(path, embedder=HashEmbedder())
+    assert path.read_bytes() == (tmp_path / "backup").read_bytes()
+    Path(f"{path}-wal").unlink()
+    assert contents(open_mem(path).recall("checkpoint")) == ["in the checkpoint"]
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_cache(open_mem: Open, tmp_path: Path) -> None:

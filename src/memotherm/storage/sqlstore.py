@@ -14,6 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.process import OwnProcess
 from memotherm.model.results import TierCount
 from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
@@ -123,6 +124,7 @@ class SqlStore(ABC):
         self, name: str, schema: int, use_window_days: float, scopes: dict[int, Scope], waiting: Waiting
     ) -> None:
         self.name = name
+        self._process = OwnProcess(name)
         self.schema = schema
         self._window_micros = int(use_window_days * _MICROS_PER_DAY)
         self._scopes = scopes

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from memotherm.errors import LeaseLost, MemothermError
+from memotherm.model.process import OwnProcess
 from memotherm.storage.contract import Claim, Store
 
 __all__ = ["Scheduler"]
@@ -37,6 +38,7 @@ class Scheduler:
         jitter: float,
         renew_every: timedelta = _RENEW_EVERY,
     ) -> None:
+        self._process = OwnProcess(store.name)
         self._store = store
         self._name = name
         self._job = job
@@ -52,6 +54,7 @@ class Scheduler:
 
     def start(self) -> Self:
         """Start the thread; the first run comes after one interval."""
+        self._process.require()
         if self._thread is None:
             self._stop.clear()
             self._thread = threading.Thread(target=self._loop, name="memotherm-maintain", daemon=True)
@@ -59,7 +62,9 @@ class Scheduler:
         return self
 
     def stop(self) -> None:
-        """Wait for the current run, and end the thread."""
+        """Wait for the current run, and end the thread; a forked process has none."""
+        if not self._process.current:
+            return
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

@@ -16,6 +16,7 @@ from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from memotherm.errors import InvalidInput
+from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.storage.postgres.errors import mapped, without_secrets
 from memotherm.storage.postgres.statements import SCHEMA
@@ -51,6 +52,7 @@ class Connections:
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.name = without_secrets(url)
+        self._process = OwnProcess(self.name)
         self._settings = settings
         try:
             self._arguments: dict[str, Any] = {**_DEFAULTS, **conninfo_to_dict(url), "autocommit": True}
@@ -71,6 +73,7 @@ class Connections:
     @contextmanager
     def alone(self) -> Iterator[Connection]:
         """Open a connection outside the pool, with the search path set."""
+        self._process.require()
         with mapped(self.name), psycopg.connect(**self._arguments) as connection:
             connection.execute("SELECT set_config('search_path', %s, false)", (_PATH,))
             yield connection
@@ -105,6 +108,7 @@ class Connections:
             durable: Whether the commit waits for the disk.
             wide: Whether row-level security is off for this transaction.
         """
+        self._process.require()
         local = {
             "search_path": _PATH,
             "memotherm.tenant": tenant or "",
@@ -117,13 +121,16 @@ class Connections:
             connection = self._begun(_beginning(mode, local))
             try:
                 yield connection
+                self._process.require()
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
+                    if self._process.current:
+                        connection.execute("ROLLBACK")
                 raise
             finally:
-                self._pool.putconn(connection)
+                if self._process.current:
+                    self._pool.putconn(connection)
 
     def _begun(self, beginning: str) -> Connection:
         """Return a connection in a new transaction; those that were cut since they were last used are dropped."""
@@ -154,8 +161,9 @@ class Connections:
                     raise
 
     def close(self) -> None:
-        """Close all connections; calling it twice is harmless."""
-        self._pool.close()
+        """Close all connections; calling it twice, or in a forked process, is harmless."""
+        if self._process.current:
+            self._pool.close()
 
 
 def _beginning(mode: str, local: dict[str, str]) -> str:

@@ -379,7 +379,9 @@ class PostgresStore(SqlStore):
                 copy.checkpoint(path)
 
     def close(self) -> None:
-        """Close all connections; calling it twice is harmless."""
+        """Close all connections; calling it twice, or in a forked process, is harmless."""
+        if not self._process.current:
+            return
         with suppress(StoreError):
             for tenant, waiting in list(self._queues.items()):
                 if waiting:

@@ -12,6 +12,10 @@ DELETE FROM meta WHERE key = :key AND value = :value
 -- check_seqs: Whether the ledger has gaps.
 SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
 
+-- events_identity: The last events up to a sequence number, as far as no later change or purge rewrites them.
+SELECT e.seq, e.at, e.action, m.id FROM events e CROSS JOIN memories m ON m.no = e.no
+WHERE e.seq <= :seq ORDER BY e.seq DESC LIMIT :limit
+
 -- matching: The memories of a space and tier that a filter lets through.
 SELECT no FROM memories
 WHERE space = :space AND tier = :tier AND retention = 0

@@ -12,9 +12,8 @@ import logging
 import os
 import sqlite3
 import threading
-import zipfile
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Tier
+from memotherm.model.results import Problem
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
@@ -32,6 +32,7 @@ from memotherm.storage.sqlite.band import (
     coding_available,
     products,
 )
+from memotherm.storage.sqlite.cache import last_seq, origin, read_cache, write_cache
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL
 from memotherm.storage.values import Filter, Identity, Scores
@@ -40,9 +41,6 @@ __all__ = ["BandKey", "Bands", "decoded"]
 
 
 _log = logging.getLogger(__name__)
-
-#: What reading a cache file may raise when it was cut, overwritten or made by something else.
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -133,23 +131,45 @@ class Bands:
         for file in self._files("*"):
             file.unlink(missing_ok=True)
 
-    def close(self) -> None:
+    def close(self, connection: sqlite3.Connection) -> None:
         """Save the coded bands that have changed."""
         with self._lock:
             for key, band in self._bands.items():
                 if isinstance(band, CodedBand) and band.repacked:
-                    self._save(key, band)
+                    self._save(connection, key, band)
             self._bands.clear()
+
+    def cache_files(self) -> list[Path]:
+        """Return the cache files of this store."""
+        return self._files(f"{self._store}-*.npz")
+
+    def check(self, connection: sqlite3.Connection, files: Sequence[Path]) -> Iterator[Problem]:
+        """Compare cache files with the store.
+
+        Args:
+            connection: A connection inside a read transaction.
+            files: The files that were there before it began.
+        """
+        for file in files:
+            try:
+                fault = None if read_cache(file).belongs_to(connection) else "was made from another state of the store"
+            except FileNotFoundError:
+                continue  # replaced by a newer one
+            except Exception as exc:  # noqa: BLE001 - a file may contain anything
+                fault = f"cannot be read ({exc})"
+            if fault is not None:
+                detail = f"the vector cache {file} {fault}; it is not used and may be deleted"
+                yield Problem(code="vector_cache", detail=detail)
 
     # Applying events
 
     def _catch_up(self, connection: sqlite3.Connection, identity: Identity) -> None:
-        seq = _last_seq(connection)
+        seq = last_seq(connection)
         if seq < self._seq and connection.in_transaction:
             # Another thread has seen more than this snapshot: look again, so that bands never go back.
             connection.execute("COMMIT")
             connection.execute("BEGIN")
-            seq = _last_seq(connection)
+            seq = last_seq(connection)
         if identity != self._identity:
             self._bands.clear()
             self._identity = identity
@@ -258,21 +278,23 @@ class Bands:
                 exact = ExactBand(self._dimensions)
         if coded is None:
             return exact
-        self._save(key, coded)
+        self._save(connection, key, coded)
         return coded
 
     def _cached(self, connection: sqlite3.Connection, key: BandKey) -> CodedBand | None:
         """Load a large band from its file and apply what happened since; None when there is none."""
         for file in self._files(f"{self._prefix(key)}*.npz"):
             try:
-                seq, keys = _read_keys(file)
-                band = CodedBand.load(str(file.with_suffix(".tvim")), keys)
-            except _UNREADABLE as exc:
+                cache = read_cache(file)
+                if not cache.belongs_to(connection):
+                    continue
+                band = CodedBand.load(str(file.with_suffix(".tvim")), cache.keys)
+            except Exception as exc:  # noqa: BLE001 - whatever a file contains, the band is in the store
                 _log.warning("the vector cache %s is unusable and will be rebuilt: %s", file, exc)
                 file.unlink(missing_ok=True)
                 continue
-            changed = _changed_since(connection, seq) if seq <= _last_seq(connection) else []
-            if seq > _last_seq(connection) or len(changed) > _STALE_SHARE * len(keys):
+            changed = _changed_since(connection, cache.seq)
+            if len(changed) > _STALE_SHARE * len(cache.keys):
                 continue
             for no in changed:
                 band.discard(no)
@@ -282,7 +304,7 @@ class Bands:
             return band
         return None
 
-    def _save(self, key: BandKey, band: CodedBand) -> None:
+    def _save(self, connection: sqlite3.Connection, key: BandKey, band: CodedBand) -> None:
         if self._folder is None:
             return
         stale = self._files(f"{self._prefix(key)}*")
@@ -290,9 +312,7 @@ class Bands:
         codes = self._folder / f"{self._prefix(key)}{self._seq}-{os.getpid()}.tvim"
         try:
             self._folder.mkdir(exist_ok=True)
-            keys = band.save(str(codes))
-            with codes.with_suffix(".npz").open("wb") as handle:
-                np.savez(handle, seq=np.int64(self._seq), keys=keys)
+            write_cache(codes, band, self._seq, origin(connection, self._seq))
             for file in stale:
                 if file.stem != codes.stem:
                     file.unlink(missing_ok=True)
@@ -338,10 +358,6 @@ def decoded(blobs: Sequence[bytes], dimensions: int) -> Vectors:
     return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), dimensions)
 
 
-def _last_seq(connection: sqlite3.Connection) -> int:
-    return int(connection.execute(SQL["event_last"]).fetchone()[0])
-
-
 def _changed_since(connection: sqlite3.Connection, seq: int) -> list[int]:
     return [no for (no,) in connection.execute(SQL["events_changed_since"], {"seq": seq})]
 
@@ -353,9 +369,3 @@ def _bands_of(connection: sqlite3.Connection, nos: Sequence[int]) -> dict[BandKe
         if retention == 0:
             by_band.setdefault(BandKey(space, tuple(Tier)[tier]), []).append(no)
     return by_band
-
-
-def _read_keys(file: Path) -> tuple[int, Numbers]:
-    # Opened here, because numpy leaves the file open when it is not one of its own.
-    with file.open("rb") as handle, np.lib.npyio.NpzFile(handle) as saved:
-        return int(saved["seq"]), saved["keys"].astype(np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -20,7 +21,9 @@ from memotherm.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
+from memotherm.storage.sqlite import forking
 
 __all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
 
@@ -28,9 +31,16 @@ __all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
 MEMORY = ":memory:"
 
 _HEADER = b"SQLite format 3\x00"
+_HEADER_SIZE = 100
+#: The byte of the header that tells how the file is written, and its value for a file without a write-ahead log.
+_WRITE_VERSION, _WITHOUT_LOG = 18, 1
 #: Five vectors of 384 dimensions fit one page; the default of 4096 would waste a quarter.
 _PAGE_SIZE = 8192
 _CACHE_KIB = 16_384
+#: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
+_abandoned: list[sqlite3.Connection] = []
+#: The files of those connections (device and inode), which this process cannot open safely.
+_inherited: set[tuple[int, int]] = set()
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _UNAVAILABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
 
@@ -128,19 +138,48 @@ class Connections:
     def __init__(self, path: str, settings: Settings) -> None:
         self.name = path
         self._settings = settings
+        self._process = OwnProcess(path)
         self._closed = False
+        #: Where the file is, even if the working directory changes.
+        self._path = path if path == MEMORY else str(Path(path).absolute())
         self._idle: list[sqlite3.Connection] = []
+        #: How many connections are out of the pool.
+        self._lent = 0
         self._pool = threading.Lock()
         #: The snapshot that the current thread is in.
         self._snapshots = threading.local()
         self._writing = threading.RLock()
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
+        #: The locks that a fork holds.
+        self._held: list[threading.RLock] = []
+        #: The device and inode of the file, once it is open, and of its log.
+        self._file: tuple[int, int] | None = None
+        self._log = (0, 0)
+        self._require_own_file()
         with mapped(path):
-            self._writer = self._connect(settings.synchronous)
+            self._writer: sqlite3.Connection | None = self._connect_writer()
+        if path != MEMORY:
+            forking.register(self)
+
+    def _require_own_file(self) -> None:
+        """Refuse a file that was in use during the fork that made this process: locks on it would not work."""
+        if _inherited and self._path != MEMORY and _identity(self._path) in _inherited:
+            raise StoreUnavailable(
+                f"{self.name} was in use when this process was forked and cannot be opened in it: "
+                "fork while no other thread uses the store, or start the process with spawn"
+            )
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        writer = self._connect(self._settings.synchronous)
+        if self._path != MEMORY:
+            writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
+            self._file, self._log = _identity(self._path), _identity(f"{self._path}-wal")
+        return writer
 
     def _connect(self, synchronous: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.name, isolation_level=None, check_same_thread=False, cached_statements=256)
+        self._require_in_place()
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, cached_statements=256)
         try:
             self._configure(connection, synchronous)
         except BaseException:
@@ -176,6 +215,7 @@ class Connections:
 
         A single statement (`once`) needs no transaction for that.
         """
+        self._process.require()
         snapshot: _SnapshotRead | None = getattr(self._snapshots, "current", None)
         if snapshot is not None:
             return snapshot
@@ -185,8 +225,7 @@ class Connections:
     def _shared(self) -> Iterator[sqlite3.Connection]:
         """Return the only connection of a store in memory."""
         with self._writing, mapped(self.name):
-            self._require_open()
-            yield self._writer
+            yield self._opened_writer()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -203,16 +242,26 @@ class Connections:
         """Take a connection out of the pool."""
         with self._pool:
             self._require_open()
+            self._lent += 1
             if self._idle:
                 return self._idle.pop()
-        return self._connect("normal")
+        try:
+            return self._connect("normal")
+        except BaseException:
+            with self._pool:
+                self._lent -= 1
+            raise
 
     def give_back(self, connection: sqlite3.Connection) -> None:
         """Return a connection to the pool and end its read transaction."""
+        if not self._process.current:
+            _abandoned.append(connection)
+            return
         with suppress(sqlite3.Error):
             if connection.in_transaction:
                 connection.execute("COMMIT")
         with self._pool:
+            self._lent -= 1
             if not self._closed:
                 self._idle.append(connection)
                 return
@@ -221,10 +270,11 @@ class Connections:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run one write transaction; an exception rolls it back."""
+        self._process.require()
         with self._writing, mapped(self.name):
-            self._require_open()
-            with _transaction(self._writer):
-                yield self._writer
+            writer = self._opened_writer()
+            with self._transaction(writer):
+                yield writer
 
     @contextmanager
     def logging(self) -> Iterator[sqlite3.Connection]:
@@ -232,16 +282,17 @@ class Connections:
 
         It uses a reading connection, because a write by another connection would empty its page cache.
         """
+        self._process.require()
         with self._logging, mapped(self.name):
             if self.name == MEMORY:
-                self._require_open()
-                with _transaction(self._writer):
-                    yield self._writer
+                writer = self._opened_writer()
+                with self._transaction(writer):
+                    yield writer
                 return
             connection = self.borrow()
             try:
                 connection.execute("PRAGMA busy_timeout = 0")
-                with _transaction(connection):
+                with self._transaction(connection):
                     yield connection
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
@@ -253,41 +304,131 @@ class Connections:
         Args:
             wait_ms: How long to wait for other connections.
         """
+        self._process.require()
         with self._writing, mapped(self.name):
-            self._require_open()
-            self._writer.execute(f"PRAGMA busy_timeout = {min(wait_ms, self._settings.busy_timeout_ms)}")
+            writer = self._opened_writer()
+            writer.execute(f"PRAGMA busy_timeout = {min(wait_ms, self._settings.busy_timeout_ms)}")
             try:
-                busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             finally:
-                self._writer.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+                writer.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
         return not busy
 
     def close(self) -> None:
         """Close every idle connection; those in use are closed when they are returned."""
+        if not self._process.current:
+            return
         with self._writing, self._logging, self._pool:
-            if self._closed:
-                return
-            self._closed = True
-            for connection in (*self._idle, self._writer):
+            if not self._closed:
+                self._closed = True
+                self._close_idle()
+
+    def before_fork(self) -> None:
+        """Close the connections and let nobody open new ones; those in use are waited for up to busy_timeout_ms."""
+        if not self._process.current:
+            return
+        deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
+        for lock in (self._writing, self._logging):
+            if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+                self._held.append(lock)
+        self._pool.acquire()
+        while self._lent and time.monotonic() < deadline and not self._in_snapshot:
+            self._pool.release()
+            time.sleep(0.001)
+            self._pool.acquire()
+        if self._writing in self._held and not (self._writer and self._writer.in_transaction):
+            self._close_idle()
+
+    def after_fork(self) -> None:
+        """Let connections be opened again in the parent; the child opens the store anew."""
+        if self._process.current:
+            self._release_locks()
+        elif self._pool.locked():
+            if self._writer is not None or self._lent:
+                _abandoned.extend([*self._idle, *([self._writer] if self._writer else [])])
+                _inherited.add(_identity(self._path))
+            self._release_locks()
+
+    def _release_locks(self) -> None:
+        self._pool.release()
+        while self._held:
+            self._held.pop().release()
+
+    @property
+    def _in_snapshot(self) -> bool:
+        return getattr(self._snapshots, "current", None) is not None
+
+    def _close_idle(self) -> None:
+        for connection in (*self._idle, self._writer):
+            if connection is not None:
                 connection.close()
-            self._idle.clear()
+        self._idle.clear()
+        self._writer = None
+
+    def _opened_writer(self) -> sqlite3.Connection:
+        """Return the writer, which a fork has closed; its lock is held."""
+        self._require_open()
+        if self._writer is None:
+            self._writer = self._connect_writer()
+        return self._writer
+
+    def missing_files(self) -> list[str]:
+        """Return the names of the store's open files that were moved, deleted or replaced."""
+        if self._path == MEMORY:
+            return []
+        self._process.require()
+        with self._writing, mapped(self.name):
+            self._opened_writer()
+            files = {self.name: (self._path, self._file), f"{self.name}-wal": (f"{self._path}-wal", self._log)}
+            return [name for name, (path, identity) in files.items() if _identity(path) != identity]
+
+    def _require_in_place(self) -> None:
+        """Raise `StoreUnavailable` if the path leads to another file than the one that is open, or to none."""
+        if self._file is not None and _identity(self._path) != self._file:
+            raise StoreUnavailable(
+                f"{self.name} was moved, deleted or replaced while it was open: nothing was written; "
+                "put the file back, or close the store and open it again"
+            )
 
     def _require_open(self) -> None:
         if self._closed:
             raise StoreClosed(f"{self.name} is closed: open it again")
 
+    @contextmanager
+    def _transaction(self, connection: sqlite3.Connection) -> Iterator[None]:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._process.require()
+            self._require_in_place()
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                if self._process.current and connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            raise
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+
+def _require_own_log(path: str, header: bytes) -> None:
+    """Refuse a log beside a file that has none, such as a checkpoint: SQLite would mix the two.
+
+    A file that uses a write-ahead log says so in its header before the log exists.
+    """
+    log = Path(f"{path}-wal")
+    if header[_WRITE_VERSION] == _WITHOUT_LOG and log.exists() and log.stat().st_size:
+        raise StoreDamaged(
+            f"{log} belongs to another file than {path}, which was copied over it: "
+            f"move {log} away, and {path}-shm if there is one, and open the store again"
+        )
+
+
+def _identity(path: str) -> tuple[int, int]:
+    """Return the device and inode of a file; (0, 0) if there is none."""
     try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        raise
+        status = os.stat(path)  # noqa: PTH116 - before each commit, and a Path takes three times as long
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 def require_openable(path: str) -> None:
@@ -302,7 +443,9 @@ def require_openable(path: str) -> None:
             raise StoreUnavailable(f"the folder {file.parent} does not exist: create it first")
         if file.exists() and file.stat().st_size:
             with file.open("rb") as handle:
-                if handle.read(len(_HEADER)) != _HEADER:
-                    raise NotAStore(f"{path} is not a Memotherm store; it was left as it is: choose another path")
+                header = handle.read(_HEADER_SIZE)
+            if not header.startswith(_HEADER):
+                raise NotAStore(f"{path} is not a Memotherm store; it was left as it is: choose another path")
+            _require_own_log(path, header)
     except OSError as exc:
         raise StoreUnavailable(f"cannot open {path}: {exc.strerror or exc}") from exc

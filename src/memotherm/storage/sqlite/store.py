@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.errors import StoreDamaged, StoreError
+from memotherm.errors import StoreDamaged, StoreError, StoreUnavailable
 from memotherm.model import Scope, Tier
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
@@ -288,8 +288,17 @@ class SqliteStore(SqlStore):
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
         try:
+            missing = self._connections.missing_files()
+        except StoreUnavailable:
+            missing = [self.name]
+        if missing:
+            detail = "was moved, deleted or replaced while the store is open: put it back, or open the store again"
+            return [Problem(code="file_gone", detail=f"{name} {detail}") for name in missing]
+        try:
+            caches = self._bands.cache_files()
             with self._reading() as statements:
                 problems = check(statements, identity_of(statements))
+                problems += self._bands.check(statements.connection, caches)
             with self._writing() as statements:
                 return problems + check_text_structure(statements)
         except (StoreDamaged, ValueError, LookupError, TypeError, AttributeError) as exc:
@@ -302,12 +311,15 @@ class SqliteStore(SqlStore):
             copy(connection, path)
 
     def close(self) -> None:
-        """Close all connections; calling it twice is harmless."""
+        """Close all connections; calling it twice, or in a forked process, is harmless."""
+        if not self._process.current:
+            return
         with suppress(StoreError):
             if self._waiting:
                 self._log_waiting()
             self._erasure.finish()
-        self._bands.close()
+            with self._connections.reading() as connection:
+                self._bands.close(connection)
         self._connections.close()
 
 
