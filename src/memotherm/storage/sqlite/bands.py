@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Tier
+from memotherm.settings.private_files import create_file, create_folder
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
@@ -289,8 +290,10 @@ class Bands:
         # The process id keeps two processes that save at once from mixing their files.
         codes = self._folder / f"{self._prefix(key)}{self._seq}-{os.getpid()}.tvim"
         try:
-            self._folder.mkdir(exist_ok=True)
+            create_folder(self._folder)
             keys = band.save(str(codes))
+            codes.chmod(0o600)
+            create_file(codes.with_suffix(".npz"))
             with codes.with_suffix(".npz").open("wb") as handle:
                 np.savez(handle, seq=np.int64(self._seq), keys=keys)
             for file in stale:

@@ -21,6 +21,7 @@ from memotherm.errors import (
     StoreUnavailable,
 )
 from memotherm.settings import Settings
+from memotherm.settings.private_files import create_file
 
 __all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
 
@@ -136,6 +137,10 @@ class Connections:
         self._writing = threading.RLock()
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
+        if path != MEMORY:
+            # SQLite gives its log the mode of the file. An error is reported when the file is opened.
+            with suppress(OSError):
+                create_file(Path(path))
         with mapped(path):
             self._writer = self._connect(settings.synchronous)
 
