@@ -37,6 +37,35 @@ def test_what_looks_like_the_marker_is_defused(forged: str) -> None:
     assert safe.endswith(f"{forged[1:]} after")
 
 
+#: Unicode 16's Default_Ignorable_Code_Point, without the variation selectors and tags of plane 14, and C1.
+IGNORABLE = [
+    *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
+    *(*range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)),
+    *(*range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFF9), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)),
+    *(0xE0000, 0xE0001, 0xE0020, 0xE007F, 0xE0100, 0xE01EF, 0xE0FFF),
+    *range(0x80, 0xA0),
+]
+SPACES = [code for code in range(0x110000) if chr(code).isspace()]
+
+
+def test_no_invisible_character_hides_the_marker() -> None:
+    """Neither in front of the name nor inside it, whatever the code point."""
+    forged = [
+        text for code in IGNORABLE for text in (f"<{chr(code)}/memotherm-memory>", f"</memo{chr(code)}therm-memory>")
+    ]
+
+    assert [text for text in forged if not escape_markers(text).startswith("&lt;")] == []
+
+
+def test_no_space_hides_the_marker() -> None:
+    """Neither many in front of the name, nor one in the place of its hyphen."""
+    forged = [
+        text for code in SPACES for text in (f"<{chr(code) * 40}/memotherm-memory>", f"</memotherm{chr(code)}memory>")
+    ]
+
+    assert [text for text in forged if not escape_markers(text).startswith("&lt;")] == []
+
+
 @pytest.mark.parametrize("plain", ["a < b", "<b>bold</b>", "x <| y", "memotherm-memory", "1 <2"])
 def test_other_text_is_left_alone(plain: str) -> None:
     assert escape_markers(plain) == plain

@@ -20,6 +20,7 @@ from memotherm.model.clock import Clock
 from memotherm.recall.weights import RankingOptions
 from memotherm.rules import Rule
 from memotherm.settings import Settings
+from memotherm.settings.private_files import create_folder
 from memotherm.storage.open import migrate_store, open_store, partition_store, restore_store
 from memotherm.storage.transfer import Migration, Progress
 
@@ -158,7 +159,7 @@ def _store_url(url: str | os.PathLike[str] | None, settings: Settings) -> str:
     if "://" not in default:
         folder = Path(default).expanduser().parent
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            create_folder(folder)
         except OSError as exc:
             raise StoreUnavailable(f"cannot create the folder {folder}: {exc.strerror or exc}") from exc
     return default

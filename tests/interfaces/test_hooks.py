@@ -602,6 +602,22 @@ def test_the_tenant_of_a_hook_counts_while_a_server_is_running(home: Path):
     assert "egret" not in other_tenant
 
 
+@pytest.mark.parametrize("name", ["x;user=ana", "x%3Buser=ana", "my shop", "caf\u00e9"])
+def test_the_name_of_a_folder_is_the_project_and_nothing_else(name: str, home: Path, tmp_path: Path):
+    """Beside a running server as without one, whatever characters it has."""
+    with memotherm.open(scope=Scope(project="x", user="ana")) as mem:
+        mem.remember("The staging password of Ana is on the yellow note", tier="hot")
+    with memotherm.open(scope=Scope(project=name)) as mem:
+        mem.remember("The staging mascot is a purple walrus", tier="hot")
+    (tmp_path / name).mkdir()
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "staging", "cwd": str(tmp_path / name)}
+    with served(home / "memory.db", home=home):
+        out, _ = hook(event, "--project", "auto", "--no-capture")
+
+    assert "purple walrus" in out
+    assert "yellow" not in out
+
+
 def test_a_server_of_another_store_is_not_asked(home: Path):
     """Whose memory it is matters more than speed."""
     with serving(home, "/somewhere/else.db") as asked:

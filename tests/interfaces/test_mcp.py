@@ -172,6 +172,28 @@ def test_an_answer_has_a_limit_and_says_what_it_left_out(tmp_path: Path) -> None
         assert one["cut"] > 0
 
 
+def test_metadata_tags_and_lists_of_ids_count_towards_the_limit_of_an_answer(tmp_path: Path) -> None:
+    """Every part of an answer is cut when it is too long, and the memory can still be recognised."""
+    with opened(tmp_path / "memory.db", settings={"tool_result_tokens": 500}) as mem:
+        metadata = {f"field {number}": f"value {number} of many" for number in range(1000)}
+        memory = mem.remember("The otter swims", metadata=metadata, tags=[f"tag-{number}" for number in range(30)])
+        session = mem.session("s1")
+        for number in range(200):
+            session.add(f"turn {number} of a conversation about otters")
+        answers = [
+            called(mem, "memory_get", path=memory.id),
+            called(mem, "memory_recall", query="otter swims"),
+            called(mem, "memory_spill", sessionId="s1", count=150),
+        ]
+
+        for answer in answers:
+            assert count_tokens(json.dumps(answer, ensure_ascii=False, separators=(",", ":"))) <= 500
+        assert (answers[0]["id"], answers[0]["content"]) == (memory.id, "The otter swims")
+        assert answers[0]["cut"] > 0
+        assert answers[1]["items"][0]["id"] == memory.id
+        assert 0 < len(answers[2]["spilledIds"]) < 150
+
+
 def test_notes_are_searched_and_read_where_there_are_some(tmp_path: Path) -> None:
     """By the seed's names; a path that leads out of the folder is refused."""
     folder = tmp_path / "workspace"

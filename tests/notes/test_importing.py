@@ -114,6 +114,30 @@ def test_lines_that_hold_no_memory_are_named(mem: Memotherm, tmp_path: Path) -> 
     assert "its content is empty, or no text" in done.skipped[0].why
 
 
+def test_an_entry_that_cannot_be_stored_does_not_end_the_import(mem: Memotherm, tmp_path: Path) -> None:
+    """Its line is named with the reason, and all others are stored, before it and after it."""
+    entries: list[dict[str, object]] = [{"content": f"fact number {number}"} for number in range(300)]
+    entries[10] = {"content": "a fact", "kind": "Not A Kind!"}
+    entries[250] = {"content": "x" * 2_000_000}
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    done = mem.import_("jsonl", tmp_path / "all.jsonl")
+
+    assert (done.stored, done.duplicates) == (298, 0)
+    assert [each.path for each in done.skipped] == ["all.jsonl#L11", "all.jsonl#L251"]
+    assert "kind" in done.skipped[0].why
+    assert str(done) == "298 memories from 1 file (0 known already, 2 skipped)"
+
+
+def test_front_matter_full_of_spaces_is_read(mem: Memotherm, tmp_path: Path) -> None:
+    """A long run of spaces takes no more time than other text, which the time limit of the tests would notice."""
+    text = f"---\nname:{' ' * 400_000}x y\ntype: user\nnote: x{' ' * 400_000}y\n---\nPrefers tea\n"
+    (tmp_path / "tea.md").write_text(text)
+    mem.import_("claude-code", tmp_path)
+
+    (memory,) = mem.find()
+    assert (memory.content, memory.kind, memory.metadata["name"]) == ("Prefers tea", "preference", "x y")
+
+
 def test_injected_blocks_are_not_imported(mem: Memotherm, tmp_path: Path) -> None:
     """What was recalled is not remembered again."""
     block = "<memotherm-memory>\n- recalled\n</memotherm-memory>"

@@ -17,6 +17,7 @@ from memotherm.text.markdown import (
     format_item,
     item_at,
     items,
+    linked_items,
     split_lines,
     with_link,
 )
@@ -204,6 +205,19 @@ def test_the_innermost_item_at_a_line_is_found() -> None:
     assert item_at(lines, 4) == items_list(lines)[-1]
     assert item_at(["no list"], 1) is None
     assert with_link("- outer", "mem_1") == "- outer <!-- mem_1 -->"
+
+
+def test_a_list_of_any_depth_is_read() -> None:
+    """A link in its innermost item is found, and so is that item by its line."""
+    depth = 3000
+    lines = [f"{' ' * number}- item {number}" for number in range(depth)]
+    lines[-1] = with_link(lines[-1], "mem_1")
+    innermost = item_at(lines, depth)
+
+    assert [(item.start, item.text) for item in linked_items(lines)] == [(depth - 1, f"item {depth - 1}")]
+    assert innermost is not None
+    assert innermost.memory_id == "mem_1"
+    assert chunks("\n".join(lines), count_tokens)[-1].memory_id == "mem_1"
 
 
 def items_list(lines: list[str]) -> list[object]:

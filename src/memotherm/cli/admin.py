@@ -16,6 +16,7 @@ from memotherm.cli.output import print_json, problem_json
 from memotherm.cli.progress import progress_bar
 from memotherm.errors import InvalidInput
 from memotherm.model import Retention
+from memotherm.settings.private_files import write_text
 from memotherm.text.quantity import pluralize
 from memotherm.tools.serializers import memory_json
 
@@ -115,7 +116,7 @@ def export(path: str, include_archived: bool, store: StoreOptions) -> None:
             click.echo(line)
         return
     try:
-        Path(path).expanduser().write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        write_text(Path(path).expanduser(), "".join(f"{line}\n" for line in lines))
     except OSError as exc:
         raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
     click.echo(f"{pluralize(len(lines), 'memory')} written to {path}", err=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memotherm import embed
 from memotherm.embed import Embedder
+from memotherm.settings.private_files import create_file, create_folder
 
 __all__ = ["cached"]
 
@@ -65,6 +66,7 @@ class CachedEmbedder:
             new = {key: row.tobytes() for key, row in zip(missing, vectors, strict=True)}
             self._cache |= new
             # In one write, so that the records of two runs at once do not mix.
+            create_file(self._file)
             with self._file.open("ab", buffering=0) as file:
                 file.write(b"".join(key + row for key, row in new.items()))
         rows = b"".join(self._cache[key] for key in keys)
@@ -87,5 +89,5 @@ def cached(embedder: Embedder, folder: Path | None) -> Embedder:
     """Return an embedder with a cache in a folder, or the embedder itself without a folder."""
     if folder is None:
         return embedder
-    folder.mkdir(parents=True, exist_ok=True)
+    create_folder(folder)
     return CachedEmbedder(embedder, folder)

@@ -30,6 +30,7 @@ from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.notes.transcript import transcript
 from memotherm.settings import data_home
+from memotherm.settings.private_files import create_file
 
 __all__ = ["Postponed", "WorkerResult", "postponed", "process_spool"]
 
@@ -215,6 +216,7 @@ def _last_reply(path: Path) -> str:
 @contextlib.contextmanager
 def _lock(spool: Spool) -> Iterator[bool]:
     """Lock the spool unless another process has; the operating system releases the lock of a process that dies."""
+    create_file(spool.folder / "lock")
     with (spool.folder / "lock").open("a+b") as file:
         yield _try_lock(file)
 

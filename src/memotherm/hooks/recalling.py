@@ -49,7 +49,7 @@ def _from_server(event: HookEvent, options: Options, scope: dict[str, str], dead
     long = len(event.prompt) > _MAX_PROMPT_CHARS
     prompt = f"{event.prompt[:half]}\n{event.prompt[-half:]}" if long else event.prompt
     path = f"/sessions/{quote(event.session, safe='')}/context"
-    header = ";".join(f"{name}={scope[name]}" for name in SCOPE_OPTIONS if name in scope)
+    header = ";".join(f"{name}={quote(scope[name], safe='')}" for name in SCOPE_OPTIONS if name in scope)
     # Half of the time that is left, so that the other half suffices without the server.
     timeout = min(1.5, max(0.05, (deadline - time.monotonic()) / 2))
     answer = post(address, path, {"prompt": prompt, "budget": options.budget}, timeout, header)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memotherm.settings.private_files import create_folder, write_text
+
 __all__ = ["advertised", "post", "running_server", "store_name"]
 
 _FILE_NAME = "server.json"
@@ -27,12 +29,9 @@ def advertised(home: Path, host: str, port: int, store: str) -> Iterator[None]:
     if host not in _LOOPBACK or not port:
         yield
         return
-    home.mkdir(parents=True, exist_ok=True)
+    create_folder(home)
     path, partial = home / _FILE_NAME, home / f"{_FILE_NAME}.{os.getpid()}.part"
-    partial.write_text(
-        json.dumps({"host": host, "port": port, "store": store_name(store), "pid": os.getpid()}), "utf-8"
-    )
-    partial.chmod(0o600)
+    write_text(partial, json.dumps({"host": host, "port": port, "store": store_name(store), "pid": os.getpid()}))
     partial.replace(path)
     try:
         yield

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memotherm.settings.private_files import create_folder
+
 __all__ = ["Job", "Spool"]
 
 #: The file of a job, and its content.
@@ -29,7 +31,7 @@ class Spool:
 
     def add(self, job: dict[str, Any]) -> Path:
         """Add a job, and return its file."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        create_folder(self.folder)
         if len(self.waiting()) >= _MAX_JOBS:
             raise OSError(f"{_MAX_JOBS} jobs wait in {self.folder}: run `memotherm worker --once`")
         name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -16,14 +16,16 @@ Json = dict[str, Any]
 #: The fields with long lists, and those with long texts.
 _LISTS = ("items", "results", "moved", "included", "leftOut", "suggestions")
 _TEXTS = ("content", "text", "snippet")
+#: The fields with values of the caller.
+_VALUES = ("metadata", "tags")
 _MIN_CHARS = 200
 _MAX_CHARS = 4000
 #: Texts are cut further before there are fewer items than this.
 _MIN_ITEMS = 5
 
 
-def encoded(value: Json) -> str:
-    """Return a result as compact JSON."""
+def encoded(value: object) -> str:
+    """Return a value as compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -41,8 +43,10 @@ def bounded(result: Json, max_tokens: int, tokenizer: str) -> Json:
         if name is not None:
             shorter = _with_items_that_fit(shorter, name, max_tokens, count)
         enough = name is None or len(shorter[name]) >= min(_MIN_ITEMS, len(result[name]))
-        if max_chars <= _MIN_CHARS or (enough and count(encoded(shorter)) <= max_tokens):
+        if enough and count(encoded(shorter)) <= max_tokens:
             return shorter
+        if max_chars <= _MIN_CHARS:
+            return _with_short_fields(shorter, max_tokens, count)
         max_chars = max(_MIN_CHARS, max_chars // 2)
 
 
@@ -79,8 +83,43 @@ def _with_short_texts(result: Json, max_chars: int) -> Json:
             missing += len(value) - len(shorter[name])
         elif name in _LISTS and isinstance(value, list):
             shorter[name] = [_with_short_texts(item, max_chars) if isinstance(item, dict) else item for item in value]
+        elif name in _VALUES and len(encoded(value)) > max_chars:
+            shorter[name] = _first_values(value, max_chars)
+            missing += len(encoded(value)) - len(encoded(shorter[name]))
         else:
             shorter[name] = value
     if missing:
         shorter["cut"] = missing + int(result.get("cut", 0))
     return shorter
+
+
+def _first_values(value: Any, max_chars: int) -> Any:  # noqa: ANN401 - a value of JSON
+    """Return the entries of a list or an object that fit, in their order; one that does not fit is left out."""
+    kept: list[Any] = []
+    for entry in value.items() if isinstance(value, dict) else value:
+        size = len(encoded(entry))
+        if size <= max_chars:
+            kept.append(entry)
+            max_chars -= size
+    return dict(kept) if isinstance(value, dict) else kept
+
+
+def _with_short_fields(result: Json, max_tokens: int, count: Callable[[str], int]) -> Json:
+    """Return a result whose longest field is halved until the result fits; `cut` counts the missing characters."""
+    shorter = dict(result)
+    while count(encoded(shorter)) > max_tokens:
+        name = max(shorter.keys() - {"cut"}, key=lambda field: len(encoded(shorter[field])))
+        size = len(encoded(shorter[name]))
+        shorter[name] = _halved(shorter[name])
+        shorter["cut"] = shorter.get("cut", 0) + size - len(encoded(shorter[name]))
+    return shorter
+
+
+def _halved(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
+    if isinstance(value, str):
+        return first_characters(value, len(value) // 2)
+    if isinstance(value, list):
+        return value[: len(value) // 2]
+    if isinstance(value, dict):
+        return dict(list(value.items())[: len(value) // 2])
+    return None

@@ -20,7 +20,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from memotherm.errors import InvalidInput, NoteUnavailable
+from memotherm.errors import InvalidInput, LimitReached, NoteUnavailable
 from memotherm.model import Priority, Retention, Tier
 from memotherm.model.value import Value
 from memotherm.notes.day import local_day
@@ -37,9 +37,10 @@ from memotherm.text.tokens import count_tokens
 __all__ = ["KINDS", "Imported", "import_memories"]
 
 Draft = dict[str, Any]
+#: Stores drafts, and returns how many were new and how many had been purged.
+Store = Callable[[Sequence[Draft]], tuple[int, int]]
 
 _FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-_FIELD = re.compile(r"^(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
 _BATCH = 200
@@ -79,7 +80,8 @@ class _Import:
     now: datetime
     today: date
     settings: Settings
-    drafts: list[Draft] = field(default_factory=list)
+    #: What is to be stored, and where each was read.
+    drafts: list[tuple[Draft, str]] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     files: int = 0
 
@@ -89,7 +91,7 @@ def import_memories(
     path: str | os.PathLike[str],
     now: datetime,
     settings: Settings,
-    store: Callable[[Sequence[Draft]], tuple[int, int]],
+    store: Store,
 ) -> Imported:
     """Read another program's memories; `store` stores drafts and returns how many were new and how many purged."""
     reader = _READERS.get(kind)
@@ -100,18 +102,33 @@ def import_memories(
         raise NoteUnavailable(f"{source} does not exist: name the folder or file to import")
     reading = _Import(f"import:{kind}", now, local_day(now, settings), settings)
     reader(source, reading)
+    read, refused = len(reading.drafts), len(reading.skipped)
     stored = purged = 0
-    for start in range(0, len(reading.drafts), _BATCH):
-        new, gone = store(reading.drafts[start : start + _BATCH])
+    for start in range(0, read, _BATCH):
+        new, gone = _store(reading.drafts[start : start + _BATCH], store, reading)
         stored, purged = stored + new, purged + gone
+    refused = len(reading.skipped) - refused
     return Imported(
         kind=kind,
         files=reading.files,
         stored=stored,
-        duplicates=len(reading.drafts) - stored - purged,
+        duplicates=read - stored - purged - refused,
         purged=purged,
         skipped=tuple(reading.skipped),
     )
+
+
+def _store(drafts: Sequence[tuple[Draft, str]], store: Store, reading: _Import) -> tuple[int, int]:
+    """Store drafts; one that is refused is added to `skipped`, and the others are stored."""
+    try:
+        return store([draft for draft, _ in drafts])
+    except (InvalidInput, LimitReached) as error:
+        if len(drafts) == 1:
+            reading.skipped.append(Skipped(path=drafts[0][1], why=str(error)))
+            return 0, 0
+    middle = len(drafts) // 2
+    first, second = _store(drafts[:middle], store, reading), _store(drafts[middle:], store, reading)
+    return first[0] + second[0], first[1] + second[1]
 
 
 # One reader per program
@@ -223,7 +240,7 @@ def _whole(file: Path, root: Path, reading: _Import) -> None:
     """Read a file that is one memory, with the name, description and type of its front matter."""
     text = _text(file, reading)
     front = _FRONT.match(text)
-    about = dict(_FIELD.findall(front[1])) if front else {}
+    about = dict(_fields(front[1])) if front else {}
     body = text[front.end() :] if front else text
     description = about.get("description", "")
     kind = _CLAUDE_KINDS.get(about.get("type", ""), "fact")
@@ -231,6 +248,14 @@ def _whole(file: Path, root: Path, reading: _Import) -> None:
     content = f"{description}\n\n{body.strip()}" if description and description not in body else body.strip()
     for piece in _pieces(content):
         _add(reading, {"content": piece, "kind": kind, "metadata": metadata}, metadata["path"])
+
+
+def _fields(front_matter: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of front matter that stand in one line."""
+    for line in front_matter.split("\n"):
+        name, colon, value = line.partition(":")
+        if colon and name.replace("_", "a").isalnum() and value.strip():
+            yield name, value.strip()
 
 
 def _index(file: Path, folder: Path, root: Path, reading: _Import) -> None:
@@ -323,4 +348,4 @@ def _add(reading: _Import, draft: Draft, where: str) -> None:
     if len(draft["content"].strip()) < 3:
         reading.skipped.append(Skipped(path=where, why="too short to mean something"))
         return
-    reading.drafts.append({"source": reading.source, **draft})
+    reading.drafts.append(({"source": reading.source, **draft}, where))

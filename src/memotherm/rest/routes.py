@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.exceptions import HTTPException
@@ -31,7 +32,8 @@ _PROBLEMS: dict[int | str, Json] = {
 #: Visible ASCII, with spaces inside only.
 _NAME = r"^[!-~]([ -~]{0,198}[!-~])?$"
 _SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
-_VALUE = "[!-:<-~]{1,200}"
+#: A name in the scope header: visible ASCII without the semicolon; percent-encoding gives any other character.
+_VALUE = "[!-:<-~]{1,2400}"
 _FIELDS = ("project", "environment", "user", "agent", "session")
 _SCOPE = "^" + "".join(f"({name}={_VALUE};?)?" for name in _FIELDS) + "$"
 #: The quotes are optional, because some clients drop them.
@@ -51,7 +53,7 @@ async def outer_memory(
         Header(
             pattern=_SCOPE,
             description="The scope, such as `project=web;agent=planner`, in the order project, environment, user, "
-            "agent, session. The tenant is that of the API key.",
+            "agent, session; other characters are percent-encoded. The tenant is that of the API key.",
         ),
     ] = _ABSENT,
 ) -> Memotherm:
@@ -62,7 +64,7 @@ async def outer_memory(
         # Ignored, it would give the caller another scope than intended.
         raise InvalidInput(f"{misplaced[0]} is not a query parameter: send the header Memotherm-Scope")
     pairs = (pair.partition("=") for pair in (memotherm_scope or "").split(";") if pair)
-    scope = {name: value for name, _, value in pairs}
+    scope = {name: unquote(value) for name, _, value in pairs}
     request.state.session = scope.pop("session", None)
     return mem.scoped(**scope) if scope else mem
 

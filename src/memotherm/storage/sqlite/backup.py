@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, NotAStore, NotFound, StoreUnavailable
+from memotherm.settings.private_files import create_file
 from memotherm.storage.sqlite.connect import mapped, require_openable
 from memotherm.storage.sqlite.migrate import require_ours
 from memotherm.storage.sqlite.statements import SQL
@@ -35,6 +36,8 @@ def copy(
     require_free(target)
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
+        with suppress(OSError):
+            create_file(partial)
         with mapped(str(target)), closing(sqlite3.connect(partial)) as connection:
             source.backup(connection)
             connection.execute("PRAGMA journal_mode = DELETE")

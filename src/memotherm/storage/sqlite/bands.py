@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Tier
 from memotherm.model.results import Problem
+from memotherm.settings.private_files import create_folder
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
@@ -311,7 +312,7 @@ class Bands:
         # The process id keeps two processes that save at once from mixing their files.
         codes = self._folder / f"{self._prefix(key)}{self._seq}-{os.getpid()}.tvim"
         try:
-            self._folder.mkdir(exist_ok=True)
+            create_folder(self._folder)
             write_cache(codes, band, self._seq, origin(connection, self._seq))
             for file in stale:
                 if file.stem != codes.stem:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memotherm.settings.private_files import create_file
 from memotherm.storage.sqlite.band import CodedBand
 from memotherm.storage.sqlite.statements import SQL
 
@@ -55,6 +56,8 @@ def origin(connection: sqlite3.Connection, seq: int) -> str:
 def write_cache(codes: Path, band: CodedBand, seq: int, made_from: str) -> None:
     """Write the codes of a band, and beside them what they were made from."""
     keys = band.save(str(codes))
+    codes.chmod(0o600)
+    create_file(codes.with_suffix(".npz"))
     with codes.with_suffix(".npz").open("wb") as handle:
         checksum = np.int64(zlib.crc32(codes.read_bytes()))
         np.savez(handle, seq=np.int64(seq), origin=np.array(made_from), keys=keys, checksum=checksum)

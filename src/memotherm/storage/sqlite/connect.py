@@ -23,6 +23,7 @@ from memotherm.errors import (
 )
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
+from memotherm.settings.private_files import create_file
 from memotherm.storage.sqlite import forking
 
 __all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
@@ -157,6 +158,10 @@ class Connections:
         self._file: tuple[int, int] | None = None
         self._log = (0, 0)
         self._require_own_file()
+        if path != MEMORY:
+            # SQLite gives its log the mode of the file. An error is reported when the file is opened.
+            with suppress(OSError):
+                create_file(Path(path))
         with mapped(path):
             self._writer: sqlite3.Connection | None = self._connect_writer()
         if path != MEMORY:

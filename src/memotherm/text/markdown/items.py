@@ -45,18 +45,69 @@ def item_marker(line: str) -> str:
 
 def with_link(line: str, memory_id: str) -> str:
     """Return the first line of an item with a link to a memory."""
-    return f"{_LINK.sub('', line).rstrip()} <!-- {memory_id} -->"
+    return f"{without_link(line).rstrip()} <!-- {memory_id} -->"
 
 
 def without_link(line: str) -> str:
     """Return a line without its link."""
-    return _LINK.sub("", line)
+    tail = line[-_LONGEST_LINK:]
+    if _LINK.search(tail) is None:
+        return line
+    # Only the tail is searched, because the pattern takes quadratic time for a long run of spaces.
+    return (line[:-_LONGEST_LINK] + _LINK.sub("", tail)).rstrip()
 
 
 def items(lines: Sequence[str]) -> Iterator[ListItem]:
     """Yield the list items of a text, nested ones as part of the item around them, none inside code."""
-    number, fence = 0, ""
-    while number < len(lines):
+    for span in _spans(lines, _indents(lines), 0, len(lines)):
+        yield _item(lines, span)
+
+
+def linked_items(lines: Sequence[str]) -> Iterator[ListItem]:
+    """Yield the items that are linked to a memory, also nested ones, but none inside a linked item."""
+    indents = _indents(lines)
+    # A stack and not a recursion, because a list may be nested deeper than the recursion limit.
+    nested = [_spans(lines, indents, 0, len(lines))]
+    while nested:
+        span = next(nested[-1], None)
+        if span is None:
+            nested.pop()
+        elif _link(lines, span) is not None:
+            yield _item(lines, span)
+        elif span.end > span.start + 1:
+            nested.append(_spans(lines, indents, span.start + 1, span.end))
+
+
+def item_at(lines: Sequence[str], line: int) -> ListItem | None:
+    """Return the list item that a line (from 1) belongs to, the innermost one."""
+    indents = _indents(lines)
+    innermost: _Span | None = None
+    start, end = 0, len(lines)
+    while start < line:
+        span = next((span for span in _spans(lines, indents, start, end) if span.start < line <= span.end), None)
+        if span is None:
+            break
+        innermost, start, end = span, span.start + 1, span.end
+    return None if innermost is None else _item(lines, innermost)
+
+
+class _Span(NamedTuple):
+    """The lines of an item, and the width of its indent and marker."""
+
+    start: int
+    end: int
+    width: int
+
+
+def _indents(lines: Sequence[str]) -> list[int | None]:
+    """Return the width of the white space at the start of each line; None for a blank line."""
+    return [len(line) - len(line.lstrip(" \t")) if line.strip() else None for line in lines]
+
+
+def _spans(lines: Sequence[str], indents: Sequence[int | None], start: int, stop: int) -> Iterator[_Span]:
+    """Yield the items between two lines, without those nested in them."""
+    number, fence = start, ""
+    while number < stop:
         line = lines[number] if len(lines[number]) <= _LONGEST_LINE else ""
         opening = _FENCE.match(line)
         if fence or opening is not None:
@@ -70,59 +121,43 @@ def items(lines: Sequence[str]) -> Iterator[ListItem]:
         if item is None:
             number += 1
             continue
-        end = _end(lines, number, len(item["indent"]))
-        yield _item(lines, number, end, len(item[0]))
-        number = end
+        span = _Span(number, _end(indents, number, stop, len(item["indent"])), len(item[0]))
+        yield span
+        number = span.end
 
 
-def linked_items(lines: Sequence[str]) -> Iterator[ListItem]:
-    """Yield the items that are linked to a memory, also nested ones, but none inside a linked item."""
-    for item in items(lines):
-        if item.memory_id:
-            yield item
-        elif item.end > item.start + 1:
-            for inner in linked_items(lines[item.start + 1 : item.end]):
-                yield _shifted(inner, item.start + 1)
-
-
-def item_at(lines: Sequence[str], line: int) -> ListItem | None:
-    """Return the list item that a line (from 1) belongs to, the innermost one."""
-    outer = next((item for item in items(lines) if item.start < line <= item.end), None)
-    if outer is None:
-        return None
-    nested = None
-    if line > outer.start + 1:
-        nested = item_at(lines[outer.start + 1 : outer.end], line - outer.start - 1)
-    return outer if nested is None else _shifted(nested, outer.start + 1)
-
-
-def _shifted(item: ListItem, lines: int) -> ListItem:
-    return item._replace(start=item.start + lines, end=item.end + lines)
-
-
-def _end(lines: Sequence[str], start: int, indent: int) -> int:
+def _end(indents: Sequence[int | None], start: int, stop: int, indent: int) -> int:
     """Return the end of an item: the next line that is neither blank nor indented deeper."""
     end = start + 1
-    for number in range(start + 1, len(lines)):
-        line = lines[number]
-        if not line.strip():
+    for number in range(start + 1, stop):
+        own = indents[number]
+        if own is None:
             continue
-        if len(line) - len(line.lstrip(" \t")) <= indent:
+        if own <= indent:
             break
         end = number + 1
     return end
 
 
-def _item(lines: Sequence[str], start: int, end: int, width: int) -> ListItem:
-    text = [lines[start][width:], *(_dedented(line, width) for line in lines[start + 1 : end])]
-    for number, line in enumerate(text):
-        if number and ITEM.match(line):
-            break  # a link after this line is that of a nested item
+def _link(lines: Sequence[str], span: _Span) -> tuple[int, str] | None:
+    """Return the line of an item's link, and the memory id in it."""
+    for number in range(span.start, span.end):
+        line = lines[number][span.width :] if number == span.start else lines[number]
+        if number > span.start and ITEM.match(line):
+            return None  # a link after this line is that of a nested item
         link = _LINK.search(line[-_LONGEST_LINK:])
         if link is not None:
-            text[number] = _LINK.sub("", line)
-            return ListItem(start, end, "\n".join(text).strip(), link[1])
-    return ListItem(start, end, "\n".join(text).strip(), "")
+            return number, link[1]
+    return None
+
+
+def _item(lines: Sequence[str], span: _Span) -> ListItem:
+    text = [lines[span.start][span.width :]]
+    text += [_dedented(line, span.width) for line in lines[span.start + 1 : span.end]]
+    link = _link(lines, span)
+    if link is not None:
+        text[link[0] - span.start] = without_link(text[link[0] - span.start])
+    return ListItem(span.start, span.end, "\n".join(text).strip(), "" if link is None else link[1])
 
 
 def _dedented(line: str, width: int) -> str:
