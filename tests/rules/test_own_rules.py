@@ -123,7 +123,7 @@ def test_a_rule_with_an_unreadable_duration_is_named() -> None:
             raise OSError("no answer")
 
     with opened(Unreadable(), Undecided(), *DEFAULT_RULES) as mem:
-        mem.remember("We use SQLite", kind="decision")
+        mem.remember("We use SQLite", kind="decision", metadata={"status": "done"})
 
         done = mem.compact()
 
