@@ -92,9 +92,13 @@ class Session(Generic[M]):
         auto_promote: bool | None = None,
         types: Sequence[str] | None = None,
     ) -> Recall:
-        """Search the spilled memories of this session, and promote hits that the rules select."""
+        """Search the memories of this session in all tiers, and promote hits that the rules select.
+
+        Pinned memories of the scope come first and do not count towards the limit.
+        """
         _require_whole("limit", limit)
-        question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, spaces=(self._space,))
+        question = self._view.question(query, tuple(Tier), kinds=types, spaces=(self._space,))
+        question = replace(question, pinned_spaces=self._services.reader.spaces(self._view.scope))
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:

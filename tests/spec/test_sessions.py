@@ -251,7 +251,7 @@ def test_the_least_relevant_leave_first_then_the_oldest(mem: Memotherm) -> None:
     lowered = session.add("the pond is deep and full of otters and other animals")
     session.add("turn 3")
     session.spill(ids=[lowered.id])
-    session.recall("otters", auto_promote=False)
+    session.recall("otters", limit=1, auto_promote=False)
     session.memory.move(lowered.id, "hot")
 
     assert session.memory.get(lowered.id).relevance < 1.0
@@ -309,8 +309,8 @@ def test_a_session_recall_returns_three_by_default(mem: Memotherm) -> None:
 
 
 @spec("C18")
-def test_a_session_recall_searches_its_own_warm_and_cold(mem: Memotherm) -> None:
-    """Not its hot memories, which are in front already, and nothing around it."""
+def test_a_session_recall_searches_its_own_memories_in_every_tier(mem: Memotherm) -> None:
+    """Also what was just said; nothing around it."""
     mem.remember("an otter of everybody")
     session = mem.session("s")
     for tier in Tier:
@@ -318,9 +318,53 @@ def test_a_session_recall_searches_its_own_warm_and_cold(mem: Memotherm) -> None
 
     recall = session.recall("otter", auto_promote=False)
 
-    assert set(said(recall)) == {"an otter that is warm", "an otter that is cold"}
-    assert recall.tiers == (Tier.WARM, Tier.COLD)
+    assert set(said(recall)) == {"an otter that is hot", "an otter that is warm", "an otter that is cold"}
+    assert recall.tiers == (Tier.HOT, Tier.WARM, Tier.COLD)
     assert all(hit.why.vector is not None for hit in recall)
+
+
+@spec("C18")
+def test_a_session_recall_says_the_tier_of_a_hit_and_promotes_only_the_others(mem: Memotherm) -> None:
+    """In the library and in the tool: what is hot already is returned and does not move."""
+    session = mem.session("s")
+    spilled = session.add("the budget is $50K")
+    session.spill()
+    hot = session.add("the deadline is May")
+
+    assert session.recall("the deadline is May", limit=1).promoted == ()
+    told = tools.memory_recall(mem, "the budget is $50K", sessionId="s")
+
+    assert {item["id"]: item["tier"] for item in told["items"]}[hot.id] == "hot"
+    assert told["promoted"] == [spilled.id]
+    assert told["tiers"] == ["hot", "warm", "cold"]
+
+
+@spec("C18")
+def test_a_session_recall_returns_the_pinned_memories_of_its_scope(mem: Memotherm) -> None:
+    """As other recalls do: beside the limit, unmoved, and none of another session."""
+    rule = mem.remember("answer in French", priority="pinned")
+    other = mem.session("other").memory.remember("a rule of another session", priority="pinned")
+    session = mem.session("s")
+    message = session.add("the budget is $50K")
+
+    recall = session.recall("the budget is $50K", limit=1)
+    told = tools.memory_recall(mem, "the budget is $50K", sessionId="s", limit=1)
+
+    assert [hit.memory.id for hit in recall] == [rule.id, message.id]
+    assert told["pinned"] == [rule.id]
+    assert other.id not in told["relevanceScores"]
+    assert (mem.get(rule.id).tier, mem.get(rule.id).relevance) == (rule.tier, rule.relevance)
+
+
+def test_memory_search_returns_pinned_memories_beside_the_hits(mem: Memotherm) -> None:
+    """Without notes, whatever the least score and the number of results are."""
+    rule = mem.remember("answer in French", priority="pinned")
+    mem.remember("the otter pond is deep")
+
+    results = tools.memory_search(mem, "otter pond", maxResults=1, minScore=0.35)["results"]
+
+    assert results[0]["path"] == rule.id
+    assert len(results) == 2
 
 
 @spec("C19")
@@ -447,7 +491,7 @@ def test_one_recall_tool_serves_sessions_and_everything_else(mem: Memotherm) -> 
 
     inside, outside = tools.memory_recall(mem, "otter", sessionId="s"), tools.memory_recall(mem, "otter")
 
-    assert (inside["limit"], inside["tiers"], inside["autoPromote"]) == (3, ["warm", "cold"], True)
+    assert (inside["limit"], inside["tiers"], inside["autoPromote"]) == (3, ["hot", "warm", "cold"], True)
     assert (outside["limit"], outside["tiers"], outside["autoPromote"]) == (10, ["hot", "warm"], False)
 
 

@@ -102,7 +102,7 @@ def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> No
 def recall(
     name: str, query: str, limit: int, promote: bool | None, types: tuple[str, ...], store: StoreOptions, as_json: bool
 ) -> None:
-    """Search the spilled memories of the session, and move the best hits to hot."""
+    """Search the memories of the session in all tiers, and move the best hits to hot."""
     with opened(store) as mem:
         result = mem.session(name).recall(content_of(query), limit, promote, types or None)
     if as_json:

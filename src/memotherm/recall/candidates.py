@@ -32,7 +32,7 @@ class FindCandidates:
         """Add the candidates in blocks of a fixed size, so that they do not depend on how many are wanted."""
         question = state.question
         size = min(self._settings.pool_size, _BLOCK * max(1, math.ceil(state.depth / _BLOCK)))
-        state.pinned_records = self._store.pinned(question.spaces, question.where.now)
+        state.pinned_records = self._store.pinned(question.all_spaces, question.where.now)
         self._search(state, size)
         nos = _alternate(state.vector_scores, state.text_scores, size)
         for start in range(0, max(1, len(nos)), _BLOCK):
@@ -41,7 +41,7 @@ class FindCandidates:
         if state.pinned_records:
             # Pinned memories are candidates in every tier.
             pinned = [record.no for record in state.pinned_records]
-            state.blocks[0] |= self._store.candidates(question.spaces, tuple(Tier), pinned, question.where)
+            state.blocks[0] |= self._store.candidates(question.all_spaces, tuple(Tier), pinned, question.where)
 
     def _search(self, state: State, size: int) -> None:
         """Run both searches, and note what is missing."""

@@ -91,7 +91,7 @@ class GatherEvidence:
         if not missing:
             return state.vector_scores
         return state.vector_scores | self._store.similarities(
-            state.question.spaces, tuple(Tier), missing, state.query.vector, state.query.identity
+            state.question.all_spaces, tuple(Tier), missing, state.query.vector, state.query.identity
         )
 
     def _coverage(

@@ -37,7 +37,8 @@ class Recaller:
             limit: How many hits beside the pinned ones.
             promote: Called with the hits; moves some of them to hot and returns the moves, and the rules that failed.
             track: Whether this counts as a use of the hits.
-            average: Whether the running relevance of the hits moves half-way to that of this query.
+            average: Whether the running relevance of the hits in the searched spaces moves half-way to that of
+                this query.
         """
         ranking = self._pipeline.run(question, limit)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
@@ -49,7 +50,11 @@ class Recaller:
         moves, failures = ([], ()) if promote is None else promote(hits)
         promoted = [move.id for move in moves]
         numbers = {record.memory.id: record.no for record, _ in results}
-        averages = [(record.no, (record.memory.relevance + candidate.relevance) / 2) for record, candidate in results]
+        averages = [
+            (record.no, (record.memory.relevance + candidate.relevance) / 2)
+            for record, candidate in results
+            if record.space in question.spaces
+        ]
         self._log.write(
             ranking,
             nos,

@@ -28,6 +28,13 @@ class Question:
     min_score: float
     #: Whether lower tiers rank lower (queries that span all tiers).
     penalise: bool = False
+    #: More spaces, of which only the pinned memories are returned.
+    pinned_spaces: tuple[int, ...] = ()
+
+    @property
+    def all_spaces(self) -> tuple[int, ...]:
+        """The spaces that are searched, and those of which only the pinned memories are returned."""
+        return tuple(dict.fromkeys((*self.spaces, *self.pinned_spaces)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -337,7 +337,7 @@ def session_promote(session: InSession, body: schemas.PromoteRequest) -> Json:
     response_model=schemas.RecallResponse,
 )  # fmt: skip
 def session_recall(session: InSession, body: schemas.SessionRecallRequest) -> Json:
-    """Search the memories that a session has spilled, and promote the best hits to hot."""
+    """Search a session's own memories in all tiers, and promote the best hits to hot."""
     return _recall_response(session.recall(body.query, body.limit, body.auto_promote, body.types))
 
 

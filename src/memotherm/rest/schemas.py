@@ -260,7 +260,7 @@ class PromoteRequest(RequestBody):
 
 
 class SessionRecallRequest(RequestBody):
-    """A query over a session's spilled memories."""
+    """A query over a session's own memories."""
 
     query: QueryText
     limit: Limit = 3

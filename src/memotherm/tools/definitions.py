@@ -153,7 +153,7 @@ def memory_recall(
 ) -> Json:
     """Recall memories by meaning and words.
 
-    With a sessionId: searches what the session has spilled (warm and cold), 3 hits, the best are promoted to hot.
+    With a sessionId: searches the session's own memories in all tiers, 3 hits, the best are promoted to hot.
     Without: searches hot and warm, 10 hits, nothing moves; includeCold adds cold memories.
     """
     if sessionId is not None:
@@ -375,7 +375,8 @@ def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> No
 
 def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float) -> Json:
     recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score)
-    hits = [hit for hit in recall if hit.why.relevance >= min_score][:max_hits]
+    found = [hit for hit in recall if hit not in recall.pinned and hit.why.relevance >= min_score]
+    hits = [*recall.pinned, *found[:max_hits]]
     results = [
         {
             "path": hit.memory.id,
