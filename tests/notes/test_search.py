@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput
 from memotherm.notes import Notes
 from memotherm.notes.searching import Scored, age_factor, diverse, shows_citations, snippet
-from memotherm.testing import FakeClock
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.notes.ids import spec
 from tests.notes.index import cited
 
@@ -54,6 +57,51 @@ def test_weights_that_do_not_sum_to_one_are_normalised(open_mem: Callable[..., M
     ]
 
     assert scores[0] == pytest.approx(scores[1])
+
+
+class Topics(HashEmbedder):
+    """An embedder to which some words mean the same."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().embed([re.sub("(?i)automobile|motorcar", "car", text) for text in texts])
+
+
+@spec("O19", "O27")
+@pytest.mark.parametrize("fusion", ["evidence", "weighted", "rrf"])
+def test_weights_of_zero_and_one_leave_words_or_vectors_alone(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, fusion: str
+) -> None:
+    """The same memories and notes are ordered by words, by vectors, or by both."""
+    same, words = "the automobile", "the car of a neighbour was seen beside the old harbour on a Sunday morning"
+    (tmp_path / "memory").mkdir()
+    for name, content in (("same", same), ("words", words)):
+        (tmp_path / "memory" / f"{name}.md").write_text(content, "utf-8")
+    for vector, text, first in ((0, 1, "words"), (1, 0, "same")):
+        settings = {"vector_weight": vector, "text_weight": text, "fusion": fusion}
+        mem = open_mem(embedder=Topics(), settings=settings)
+        mem.remember(same)
+        mem.remember(words)
+
+        assert mem.recall("car")[0].memory.content == (words if first == "words" else same)
+        assert mem.notes(tmp_path).search("car", min_score=0)[0].path == f"memory/{first}.md"
+
+
+@spec("O19")
+def test_without_vectors_words_count_whatever_their_weight(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
+    """A text weight of 0 does not hide everything while the embedder is missing."""
+    mem = open_mem(embedder="none", settings={"vector_weight": 1, "text_weight": 0})
+
+    assert mem.notes(workspace).search("walrus exhibition harbour")[0].path == "memory/2025-11-01.md"
+
+
+@spec("O19")
+def test_with_a_text_weight_of_zero_a_match_of_words_passes_no_threshold(open_mem: Callable[..., Memotherm]) -> None:
+    """Only the relevance by vectors is compared with it."""
+    for weight, hits in ((0.3, 1), (0, 0)):
+        mem = open_mem(embedder=HashEmbedder(), settings={"vector_weight": 0.7, "text_weight": weight})
+        mem.remember("the car of a neighbour was seen beside the old harbour on a Sunday morning by many people")
+
+        assert len(mem.recall("car", min_score=0.5)) == hits
 
 
 @spec("O22", "O25")

@@ -44,7 +44,12 @@ class Calibration:
     @property
     def spread(self) -> float:
         """The distance between a usual and a rare cosine of unrelated texts: the unit of other evidence."""
-        return max(self._cosine_at(RARE) - self._cosine_at(USUAL), 0.01)
+        return max(self._cosine_at(RARE) - self.usual, 0.01)
+
+    @property
+    def usual(self) -> float:
+        """A usual cosine of unrelated texts."""
+        return self._cosine_at(USUAL)
 
     def _cosine_at(self, relevance: float) -> float:
         """Return the cosine with a relevance."""

@@ -11,6 +11,9 @@ cosine of unrelated texts):
 
 Half of a difference counts as it is. The other half is scaled by the range of the candidates' values: where all
 candidates are about equally close, or nearly all have the query's words, a small difference counts more.
+
+`vector_weight` and `text_weight` reduce closeness, as a difference from the usual cosine, or coverage, if their
+ratio is not the default one.
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ def rank(
     """Order the candidates, best first, newest first among equals.
 
     `min_score` is compared with relevance, before use and boosts; a match of words that covers enough of the
-    query passes it too.
+    query passes it too, unless words have no weight.
     """
     relevance = _FUSIONS[weights.fusion](evidence, weights, calibration)
     use = _use(evidence, weights, now)
@@ -87,7 +90,7 @@ def rank(
     if weights.penalties:
         penalties = np.array([weights.penalties.get(tier, 0.0) for tier in evidence.tiers], np.float64)
     scores = relevance + use + boosts - penalties
-    passing = np.flatnonzero((relevance >= min_score) | (evidence.coverage >= min_score))
+    passing = np.flatnonzero((relevance >= min_score) | ((evidence.coverage >= min_score) & (weights.text > 0)))
     rows = passing[np.lexsort((-evidence.nos[passing], -scores[passing]))]
     columns = (values[rows].tolist() for values in (evidence.nos, scores, relevance, use, boosts, penalties))
     return named_tuples(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0), repeat(None), repeat(None)))
@@ -106,11 +109,15 @@ def _evidence(evidence: Evidence, weights: FusionWeights, calibration: Calibrati
     ranking, spread = weights.ranking, calibration.spread
     hints = ranking.author * evidence.authors + ranking.time * evidence.nearness
     hints = hints - _MISSING_HINT * hints.max(initial=0.0)
-    closeness = _scaled(_range(evidence.cosines) / spread, _CLOSENESS_RANGE, ranking.relative)
-    words = _scaled(_range(evidence.coverage), _COVERAGE_RANGE, ranking.relative)
+    vector, text = weights.shares
+    if np.isnan(evidence.cosines).all():
+        text = 1.0
+    cosines = vector * evidence.cosines + (1 - vector) * calibration.usual
+    closeness = _scaled(_range(cosines) / spread, _CLOSENESS_RANGE, ranking.relative)
+    words = text * _scaled(_range(evidence.coverage), _COVERAGE_RANGE, ranking.relative)
     other = (words * ranking.coverage * evidence.coverage + hints) / closeness
-    with_vector = calibration.relevance(evidence.cosines + other * spread)
-    text_only = np.minimum(1.0, evidence.coverage / (1 + ABSENT_WORD) * (1 + 0.2 * hints))
+    with_vector = calibration.relevance(cosines + other * spread)
+    text_only = text * np.minimum(1.0, evidence.coverage / (1 + ABSENT_WORD) * (1 + 0.2 * hints))
     return np.where(np.isnan(evidence.cosines), text_only, with_vector)
 
 

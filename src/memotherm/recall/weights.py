@@ -45,6 +45,9 @@ class RankingOptions:
 
 DEFAULT_RANKING = RankingOptions()
 
+#: The vector weight and the text weight for which the default ranking was measured.
+_DEFAULT_RATIO = (0.7, 0.3)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FusionWeights:
@@ -59,6 +62,13 @@ class FusionWeights:
     #: What is subtracted in each tier; empty unless a query spans all tiers on equal terms.
     penalties: Mapping[Tier, float]
     ranking: RankingWeights = DEFAULT_WEIGHTS
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """What closeness and coverage count in the default fusion; 1 and 1 at the default ratio of their weights."""
+        vector, text = self.vector / _DEFAULT_RATIO[0], self.text / _DEFAULT_RATIO[1]
+        most = max(vector, text) or 1.0
+        return vector / most, text / most
 
     @classmethod
     def of(

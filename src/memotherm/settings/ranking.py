@@ -22,10 +22,10 @@ class RankingSettings:
         project=True,
     )
     vector_weight: float = setting(
-        0.7, "The weight of the vector score if `fusion` is weighted or rrf; both weights are normalised.", project=True
+        0.7, "The weight of vectors against `text_weight`, in every fusion; 0: the order is by words.", project=True
     )
     text_weight: float = setting(
-        0.3, "The weight of the text score if `fusion` is weighted or rrf; both weights are normalised.", project=True
+        0.3, "The weight of words against `vector_weight`, in every fusion; 0: the order is by vectors.", project=True
     )
     reranker: str = setting(
         "", "The reranker that orders the best candidates of a recall, by its plugin's name; empty: none."
