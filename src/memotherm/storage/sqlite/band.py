@@ -7,7 +7,7 @@ files of the store; `bands.py` fills it and keeps it true.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
@@ -26,9 +26,6 @@ _CODE_BITS = 4
 _CALIBRATION_SAMPLE = 2000
 #: Codes are made for vectors whose length this number divides.
 CODED_MULTIPLE = 8
-#: An exact band of as many vectors gets codes to look through first, once it was searched so often.
-_SIEVED_FROM = 4096
-_SIEVED_AFTER = 20
 #: The least number of codes whose vectors are compared; measured, the best 128 contain the true best 50.
 LEAST_RESCORED = 128
 #: How many changes a coded band collects before it repacks its codes (which costs a full pass).
@@ -74,8 +71,6 @@ class ExactBand:
         self._matrix: Vectors = np.empty((0, dimensions), np.float32)
         self._keys: Numbers = np.empty(0, np.int64)
         self._row: dict[int, int] = {}
-        self._sieve: _Sieve | None = None
-        self._searches = 0
 
     def __len__(self) -> int:
         return len(self._row)
@@ -98,8 +93,6 @@ class ExactBand:
         self._matrix[start:end] = vectors
         self._keys[start:end] = keys
         self._row.update(zip(keys.tolist(), range(start, end), strict=True))
-        if self._sieve is not None:
-            self._sieve.fresh.update(keys.tolist())
 
     def _grow(self, rows: int) -> None:
         matrix = np.empty((rows, self._matrix.shape[1]), np.float32)
@@ -125,29 +118,9 @@ class ExactBand:
         if allowed is not None:
             rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed))
             keys, vectors = keys[rows], vectors[rows]
-        near = self._sieved(query, limit) if allowed is None else None
-        if near is None:
-            near = _strongest(_products_by_row(vectors, query), limit, _NOISE)
+        # Not `vectors @ query`: BLAS would share a large product among threads, which wait for each other.
+        near = _strongest(np.einsum("ij,j->i", vectors, query), limit, _NOISE)
         return best(keys[near], products(vectors[near], query), limit)
-
-    def _sieved(self, query: Vectors, limit: int) -> Numbers | None:
-        """Return the rows that are worth comparing, as the codes tell; None while there are no codes."""
-        self._searches += 1
-        if self._sieve is not None and self._sieve.stale(self._row.keys()):
-            self._sieve, self._searches = None, 0
-        if self._sieve is None and self._searches > _SIEVED_AFTER and len(self) >= _SIEVED_FROM:
-            if self.vectors.shape[1] % CODED_MULTIPLE or not coding_available():
-                return None
-            self._sieve = _Sieve(self.keys, self.vectors)
-        if self._sieve is None:
-            return None
-        rows, keys = self._sieve.passing(query, max(limit, LEAST_RESCORED))
-        stayed = (rows < len(self)) & (self._keys[rows] == keys)
-        others = {*keys[~stayed].tolist(), *self._sieve.fresh}
-        if not others:
-            return rows
-        moved = (row for row in map(self._row.get, others) if row is not None)
-        return np.array([*{*rows[stayed].tolist(), *moved}], np.int64)
 
     def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
         """Return the strength of those memories that are here; the nearest part counts."""
@@ -165,30 +138,6 @@ class ExactBand:
         for no, strength in zip(owners, products(self._matrix[rows], query).tolist(), strict=True):
             strongest[no] = max(strength, strongest.get(no, -1.0))
         return strongest
-
-
-class _Sieve:
-    """4-bit codes of an exact band, which select the rows to compare: 0.2 ms where the whole matrix takes 1 to 2 ms.
-
-    A code may outlive its vector, because what it selects is compared exactly.
-    """
-
-    def __init__(self, keys: Numbers, vectors: Vectors) -> None:
-        #: A code is named by the row of its vector, where that stays as a rule.
-        self._index = _coded(np.arange(len(keys)), vectors)
-        self._keys = keys.copy()
-        #: The keys that came after the codes were made.
-        self.fresh: set[int] = set()
-
-    def stale(self, keys: Set[int]) -> bool:
-        """Return whether so much has changed that the codes should be rebuilt."""
-        return len(self.fresh) > _MOST_DEAD or len(self._keys) + len(self.fresh) - len(keys) > _MOST_DEAD
-
-    def passing(self, query: Vectors, limit: int) -> tuple[Numbers, Numbers]:
-        """Return the rows that the strongest codes were made of, and the keys that were there."""
-        _, numbers = self._index.search(query[np.newaxis, :], min(limit, len(self._keys)))
-        rows = numbers[0].astype(np.int64)
-        return rows, self._keys[rows]
 
 
 class CodedBand:
@@ -311,10 +260,7 @@ def products(vectors: Vectors, query: Vectors) -> Vectors:
 
 
 def _products_by_row(vectors: NDArray[Real], query: NDArray[Real]) -> NDArray[Real]:
-    """Return vectors @ query, one row at a time: BLAS would share a large product among threads.
-
-    On a busy machine they wait for each other: 7 ms of CPU and 20 of wall for 10,000 rows, against 1 this way.
-    """
+    """Return vectors @ query, one row at a time, so that a product does not depend on the row's position."""
     return np.asarray(np.matmul(vectors[:, np.newaxis, :], query[:, np.newaxis])[:, 0, 0])
 
 

@@ -233,6 +233,22 @@ class Connections:
             yield self._opened_writer()
 
     @contextmanager
+    def fresh_reading(self) -> Iterator[sqlite3.Connection]:
+        """Return a new connection in a read transaction, which remembers nothing of earlier states."""
+        if self.name == MEMORY:
+            with self.reading() as connection:
+                yield connection
+            return
+        self._process.require()
+        with mapped(self.name):
+            connection = self._connect("normal")
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let all reads of this thread share one connection, and one state of the store."""
         with self.reading() as connection:

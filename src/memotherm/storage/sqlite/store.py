@@ -296,7 +296,8 @@ class SqliteStore(SqlStore):
             return [Problem(code="file_gone", detail=f"{name} {detail}") for name in missing]
         try:
             caches = self._bands.cache_files()
-            with self._reading() as statements:
+            # A full-text table of a newer SQLite compares with what its connection has read before a write of another.
+            with Lending(self._connections.fresh_reading()) as statements:
                 problems = check(statements, identity_of(statements))
                 problems += self._bands.check(statements.connection, caches)
             with self._writing() as statements:
