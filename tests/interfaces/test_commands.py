@@ -432,3 +432,80 @@ def test_whoever_opens_a_store_takes_a_scope(name: str):
 def test_whoever_prints_data_takes_json(name: str):
     """Machines can ask for JSON."""
     assert "--json" in options_of(name)
+
+
+def test_texts_may_begin_with_a_dash(cli: Cli):
+    """A list item is a text and not an option; options after it still count."""
+    assert cli("remember", "- buy milk today", "--tag", "shop", "--json").data["content"] == "- buy milk today"
+    assert cli("remember", "--force is dangerous", "--json").data["content"] == "--force is dangerous"
+    assert cli("recall", "-- milk or water", "--json").data["query"] == "-- milk or water"
+    assert cli("remember", "--forse").code == exit_codes.USAGE
+
+
+def test_notes_append_reads_standard_input(cli: Cli, tmp_path: Path):
+    """`-` is the whole input, with several lines."""
+    ran = cli("notes", "append", "-", "--date", "2026-01-26", stdin="- one\n- two\n")
+
+    assert ran.code == exit_codes.OK
+    assert (tmp_path / "memory" / "2026-01-26.md").read_text().endswith("- one\n- two\n")
+
+
+def test_import_reads_standard_input(cli: Cli):
+    """A bad line is named by its number, and the others are imported."""
+    ran = cli("import", "jsonl", "-", stdin='{"content": "The otter swims"}\nnot json\n')
+
+    assert ran.out == "1 memory from 1 file (0 known already, 1 skipped)\n"
+    assert "stdin#L2" in ran.err
+
+
+def test_an_unknown_command_suggests_a_similar_one(cli: Cli):
+    """In the list of commands and in a group."""
+    assert "did you mean 'recall'?" in cli("recal", "x").err
+    assert "did you mean 'append'?" in cli("notes", "apend", "x").err
+    assert cli("zzz").code == exit_codes.USAGE
+
+
+def test_an_empty_result_says_so(cli: Cli):
+    """On standard error, so that a pipe receives nothing."""
+    for arguments in (("recall", "otter"), ("search", "otter"), ("list",), ("context",), ("notes", "search", "x")):
+        ran = cli(*arguments)
+        assert (ran.code, ran.out) == (exit_codes.OK, "")
+        assert ran.err.startswith("note: ")
+
+
+def test_control_sequences_in_contents_do_not_reach_the_terminal(cli: Cli):
+    """They are printed as visible characters, in every command that prints a content."""
+    memory_id = remembered(cli, "red \x1b[31m alert \x9b2J bell \x07", "--tier", "hot")
+    for arguments in (("recall", "red alert"), ("list",), ("get", memory_id), ("context",), ("history", memory_id)):
+        for ran in (cli(*arguments), cli(*arguments, "--json")):
+            assert ran.out
+            assert not {"\x1b", "\x9b", "\x07"} & set(ran.out)
+
+
+def test_piped_output_is_not_wrapped(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    """One memory is one line, however long it is."""
+    monkeypatch.setenv("COLUMNS", "40")
+    text = "The otter swims in the river with the other otters, and it does so on every day of the week"
+    remembered(cli, text)
+
+    assert text in cli("list").out
+    assert text in cli("recall", "otter").out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "cp1252"])
+def test_output_in_any_encoding_is_printed(encoding: str, tmp_path: Path):
+    """What an encoding lacks is escaped, and JSON stays JSON."""
+    env = {**os.environ, "MEMOTHERM_HOME": str(tmp_path), "MEMOTHERM_EMBEDDER": "none", "PYTHONIOENCODING": encoding}
+    content = "Zo\u00eb \u2192 \u4f1a\u8b70 \U0001f9a6"
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "memotherm", *arguments]
+        done = subprocess.run(command, capture_output=True, env=env, timeout=60)
+        assert done.returncode == 0, done.stderr
+        # A stream of ASCII is written as UTF-8.
+        return done.stdout.decode("utf-8" if encoding == "ascii" else encoding)
+
+    run("remember", content)
+    assert json.loads(run("list", "--json"))["memories"][0]["content"] == content
+    assert "Zo" in run("list")
+    assert "Zo" in run("recall", "Zo\u00eb")

@@ -15,6 +15,8 @@ import click
 
 from memotherm import __version__
 from memotherm.cli import exit_codes
+from memotherm.cli.parsing import SuggestingGroup
+from memotherm.cli.terminal import accept_any_text, printable
 from memotherm.errors import MemothermError
 
 __all__ = ["COMMANDS", "app", "run"]
@@ -78,7 +80,7 @@ COMMANDS = {
 }
 
 
-class Commands(click.Group):
+class Commands(SuggestingGroup):
     """A group of commands that are imported when they are called, not when they are listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -109,6 +111,7 @@ def app(debug: bool) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code; an error is printed as one line."""
+    accept_any_text()
     try:
         return _run(arguments)
     except BrokenPipeError:
@@ -152,6 +155,6 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _print_error(message: str, hint: str | None) -> None:
-    click.echo(f"error: {' '.join(message.split())}", err=True)
+    click.echo(f"error: {printable(' '.join(message.split()))}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)

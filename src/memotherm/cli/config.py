@@ -8,12 +8,13 @@ import click
 
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json
+from memotherm.cli.parsing import SuggestingGroup
 from memotherm.settings import FIELDS, SECRET_NAMES, load, origins
 
 __all__ = ["command", "described_settings"]
 
 
-@click.group("config")
+@click.group("config", cls=SuggestingGroup)
 def command() -> None:
     """Show the settings and where each value comes from."""
 

@@ -6,11 +6,13 @@ import click
 
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_json, print_notes
+from memotherm.cli.parsing import TextCommand
+from memotherm.cli.terminal import printable
 
 __all__ = ["command"]
 
 
-@click.command("context")
+@click.command("context", cls=TextCommand)
 @click.argument("query", required=False)
 @click.option("--budget", "-b", type=click.IntRange(min=0), default=2000, show_default=True, help="The most tokens.")
 @click.option(
@@ -50,8 +52,9 @@ def command(
         print_json({"text": context.text, **sizes, "receipt": context.receipt.as_dict()})
         return
     if context.text:
-        click.echo(context.text)
+        click.echo(printable(context.text))
     if receipt:
         click.echo(str(context.receipt), err=True)
     else:
-        print_notes([*context.receipt.notes, *context.degraded])
+        found = [] if context.text else ["the context is empty"]
+        print_notes([*found, *context.receipt.notes, *context.degraded])

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from memotherm.cli.terminal import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.results import Status
 from memotherm.text.quantity import pluralize
@@ -18,10 +19,18 @@ __all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "t
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
 _BAR_WIDTH = 24
+_PIPED_WIDTH = 100_000
 
 
 class _Console(Console):
     """A console that raises an error when the pipe is closed; `app.run` handles it."""
+
+    def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401 - as in the base class
+        """Print objects, without control characters in their texts."""
+        for item in objects:
+            if isinstance(item, Text):
+                item.plain = printable(item.plain)
+        super().print(*objects, **options)
 
     def on_broken_pipe(self) -> None:
         """Raise the error."""
@@ -30,7 +39,9 @@ class _Console(Console):
 
 def console() -> Console:
     """Return the console for standard output; it uses colours only in a terminal."""
-    return _Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    # What is piped to another program is not wrapped.
+    piped = not sys.stdout.isatty()
+    return _Console(file=sys.stdout, highlight=False, soft_wrap=piped, width=_PIPED_WIDTH if piped else None)
 
 
 def tier_badge(tier: Tier) -> Text:

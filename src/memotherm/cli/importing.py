@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
 from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
+from memotherm.cli.output import content_of
 from memotherm.notes import KINDS
+from memotherm.settings.private_files import write_text
 
 __all__ = ["command"]
 
@@ -21,12 +27,14 @@ __all__ = ["command"]
 def command(kind: str, path: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Import the memories of another program, or of an export, from PATH; a second import stores nothing twice.
 
+    PATH may be `-` for standard input.
+
     \b
     memotherm import claude-code ~/.claude --dry-run
     memotherm import jsonl memories.jsonl
     """
-    with opened(store, dry_run=dry_run) as mem:
-        imported = mem.import_(kind, path)
+    with opened(store, dry_run=dry_run) as mem, _file(path) as source:
+        imported = mem.import_(kind, source)
     if as_json:
         summary = {
             "kind": imported.kind,
@@ -42,3 +50,15 @@ def command(kind: str, path: str, dry_run: bool, store: StoreOptions, as_json: b
     for skipped in imported.skipped:
         click.echo(f"note: {skipped}", err=True)
     click.echo(f"{imported}{' (dry run: nothing was stored)' if dry_run else ''}")
+
+
+@contextmanager
+def _file(path: str) -> Iterator[Path]:
+    """Return the path of what is imported; for `-`, a file with the whole standard input."""
+    if path != "-":
+        yield Path(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="memotherm-import-") as folder:
+        file = Path(folder) / "stdin"
+        write_text(file, content_of(path))
+        yield file

@@ -7,12 +7,13 @@ import json
 import click
 
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.parsing import SuggestingGroup
 from memotherm.rest.keys import Keys
 
 __all__ = ["command"]
 
 
-@click.group("keys")
+@click.group("keys", cls=SuggestingGroup)
 def command() -> None:
     """Create, list and revoke the API keys of the server."""
 

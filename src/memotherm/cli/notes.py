@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,10 @@ import click
 
 from memotherm.cli.formatting import console, tier_badge
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.output import content_of, print_notes
+from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.progress import progress_bar
+from memotherm.cli.terminal import printable
 from memotherm.model import Tier
 from memotherm.notes import NoteHit, NoteResults, Notes, Sync
 from memotherm.tools.serializers import note_hit_json, note_text_json
@@ -22,7 +26,7 @@ _root = click.option("--root", "-r", default=".", show_default=True, help="The f
 _extra = click.option("--extra", multiple=True, help="Another file or folder inside the root (repeatable).")
 
 
-@click.group("notes")
+@click.group("notes", cls=SuggestingGroup)
 def command() -> None:
     """Index, search and read the Markdown notes of a folder.
 
@@ -47,7 +51,7 @@ def sync(root: str, extra: tuple[str, ...], store: StoreOptions, as_json: bool) 
         _print_sync(result)
 
 
-@command.command("search")
+@command.command("search", cls=TextCommand)
 @click.argument("query")
 @click.option("--max-results", "-n", type=click.IntRange(min=0), default=6, show_default=True, help="The most results.")
 @click.option(
@@ -90,9 +94,8 @@ def search(
         line.append(f"  {hit.score:.2f}  ", style="bold")
         line.append(hit.citation if results.citations else hit.heading, style="cyan")
         out.print(line)
-        click.echo("\n".join(f"    {line}" for line in hit.snippet.split("\n")))
-    for reason in results.degraded:
-        click.echo(f"note: {reason}", err=True)
+        click.echo("\n".join(f"    {line}" for line in printable(hit.snippet).split("\n")))
+    print_notes([*results.degraded, *([] if len(results) else ["no note matches"])])
 
 
 @command.command("get")
@@ -119,21 +122,22 @@ def get(
         click.echo(json.dumps(note_text_json(note), ensure_ascii=False, indent=2))
         return
     if note.text:
-        click.echo(note.text)
+        # Exact in a file or pipe; a terminal would interpret control characters.
+        click.echo(printable(note.text) if sys.stdout.isatty() else note.text)
     if note.hint:
         click.echo(f"note: {note.hint}", err=True)
 
 
-@command.command("append")
+@command.command("append", cls=TextCommand)
 @click.argument("content")
 @click.option("--date", help="The date, such as 2026-01-26; default: today.")
 @_root
 @store_option
 @json_option
 def append(content: str, date: str | None, root: str, store: StoreOptions, as_json: bool) -> None:
-    """Append text to the note of a day."""
+    """Append text to the note of a day; `-` reads it from standard input."""
     with _notes(store, root, ()) as notes:
-        entry = notes.append(content, date)
+        entry = notes.append(content_of(content), date)
     if as_json:
         location = {"path": entry.path, "startLine": entry.start_line, "endLine": entry.end_line}
         click.echo(json.dumps({**location, "written": entry.written}, ensure_ascii=False, indent=2))

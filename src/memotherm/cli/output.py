@@ -15,9 +15,13 @@ from memotherm.model.results import Problem
 __all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json"]
 
 
+#: JSON need not escape these controls, which some terminals interpret.
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+
+
 def print_json(value: object) -> None:
     """Print one JSON value."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str).translate(_ESCAPES))
 
 
 def print_notes(notes: Iterable[str]) -> None:

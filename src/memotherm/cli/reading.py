@@ -9,6 +9,7 @@ from rich.text import Text
 from memotherm.cli.formatting import TIER_STYLES, console, event_line, tier_bar
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
+from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.tools.serializers import event_json, memory_json, status_json
 
@@ -33,7 +34,7 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     table = Table.grid(padding=(0, 2))
     for name, value in memory_json(memory).items():
         if value not in (None, [], {}):
-            table.add_row(Text(name, style="cyan"), Text(_as_text(value)))
+            table.add_row(Text(name, style="cyan"), Text(printable(_as_text(value))))
     console().print(table)
 
 
@@ -83,6 +84,8 @@ def list_(
         click.echo("".join(f"{memory.id}\n" for memory in page), nl=False)
     elif page.memories:
         console().print(_table(page.memories))
+    if not page.memories:
+        print_notes(["no memory matches"])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
 
@@ -163,7 +166,7 @@ def _table(memories: tuple[Memory, ...]) -> Table:
     table.add_column("memory", ratio=1)
     table.add_column("id", no_wrap=True, style="dim")
     for memory in memories:
-        content = Text(" ".join(memory.content.split()))
+        content = Text(printable(" ".join(memory.content.split())))
         content.truncate(160, overflow="ellipsis")
         for tag in memory.tags:
             content.append(f" #{tag}", style="green")

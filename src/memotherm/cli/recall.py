@@ -10,13 +10,14 @@ import click
 from memotherm.cli.formatting import console, hit_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_json, print_notes
+from memotherm.cli.parsing import TextCommand
 from memotherm.model import Recall, Tier
 from memotherm.tools.serializers import hit_json
 
 __all__ = ["command"]
 
 
-@click.command("recall")
+@click.command("recall", cls=TextCommand)
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True, help="How many hits.")
 @click.option(
@@ -67,7 +68,8 @@ def command(
         line = hit_line(hit)
         line.append(f"  {hit.memory.id}", style="dim")
         out.print(line)
-    print_notes([*recall.degraded, *(f"{memory_id} moved to hot" for memory_id in recall.promoted)])
+    found = [] if len(recall) else ["no memory matches"]
+    print_notes([*found, *recall.degraded, *(f"{memory_id} moved to hot" for memory_id in recall.promoted)])
 
 
 def _json(recall: Recall) -> dict[str, Any]:

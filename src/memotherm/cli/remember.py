@@ -9,13 +9,14 @@ import click
 
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed
+from memotherm.cli.parsing import TextCommand
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 
 __all__ = ["command"]
 
 
-@click.command("remember")
+@click.command("remember", cls=TextCommand)
 @click.argument("content")
 @click.option("--kind", "-k", default="fact", show_default=True, help="fact, preference, decision, task, ...")
 @click.option("--tag", "-t", "tags", multiple=True, help="A tag (repeatable).")

@@ -8,13 +8,15 @@ import click
 
 from memotherm.cli.formatting import console, hit_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.output import print_notes
+from memotherm.cli.parsing import TextCommand
 from memotherm.model import Tier
 from memotherm.tools.serializers import hit_json
 
 __all__ = ["command"]
 
 
-@click.command("search")
+@click.command("search", cls=TextCommand)
 @click.argument("query")
 @click.option(
     "--tier",
@@ -46,5 +48,4 @@ def command(query: str, tiers: tuple[str, ...], limit: int, store: StoreOptions,
     out = console()
     for hit in recall:
         out.print(hit_line(hit))
-    for reason in recall.degraded:
-        click.echo(f"note: {reason}", err=True)
+    print_notes([*([] if len(recall) else ["no memory matches"]), *recall.degraded])

@@ -7,6 +7,7 @@ import click
 from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes
+from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
 from memotherm.tools.serializers import hit_json, memory_json, move_json, session_status_json
 
@@ -15,7 +16,7 @@ __all__ = ["command"]
 _session = click.argument("name", metavar="SESSION")
 
 
-@click.group("session")
+@click.group("session", cls=SuggestingGroup)
 def command() -> None:
     """Manage the working memory of a session: a limited number of hot tokens, and spilled memories.
 
@@ -26,7 +27,7 @@ def command() -> None:
     """
 
 
-@command.command("add")
+@command.command("add", cls=TextCommand)
 @_session
 @click.argument("content")
 @click.option("--type", "kind", default="message", show_default=True, help="The kind of the memory.")

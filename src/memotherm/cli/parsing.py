@@ -1,0 +1,52 @@
+"""Commands and groups that accept texts beginning with a dash, and suggest the right name of a command."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import click
+
+__all__ = ["SuggestingGroup", "TextCommand"]
+
+#: Marks an argument as text; it cannot occur in an argument of a process.
+_TEXT_MARK = "\x00"
+
+
+class TextCommand(click.Command):
+    """A command whose texts may begin with a dash: what has a space before any `=` is not an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, without taking texts for options."""
+        short = {name for parameter in self.params for name in parameter.opts if len(name) == 2}
+        marked = [_TEXT_MARK + arg if _is_text(arg, short) else arg for arg in args]
+        rest = super().parse_args(ctx, marked)
+        ctx.params = {name: _unmarked(value) for name, value in ctx.params.items()}
+        return rest
+
+
+def _is_text(argument: str, short_options: set[str]) -> bool:
+    name = argument.partition("=")[0]
+    return argument.startswith("-") and len(name.split(None, 1)) > 1 and argument[:2] not in short_options
+
+
+def _unmarked(value: Any) -> Any:  # noqa: ANN401 - options have various types
+    if isinstance(value, str):
+        return value.removeprefix(_TEXT_MARK)
+    if isinstance(value, tuple):
+        return tuple(_unmarked(item) for item in value)
+    return value
+
+
+class SuggestingGroup(click.Group):
+    """A group that suggests a command whose name is similar to an unknown one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f": did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"no such command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
