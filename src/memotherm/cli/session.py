@@ -8,7 +8,7 @@ from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import hit_json, memory_json, move_json, session_status_json
+from memotherm.tools.serializers import added_json, hit_json, memory_json, move_json, session_status_json
 
 __all__ = ["command"]
 
@@ -36,7 +36,12 @@ def add(name: str, content: str, kind: str, store: StoreOptions, as_json: bool) 
     """Add a hot memory; older ones are spilled if needed."""
     with opened(store) as mem:
         memory = mem.session(name).add(content_of(content), kind)
-    print_changed(memory, as_json=as_json)
+        added = added_json(memory, mem.settings.hot_token_limit)
+    if as_json:
+        print_json(added)
+        return
+    print_changed(memory, as_json=False)
+    print_notes(added["warnings"])
 
 
 @command.command("hot")

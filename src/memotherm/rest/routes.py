@@ -284,11 +284,13 @@ def session_compacted(session: InSession) -> None:
 
 @router.post(
     "/sessions/{session_id}/memories", operation_id="session_add", tags=["sessions"], status_code=201,
-    response_model=schemas.MemoryResponse,
+    response_model=schemas.AddedMemoryResponse,
 )  # fmt: skip
 def session_add(session: InSession, body: schemas.SessionAddRequest, response: Response) -> Json:
     """Add to a session's hot memory; older hot memories are spilled when it is full."""
-    return _memory_response(session.add(body.content, body.type, body.metadata), response, created=True)
+    memory = session.add(body.content, body.type, body.metadata)
+    added = serializers.added_json(memory, session.memory.settings.hot_token_limit)
+    return {**_memory_response(memory, response, created=True), **added}
 
 
 @router.get(

@@ -308,6 +308,13 @@ class MemoryResponse(BaseModel):
     version: int
 
 
+class AddedMemoryResponse(MemoryResponse):
+    """A memory that was added to a session."""
+
+    rule: str = Field(description="The rule that chose its tier.")
+    warnings: list[str] = Field(description="Why it is not hot.")
+
+
 class HitResponse(MemoryResponse):
     """A hit: a memory with its score and the reasons."""
 

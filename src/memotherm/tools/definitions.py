@@ -18,6 +18,7 @@ from memotherm.model import Memory, Priority, Tier
 from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
+    added_json,
     hit_json,
     memory_json,
     move_json,
@@ -137,7 +138,7 @@ def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
 
 def memory_add(mem: Memotherm, sessionId: str, content: str, type: str, metadata: Json | None = None) -> Json:  # noqa: A002, N803
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
-    return memory_json(mem.session(sessionId).add(content, type, metadata))
+    return added_json(mem.session(sessionId).add(content, type, metadata), mem.settings.hot_token_limit)
 
 
 def memory_recall(
