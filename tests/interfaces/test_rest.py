@@ -210,6 +210,24 @@ def test_a_session_works_by_http(client: TestClient) -> None:
     assert client.get("/memories").json()["memories"][0]["content"] == "We talked about money"
 
 
+def test_a_session_is_tidied_by_http(client: TestClient) -> None:
+    """C44: demote, keep, prune and clear; a session that has not begun is not found."""
+    base = "/sessions/s1"
+    first, second, _third = (
+        client.post(f"{base}/memories", json={"content": f"turn {number} of the talk"}).json()["id"]
+        for number in range(3)
+    )
+
+    demoted = client.post(f"{base}/demote", json={"memory_id": first, "tier": "cold"}).json()
+    kept = client.post(f"{base}/keep", json={"memory_id": second}).json()
+    pruned = client.post(f"{base}/prune", json={"keep": 0}).json()
+    cleared = client.post(f"{base}/clear").json()
+
+    assert (demoted["tier"], kept["scope"], pruned["pruned"], cleared["cleared"]) == ("cold", {}, [first], 1)
+    for verb in ("prune", "clear"):
+        problem(client.post(f"/sessions/nobody/{verb}"), 404, "not_found")
+
+
 def test_the_scope_comes_with_a_header(client: TestClient) -> None:
     """What one agent stores, another does not see."""
     mine, other = {"memotherm-scope": "user=u1;agent=planner"}, {"memotherm-scope": "user=u1;agent=coder"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from memotherm import tools
 from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes
@@ -94,6 +95,62 @@ def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> No
         print_json({"id": memory_id, "promoted": moved})
     else:
         click.echo(f"{memory_id} {'is hot now' if moved else 'was hot already'}")
+
+
+@command.command("demote")
+@_session
+@click.argument("memory_id", metavar="ID")
+@click.option("--tier", type=click.Choice(["warm", "cold"]), default="warm", show_default=True, help="Where to.")
+@store_option
+@json_option
+def demote(name: str, memory_id: str, tier: str, store: StoreOptions, as_json: bool) -> None:
+    """Move a memory of the session to warm or cold."""
+    with opened(store) as mem:
+        memory = mem.session(name).demote(memory_id, tier)
+    print_changed(memory, as_json=as_json)
+
+
+@command.command("keep")
+@_session
+@click.argument("memory_id", metavar="ID")
+@store_option
+@json_option
+def keep(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> None:
+    """Move a memory to the scope around the session, so that it remains after it."""
+    with opened(store) as mem:
+        memory = mem.session(name).keep(memory_id)
+    print_changed(memory, as_json=as_json)
+
+
+@command.command("prune")
+@_session
+@click.option("--keep", "most", type=click.IntRange(min=0), help="How many cold memories stay; default: the setting.")
+@click.option("--dry-run", is_flag=True, help="Print what would be deleted, without deleting it.")
+@store_option
+@json_option
+def prune(name: str, most: int | None, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
+    """Delete the least relevant cold memories of the session; `restore` undoes it within `grace_days`."""
+    with opened(store, dry_run=dry_run) as mem:
+        pruned = tools.memory_prune(mem, name, most)["pruned"]
+    if as_json:
+        print_json({"sessionId": name, "pruned": pruned, "dry_run": dry_run})
+    else:
+        click.echo(f"{pluralize(len(pruned), 'memory')} deleted{' (dry run: nothing was deleted)' if dry_run else ''}")
+
+
+@command.command("clear")
+@_session
+@click.option("--dry-run", is_flag=True, help="Print how many would be deleted, without deleting them.")
+@store_option
+@json_option
+def clear(name: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
+    """Delete the memories of the session, except pinned ones; `restore` undoes it within `grace_days`."""
+    with opened(store, dry_run=dry_run) as mem:
+        cleared = tools.memory_clear(mem, name)["cleared"]
+    if as_json:
+        print_json({"sessionId": name, "cleared": cleared, "dry_run": dry_run})
+    else:
+        click.echo(f"{pluralize(cleared, 'memory')} deleted{' (dry run: nothing was deleted)' if dry_run else ''}")
 
 
 @command.command("recall")

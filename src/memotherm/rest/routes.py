@@ -333,6 +333,47 @@ def session_promote(session: InSession, body: schemas.PromoteRequest) -> Json:
 
 
 @router.post(
+    "/sessions/{session_id}/demote",
+    operation_id="session_demote",
+    tags=["sessions"],
+    response_model=schemas.MemoryResponse,
+)
+def session_demote(session: ExistingSession, body: schemas.DemoteRequest, response: Response) -> Json:
+    """Move a memory of a session to warm or cold."""
+    return _memory_response(_change(session.demote, body.memory_id, body.tier), response)
+
+
+@router.post(
+    "/sessions/{session_id}/keep", operation_id="session_keep", tags=["sessions"], response_model=schemas.MemoryResponse
+)
+def session_keep(session: ExistingSession, body: schemas.KeepRequest, response: Response) -> Json:
+    """Move a memory of a session to the scope around it, so that it remains after the session."""
+    return _memory_response(_change(session.keep, body.memory_id), response)
+
+
+@router.post(
+    "/sessions/{session_id}/prune",
+    operation_id="session_prune",
+    tags=["sessions"],
+    response_model=schemas.PruneResponse,
+)
+def session_prune(session: ExistingSession, body: schemas.PruneRequest | None = None) -> Json:
+    """Delete the least relevant cold memories of a session beyond `keep`; they can be restored for `grace_days`."""
+    return {"sessionId": session.id, "pruned": session.prune(None if body is None else body.keep)}
+
+
+@router.post(
+    "/sessions/{session_id}/clear",
+    operation_id="session_clear",
+    tags=["sessions"],
+    response_model=schemas.ClearResponse,
+)
+def session_clear(session: ExistingSession) -> Json:
+    """Delete the memories of a session, except pinned ones; they can be restored for `grace_days`."""
+    return {"sessionId": session.id, "cleared": session.clear()}
+
+
+@router.post(
     "/sessions/{session_id}/recall", operation_id="session_recall", tags=["sessions"],
     response_model=schemas.RecallResponse,
 )  # fmt: skip
