@@ -339,6 +339,21 @@ def test_working_memory_of_a_session(cli: Cli):
     assert "we talked" in cli("list").out
 
 
+def test_a_session_is_tidied_from_the_command_line(cli: Cli):
+    """C44: demote, keep, prune with a dry run, and clear."""
+    first, second, _third = (
+        cli("session", "add", "s1", f"turn {number} of the talk", "--json").data["id"] for number in range(3)
+    )
+
+    assert cli("session", "demote", "s1", first, "--tier", "cold", "--json").data["tier"] == "cold"
+    assert cli("session", "keep", "s1", second, "--json").data["scope"] == {}
+    for dry in (["--dry-run"], []):
+        assert cli("session", "prune", "s1", "--keep", "0", *dry, "--json").data["pruned"] == [first]
+    for dry in (["--dry-run"], []):
+        assert cli("session", "clear", "s1", *dry, "--json").data["cleared"] == 1
+    assert cli("session", "status", "s1", "--json").data["hot"]["items"] == 0
+
+
 def test_config_tells_where_a_value_comes_from(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Environment, project file and default; keys are not shown."""
     (tmp_path / "memotherm.toml").write_text("max_pinned = 3\n", "utf-8")

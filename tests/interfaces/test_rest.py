@@ -210,6 +210,24 @@ def test_a_session_works_by_http(client: TestClient) -> None:
     assert client.get("/memories").json()["memories"][0]["content"] == "We talked about money"
 
 
+def test_a_session_is_tidied_by_http(client: TestClient) -> None:
+    """C44: demote, keep, prune and clear; a session that has not begun is not found."""
+    base = "/sessions/s1"
+    first, second, _third = (
+        client.post(f"{base}/memories", json={"content": f"turn {number} of the talk"}).json()["id"]
+        for number in range(3)
+    )
+
+    demoted = client.post(f"{base}/demote", json={"memory_id": first, "tier": "cold"}).json()
+    kept = client.post(f"{base}/keep", json={"memory_id": second}).json()
+    pruned = client.post(f"{base}/prune", json={"keep": 0}).json()
+    cleared = client.post(f"{base}/clear").json()
+
+    assert (demoted["tier"], kept["scope"], pruned["pruned"], cleared["cleared"]) == ("cold", {}, [first], 1)
+    for verb in ("prune", "clear"):
+        problem(client.post(f"/sessions/nobody/{verb}"), 404, "not_found")
+
+
 def test_the_scope_comes_with_a_header(client: TestClient) -> None:
     """What one agent stores, another does not see."""
     mine, other = {"memotherm-scope": "user=u1;agent=planner"}, {"memotherm-scope": "user=u1;agent=coder"}
@@ -538,6 +556,30 @@ def test_logs_and_metrics_tell_what_happened_and_never_what_was_said(client: Tes
     assert 'memotherm_http_requests_total{method="POST",route="/memories",status="201"} 1.0' in metrics
     assert 'memotherm_memories{tier="warm"} 1.0' in metrics
     assert "memotherm_recalls_total 1.0" in metrics
+
+
+def test_a_ratio_is_at_most_one_and_promotions_say_what_they_count(tmp_path: Path) -> None:
+    """Also when hot holds more than its limit; every move to hot is a promotion."""
+    with opened(tmp_path / "memory.db", settings={"hot_max_tokens": 4}) as mem, asking(mem) as client:
+        client.post("/memories", json={"content": "A hot memory that is longer than the limit", "tier": "hot"})
+        made = client.post("/memories", json={"content": "An otter"}).json()
+        client.post(f"/memories/{made['id']}/move", json={"tier": "hot"})
+        families = {family.name: family for family in text_string_to_metric_families(client.get("/metrics").text)}
+
+    (ratio,) = families["memotherm_hot_utilization_ratio"].samples
+    (promotions,) = families["memotherm_promotions"].samples
+    assert ratio.value == 1.0
+    assert promotions.value == 1.0
+    assert "moved to hot" in families["memotherm_promotions"].documentation
+
+
+def test_an_oversized_addition_to_a_session_says_that_it_went_to_warm(tmp_path: Path) -> None:
+    """The rule and a warning are part of the answer."""
+    with opened(tmp_path / "memory.db", settings={"hot_token_limit": 20}) as mem, asking(mem) as client:
+        made = client.post("/sessions/s1/memories", json={"content": "far too large " * 20}).json()
+
+    assert (made["tier"], made["rule"]) == ("warm", "session.oversized")
+    assert "hot_token_limit" in made["warnings"][0]
 
 
 def test_the_metrics_are_what_prometheus_reads(client: TestClient) -> None:

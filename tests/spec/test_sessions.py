@@ -615,6 +615,40 @@ def test_spills_recalls_and_promotions_are_counted(mem: Memotherm) -> None:
     assert session.memory.metrics().moves == {"session.spill": 3, "promote.relevance": 1}
 
 
+@spec("C37")
+def test_every_way_into_hot_counts_as_a_promotion(mem: Memotherm) -> None:
+    """An explicit move, a session's promotion, compaction, and an undo; not a memory that is stored hot."""
+    mem.remember("stored hot", tier="hot")
+    moved = mem.remember("moved by hand")
+    mem.remember("the build is broken", tags=["blocker"])
+    mem.move(moved.id, "hot")
+    mem.compact()
+    demoted = mem.move(moved.id, "cold")
+    mem.undo(demoted.version)
+    session = mem.session("s")
+    message = session.add("the budget is $50K")
+    session.spill()
+    session.promote(message.id)
+
+    assert mem.metrics().promotion_count == 4
+    assert session.memory.metrics().as_dict()["memory_promotion_count"] == 1
+
+
+@spec("C10")
+def test_an_oversized_memory_says_that_it_went_to_warm_and_why(open_mem: Open) -> None:
+    """The tool names the rule and warns; a memory that fits gets no warning."""
+    mem = open_mem(settings={"hot_token_limit": 20})
+
+    small = tools.memory_add(mem, "s", "a short turn", "message")
+    large = tools.memory_add(mem, "s", "far too large " * 20, "message")
+
+    assert (small["tier"], small["rule"], small["warnings"]) == ("hot", "session.add", [])
+    assert (large["tier"], large["rule"]) == ("warm", "session.oversized")
+    assert large["warnings"] == [
+        f"stored in warm: its {large['tokens']} tokens are more than the whole hot limit of 20 (hot_token_limit)"
+    ]
+
+
 @spec("C38")
 def test_the_latency_of_recalls_from_cold_is_measured(mem: Memotherm) -> None:
     """Recalls that did not look there do not count."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from memotherm import tools
 from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import hit_json, memory_json, move_json, session_status_json
+from memotherm.tools.serializers import added_json, hit_json, memory_json, move_json, session_status_json
 
 __all__ = ["command"]
 
@@ -37,7 +38,12 @@ def add(name: str, content: str, kind: str, store: StoreOptions, as_json: bool) 
     """Add a hot memory; older ones are spilled if needed."""
     with opened(store) as mem:
         memory = mem.session(name).add(content_of(content), kind)
-    print_changed(memory, as_json=as_json)
+        added = added_json(memory, mem.settings.hot_token_limit)
+    if as_json:
+        print_json(added)
+        return
+    print_changed(memory, as_json=False)
+    print_notes(added["warnings"])
 
 
 @command.command("hot")
@@ -90,6 +96,62 @@ def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> No
         print_json({"id": memory_id, "promoted": moved})
     else:
         click.echo(f"{memory_id} {'is hot now' if moved else 'was hot already'}")
+
+
+@command.command("demote")
+@_session
+@click.argument("memory_id", metavar="ID")
+@click.option("--tier", type=click.Choice(["warm", "cold"]), default="warm", show_default=True, help="Where to.")
+@store_option
+@json_option
+def demote(name: str, memory_id: str, tier: str, store: StoreOptions, as_json: bool) -> None:
+    """Move a memory of the session to warm or cold."""
+    with opened(store) as mem:
+        memory = mem.session(name).demote(memory_id, tier)
+    print_changed(memory, as_json=as_json)
+
+
+@command.command("keep")
+@_session
+@click.argument("memory_id", metavar="ID")
+@store_option
+@json_option
+def keep(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> None:
+    """Move a memory to the scope around the session, so that it remains after it."""
+    with opened(store) as mem:
+        memory = mem.session(name).keep(memory_id)
+    print_changed(memory, as_json=as_json)
+
+
+@command.command("prune")
+@_session
+@click.option("--keep", "most", type=click.IntRange(min=0), help="How many cold memories stay; default: the setting.")
+@click.option("--dry-run", is_flag=True, help="Print what would be deleted, without deleting it.")
+@store_option
+@json_option
+def prune(name: str, most: int | None, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
+    """Delete the least relevant cold memories of the session; `restore` undoes it within `grace_days`."""
+    with opened(store, dry_run=dry_run) as mem:
+        pruned = tools.memory_prune(mem, name, most)["pruned"]
+    if as_json:
+        print_json({"sessionId": name, "pruned": pruned, "dry_run": dry_run})
+    else:
+        click.echo(f"{pluralize(len(pruned), 'memory')} deleted{' (dry run: nothing was deleted)' if dry_run else ''}")
+
+
+@command.command("clear")
+@_session
+@click.option("--dry-run", is_flag=True, help="Print how many would be deleted, without deleting them.")
+@store_option
+@json_option
+def clear(name: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
+    """Delete the memories of the session, except pinned ones; `restore` undoes it within `grace_days`."""
+    with opened(store, dry_run=dry_run) as mem:
+        cleared = tools.memory_clear(mem, name)["cleared"]
+    if as_json:
+        print_json({"sessionId": name, "cleared": cleared, "dry_run": dry_run})
+    else:
+        click.echo(f"{pluralize(cleared, 'memory')} deleted{' (dry run: nothing was deleted)' if dry_run else ''}")
 
 
 @command.command("recall")

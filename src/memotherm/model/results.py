@@ -138,10 +138,11 @@ class SessionStatus(Value):
 class Metrics(Value):
     """How the tiers perform, since the store was created."""
 
-    #: Share of the hot limit in use: the session's limit, or `hot_max_tokens` outside of a session.
+    #: Percentage of the hot limit in use: the session's limit, or `hot_max_tokens` outside of a session.
     hot_utilization: float
     spill_count: int
     recall_count: int
+    #: Moves to hot, whatever made them; a memory that is stored hot is not counted.
     promotion_count: int
     #: Median and 95th percentile of the last recalls.
     recall_latency_ms: float

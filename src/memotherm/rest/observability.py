@@ -133,15 +133,15 @@ class _StoreMetrics(Collector):
         gauges = (
             ("store_size_bytes", "Size of the store.", status.bytes),
             ("pending_vectors", "Memories without vectors.", status.pending_vectors),
-            ("hot_utilization_ratio", "Use of the hot limit.", metrics.hot_utilization),
-            ("hit_rate_ratio", "Share of recalls with a hit.", metrics.hit_rate),
+            ("hot_utilization_ratio", "Share of the hot limit in use, 0 to 1.", min(1, metrics.hot_utilization / 100)),
+            ("hit_rate_ratio", "Share of recalls that found something relevant, 0 to 1.", metrics.hit_rate),
         )
         for name, description, value in gauges:
             yield GaugeMetricFamily(f"memotherm_{name}", description, value=value)
         counters = (
             ("recalls", "Recalls.", metrics.recall_count),
-            ("spills", "Memories spilled by sessions.", metrics.spill_count),
-            ("promotions", "Memories promoted by recalls.", metrics.promotion_count),
+            ("spills", "Operations that spilled memories of a session.", metrics.spill_count),
+            ("promotions", "Memories moved to hot, by any rule or call.", metrics.promotion_count),
         )
         for name, description, number in counters:
             yield CounterMetricFamily(f"memotherm_{name}", description, value=number)

@@ -286,11 +286,13 @@ def session_compacted(session: InSession) -> None:
 
 @router.post(
     "/sessions/{session_id}/memories", operation_id="session_add", tags=["sessions"], status_code=201,
-    response_model=schemas.MemoryResponse,
+    response_model=schemas.AddedMemoryResponse,
 )  # fmt: skip
 def session_add(session: InSession, body: schemas.SessionAddRequest, response: Response) -> Json:
     """Add to a session's hot memory; older hot memories are spilled when it is full."""
-    return _memory_response(session.add(body.content, body.type, body.metadata), response, created=True)
+    memory = session.add(body.content, body.type, body.metadata)
+    added = serializers.added_json(memory, session.memory.settings.hot_token_limit)
+    return {**_memory_response(memory, response, created=True), **added}
 
 
 @router.get(
@@ -330,6 +332,47 @@ def session_spill(session: InSession, body: schemas.SpillRequest) -> Json:
 def session_promote(session: InSession, body: schemas.PromoteRequest) -> Json:
     """Move a memory of a session to hot; older hot memories are spilled if needed."""
     return {"id": body.memory_id, "promoted": session.promote(body.memory_id)}
+
+
+@router.post(
+    "/sessions/{session_id}/demote",
+    operation_id="session_demote",
+    tags=["sessions"],
+    response_model=schemas.MemoryResponse,
+)
+def session_demote(session: ExistingSession, body: schemas.DemoteRequest, response: Response) -> Json:
+    """Move a memory of a session to warm or cold."""
+    return _memory_response(_change(session.demote, body.memory_id, body.tier), response)
+
+
+@router.post(
+    "/sessions/{session_id}/keep", operation_id="session_keep", tags=["sessions"], response_model=schemas.MemoryResponse
+)
+def session_keep(session: ExistingSession, body: schemas.KeepRequest, response: Response) -> Json:
+    """Move a memory of a session to the scope around it, so that it remains after the session."""
+    return _memory_response(_change(session.keep, body.memory_id), response)
+
+
+@router.post(
+    "/sessions/{session_id}/prune",
+    operation_id="session_prune",
+    tags=["sessions"],
+    response_model=schemas.PruneResponse,
+)
+def session_prune(session: ExistingSession, body: schemas.PruneRequest | None = None) -> Json:
+    """Delete the least relevant cold memories of a session beyond `keep`; they can be restored for `grace_days`."""
+    return {"sessionId": session.id, "pruned": session.prune(None if body is None else body.keep)}
+
+
+@router.post(
+    "/sessions/{session_id}/clear",
+    operation_id="session_clear",
+    tags=["sessions"],
+    response_model=schemas.ClearResponse,
+)
+def session_clear(session: ExistingSession) -> Json:
+    """Delete the memories of a session, except pinned ones; they can be restored for `grace_days`."""
+    return {"sessionId": session.id, "cleared": session.clear()}
 
 
 @router.post(

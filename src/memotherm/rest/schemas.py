@@ -259,6 +259,25 @@ class PromoteRequest(RequestBody):
     memory_id: MemoryId
 
 
+class DemoteRequest(RequestBody):
+    """The memory to move out of hot."""
+
+    memory_id: MemoryId
+    tier: Literal["warm", "cold"] = "warm"
+
+
+class KeepRequest(RequestBody):
+    """The memory to keep after the session."""
+
+    memory_id: MemoryId
+
+
+class PruneRequest(RequestBody):
+    """How many cold memories stay; `max_cold_items` if left out."""
+
+    keep: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(_integer)] | None = None
+
+
 class SessionRecallRequest(RequestBody):
     """A query over a session's own memories."""
 
@@ -306,6 +325,13 @@ class MemoryResponse(BaseModel):
     expires_at: str | None
     supersedes: str | None
     version: int
+
+
+class AddedMemoryResponse(MemoryResponse):
+    """A memory that was added to a session."""
+
+    rule: str = Field(description="The rule that chose its tier.")
+    warnings: list[str] = Field(description="Why it is not hot.")
 
 
 class HitResponse(MemoryResponse):
@@ -456,6 +482,20 @@ class PromoteResponse(BaseModel):
 
     id: str
     promoted: bool
+
+
+class PruneResponse(BaseModel):
+    """The memories that were deleted."""
+
+    sessionId: str  # noqa: N815
+    pruned: list[str]
+
+
+class ClearResponse(BaseModel):
+    """How many memories were deleted."""
+
+    sessionId: str  # noqa: N815
+    cleared: int
 
 
 class FlushResponse(BaseModel):

@@ -143,6 +143,8 @@ class SqlTransaction(ABC):
         self._append(record.no, seq, cause, changes)
         if "tier" in changes:
             self.tally(changed.space, f"move:{cause.rule}")
+            if after.tier is Tier.HOT:
+                self.tally(changed.space, "promotion")
         return changed
 
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:

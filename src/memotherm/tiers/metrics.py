@@ -25,9 +25,7 @@ def metrics(store: UsageStore, spaces: Sequence[int], hot_tokens: int, hot_limit
         hot_utilization=100.0 * hot_tokens / hot_limit if hot_limit else 100.0,
         spill_count=tallies.get("spill", Tally()).times,
         recall_count=recalls,
-        promotion_count=sum(
-            count for rule, count in moves.items() if rule.startswith("promote.") or rule == "session.promote"
-        ),
+        promotion_count=tallies.get("promotion", Tally()).times,
         recall_latency_ms=_quantile(micros, 0.5) / 1000,
         recall_latency_p95_ms=_quantile(micros, 0.95) / 1000,
         cold_recall_latency_ms=cold.amount / cold.times / 1000 if cold.times else 0.0,

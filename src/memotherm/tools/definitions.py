@@ -15,9 +15,11 @@ from typing import Any
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
+from memotherm.session import Session
 from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
+    added_json,
     hit_json,
     memory_json,
     move_json,
@@ -34,10 +36,16 @@ __all__ = [
     "Tool",
     "call",
     "memory_add",
+    "memory_clear",
+    "memory_compact",
     "memory_context",
+    "memory_demote",
+    "memory_end",
     "memory_forget",
     "memory_get",
+    "memory_keep",
     "memory_promote",
+    "memory_prune",
     "memory_recall",
     "memory_search",
     "memory_spill",
@@ -137,7 +145,7 @@ def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
 
 def memory_add(mem: Memotherm, sessionId: str, content: str, type: str, metadata: Json | None = None) -> Json:  # noqa: A002, N803
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
-    return memory_json(mem.session(sessionId).add(content, type, metadata))
+    return added_json(mem.session(sessionId).add(content, type, metadata), mem.settings.hot_token_limit)
 
 
 def memory_recall(
@@ -181,6 +189,40 @@ def memory_spill(mem: Memotherm, sessionId: str, count: int = 4, ids: Sequence[s
 def memory_promote(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # noqa: N803
     """Move a memory of a session to hot; older hot memories are spilled if needed."""
     return {"id": memory_id, "promoted": mem.session(sessionId).promote(memory_id)}
+
+
+def memory_demote(mem: Memotherm, sessionId: str, memory_id: str, tier: str = "warm") -> Json:  # noqa: N803
+    """Move a memory of a session to warm or cold."""
+    return memory_json(_begun(mem, sessionId).demote(memory_id, tier))
+
+
+def memory_keep(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # noqa: N803
+    """Keep a memory of a session in the scope around it."""
+    return memory_json(_begun(mem, sessionId).keep(memory_id))
+
+
+def memory_prune(mem: Memotherm, sessionId: str, keep: int | None = None) -> Json:  # noqa: N803
+    """Delete the least relevant cold memories of a session beyond `keep`."""
+    return {"sessionId": sessionId, "pruned": _begun(mem, sessionId).prune(keep)}
+
+
+def memory_clear(mem: Memotherm, sessionId: str) -> Json:  # noqa: N803
+    """Delete the memories of a session, except pinned ones."""
+    return {"sessionId": sessionId, "cleared": _begun(mem, sessionId).clear()}
+
+
+def memory_end(mem: Memotherm, sessionId: str, summary: str | None = None) -> Json:  # noqa: N803
+    """End a session, and run the tier rules."""
+    compaction = _begun(mem, sessionId).session_end(summary)
+    moves = [] if compaction is None else [move_json(move) for move in compaction.moves]
+    return {"sessionId": sessionId, "moves": moves}
+
+
+def memory_compact(mem: Memotherm, dryRun: bool = False) -> Json:  # noqa: N803
+    """Run the tier rules once."""
+    compaction = mem.compact(dry_run=dryRun)
+    moves = [move_json(move) for move in compaction.moves]
+    return {"moves": moves, "dryRun": compaction.dry_run, "degraded": list(compaction.degraded)}
 
 
 def memory_status(mem: Memotherm, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -299,6 +341,12 @@ _TABLE = (
     Tool(memory_recall, "Recall memories"),
     Tool(memory_spill, "Spill working memory"),
     Tool(memory_promote, "Promote to working memory"),
+    Tool(memory_demote, "Demote from working memory", repeatable=True),
+    Tool(memory_keep, "Keep after the session", repeatable=True),
+    Tool(memory_prune, "Prune a session", hides=True, repeatable=True),
+    Tool(memory_clear, "Clear a session", hides=True, repeatable=True),
+    Tool(memory_end, "End a session"),
+    Tool(memory_compact, "Run the tier rules"),
     Tool(memory_status, "Memory status", reads_only=True, repeatable=True),
     Tool(memory_search, "Search notes", reads_only=True, repeatable=True),
     Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
@@ -340,6 +388,12 @@ def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
 
 
 # Arguments
+
+
+def _begun(mem: Memotherm, session: str) -> Session[Memotherm]:
+    """Return a session that has begun, or raise `NotFound`."""
+    mem.session_status(session)
+    return mem.session(session)
 
 
 def _view(mem: Memotherm, session: str | None) -> Memotherm:

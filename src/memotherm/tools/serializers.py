@@ -11,6 +11,7 @@ from memotherm.notes import NoteHit, NoteText
 
 __all__ = [
     "Json",
+    "added_json",
     "event_json",
     "hit_json",
     "memory_json",
@@ -65,6 +66,17 @@ def memory_json(memory: Memory) -> Json:
         "supersedes": memory.supersedes,
         "version": memory.version,
     }
+
+
+def added_json(memory: Memory, hot_token_limit: int) -> Json:
+    """Return a memory that was added to a session, the rule of its tier, and a warning if it is not hot."""
+    reasons = {
+        "session.oversized": f"its {memory.tokens} tokens are more than the whole hot limit of {hot_token_limit} "
+        "(hot_token_limit)",
+        "session.full": "what is hot cannot be spilled, and it does not fit beside it",
+    }
+    warnings = [f"stored in {memory.tier}: {reasons[memory.tier_rule]}"] if memory.tier_rule in reasons else []
+    return {**memory_json(memory), "rule": memory.tier_rule, "warnings": warnings}
 
 
 def _iso(time: datetime | None) -> str | None:
