@@ -45,7 +45,7 @@ def open(  # noqa: A001 - the name is `memotherm.open`
     Args:
         url: A path, `sqlite:///path` or `postgresql://...`; None opens the user's own store.
         scope: The scope of the memories to read and write.
-        embedder: An instance, "local", "openai", "gemini", "none", a plugin's name, or the URL of an
+        embedder: An instance, "local", "openai", "gemini", "none", "auto", a plugin's name, or the URL of an
             OpenAI-compatible server; None uses the setting.
         rules: The rules that move memories, in their order, such as `[*DEFAULT_RULES, MyRule()]`; None uses the
             built-in rules and those of plugins.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import memotherm
 from memotherm import embed
 from memotherm.embed import NoEmbedder, OpenAIEmbedder, resolve
 from memotherm.errors import InvalidInput, PluginNotFound, PluginUnavailable, SettingsError
@@ -57,6 +58,38 @@ def test_a_key_is_sent_only_where_it_belongs() -> None:
     assert authorization(resolve("http://h:1/v1?model=m", keys={"h:1": "k2", "url": "k1"})) == "Bearer k2"
     official = resolve("https://api.openai.com/v1?model=m", keys=KEYS)
     assert authorization(official) == "Bearer sk-for-openai-only"
+
+
+def test_auto_takes_the_bundled_model_where_it_can_be_run() -> None:
+    """Keys of services change nothing, so nothing is sent."""
+    assert resolve("auto", keys=KEYS).name == resolve("local").name
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        (KEYS, "openai:api.openai.com/text-embedding-3-small:1536"),
+        ({"openai": "", "gemini": "AIza"}, "gemini:generativelanguage.googleapis.com/gemini-embedding-001:3072"),
+        ({}, "local:snowflake-arctic-embed-s-int8"),
+    ],
+)
+def test_auto_without_onnxruntime_takes_a_service_that_has_a_key(
+    keys: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenAI before Gemini; without any key it is local, whose error says what to install."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert resolve("auto", keys=keys).name == name
+
+
+def test_auto_with_nothing_to_use_answers_by_words_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The setting works through `open`, and a memory is stored all the same."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with memotherm.open(":memory:", settings={"embedder": "auto", "openai_api_key": "", "gemini_api_key": ""}) as mem:
+        mem.remember("the red boat")
+        recall = mem.recall("boat")
+
+    assert recall[0].memory.content == "the red boat"
+    assert "pip install onnxruntime" in recall.degraded[0]
 
 
 def test_openai_without_a_key_says_so() -> None:

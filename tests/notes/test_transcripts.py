@@ -126,6 +126,25 @@ def test_a_transcript_is_read_again_after_50_messages(
     assert any("ibexes" in hit.snippet for hit in notes.search("ibexes"))
 
 
+@spec("O44")
+def test_a_transcript_that_waits_for_more_messages_is_reported_as_stale(
+    open_mem: Callable[..., Memotherm], workspace: Path, sessions: Path
+) -> None:
+    """The search cannot know the new messages and says so; lines without a message make nothing stale."""
+    notes = enabled(open_mem, workspace, sessions)
+    before = notes.search("ibexes")
+    written(sessions / "claude.jsonl", [*CLAUDE, {"type": "tool", "x": "y"}])
+    silent = notes.search("ibexes")
+    message = {"type": "user", "message": {"role": "user", "content": "A fact on ibexes"}}
+    written(sessions / "claude.jsonl", [*CLAUDE, message])
+    waiting = notes.search("ibexes")
+
+    assert not before.stale
+    assert not silent.stale
+    assert waiting.stale
+    assert waiting.degraded == ("sessions/claude.jsonl has new messages that are not indexed yet",)
+
+
 @spec("O43")
 def test_a_transcript_is_read_again_after_100_kilobytes(
     open_mem: Callable[..., Memotherm], workspace: Path, sessions: Path

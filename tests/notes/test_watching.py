@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import memotherm
 from memotherm import Memotherm, Settings
 from memotherm.notes import Notes, Watcher
+from tests.helpers import SOURCE
 from tests.notes.ids import spec
 from tests.notes.index import index
 
@@ -151,3 +156,48 @@ def test_starting_and_stopping_twice_is_harmless(notes: Notes) -> None:
     watcher.stop()
 
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("memotherm-notes")]
+
+
+def mcp_server(root: Path, store: Path) -> subprocess.Popen[str]:
+    """Start `memotherm mcp` with a folder of notes; it ends when its input does."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "memotherm", "mcp", "--notes", str(root), "--store", str(store)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(SOURCE),
+            "MEMOTHERM_EMBEDDER": "none",
+            "MEMOTHERM_HOME": str(store.parent),
+            "MEMOTHERM_WATCH_DEBOUNCE_MS": "50",
+        },
+    )
+
+
+@spec("O17")
+def test_the_mcp_server_watches_its_notes(workspace: Path, tmp_path: Path) -> None:
+    """`memotherm mcp --notes` indexes them when it starts and after each change, without any request."""
+    server = mcp_server(workspace, tmp_path / "watched.db")
+    try:
+        with memotherm.open(tmp_path / "watched.db", embedder="none") as mem:
+            notes = mem.notes(workspace)
+            assert until(lambda: "MEMORY.md" in notes.paths() or server.poll() is not None)
+            (workspace / "memory" / "later.md").write_text("A quokka came later.", "utf-8")
+            assert until(lambda: "memory/later.md" in notes.paths() or server.poll() is not None)
+
+            assert {"MEMORY.md", "memory/later.md"} <= set(notes.paths())
+    finally:
+        server.communicate(timeout=DEADLINE)
+    assert server.returncode == 0
+
+
+def test_the_mcp_server_runs_without_the_folder_of_its_notes(tmp_path: Path) -> None:
+    """It warns on standard error and offers the other tools."""
+    server = mcp_server(tmp_path / "missing", tmp_path / "agent.db")
+    _, errors = server.communicate(timeout=DEADLINE)
+
+    assert server.returncode == 0
+    assert "the notes are not watched" in errors
+    assert "is not a folder" in errors

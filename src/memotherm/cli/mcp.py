@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import ExitStack
 
 import click
 
 import memotherm
 from memotherm.cli.options import StoreOptions, store_option
-from memotherm.errors import PluginUnavailable
+from memotherm.errors import MemothermError, PluginUnavailable
 
 __all__ = ["command"]
 
@@ -20,6 +21,8 @@ __all__ = ["command"]
 @store_option
 def command(tools: str | None, notes: str | None, store: StoreOptions) -> None:
     """Run the MCP server over standard input and output.
+
+    The notes are indexed when it starts and whenever their files change (setting `watch_notes`).
 
     \b
     memotherm mcp --tools core --project shop
@@ -32,5 +35,16 @@ def command(tools: str | None, notes: str | None, store: StoreOptions) -> None:
         raise PluginUnavailable(f"the MCP server needs a package ({exc.name}): pip install 'memotherm[mcp]'") from exc
     options = {"mcp_tools": tools, "notes_root": notes}
     settings = {name: value for name, value in options.items() if value is not None}
-    with memotherm.open(store.url, scope=store.scope, settings=settings) as mem:
+    with ExitStack() as stack:
+        mem = stack.enter_context(memotherm.open(store.url, scope=store.scope, settings=settings))
+        if mem.settings.notes_root and mem.settings.watch_notes:
+            _watch_notes(mem, stack)
         build(mem).run()
+
+
+def _watch_notes(mem: memotherm.Memotherm, stack: ExitStack) -> None:
+    """Watch the notes until the stack is closed; without their folder, the server runs all the same."""
+    try:
+        stack.enter_context(mem.notes(mem.settings.notes_root).watch())
+    except MemothermError as exc:
+        logging.getLogger(__name__).warning("the notes are not watched: %s", exc)

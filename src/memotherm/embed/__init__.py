@@ -79,7 +79,8 @@ def resolve(
     Args:
         spec: An embedder; or None or "local"; "openai", "gemini", "none" or a plugin's name, which may carry
             options ("openai?model=text-embedding-3-large&dimensions=256"); or the URL of an
-            OpenAI-compatible server ("http://localhost:11434/v1?model=nomic-embed-text").
+            OpenAI-compatible server ("http://localhost:11434/v1?model=nomic-embed-text"); or "auto" for the
+            first of "local", if its model can be run, "openai" and "gemini", if there is a key.
         options: Arguments for the embedder; those in the specification take precedence.
         keys: API keys by "openai", "gemini" or plugin name. For a URL, the key of its host or of "url" is
             used, never that of another service.
@@ -90,6 +91,8 @@ def resolve(
         return _valid(spec)
     name, _, query = spec.partition("?")
     merged = {**options, **_parse_options(query)}
+    if name == "auto":
+        name = _automatic(keys)
     if name.lower().startswith(("http://", "https://")):
         return _from_url(name, merged, keys)
     if name in _BUILT_IN:
@@ -103,6 +106,15 @@ def __getattr__(name: str) -> type:
     if name not in _CLASSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _class(name)
+
+
+def _automatic(keys: Mapping[str, str]) -> str:
+    """Return the first embedder that can be used; "local" if none can, because its error says what is missing."""
+    from memotherm.embed.local import LocalEmbedder
+
+    if LocalEmbedder.is_installed():
+        return "local"
+    return next((service for service in ("openai", "gemini") if keys.get(service)), "local")
 
 
 def _class(name: str) -> type:
@@ -123,7 +135,11 @@ def _from_url(url: str, options: Mapping[str, object], keys: Mapping[str, str]) 
 
 def _from_plugin(name: str, options: Mapping[str, object], keys: Mapping[str, str]) -> Embedder:
     make = entry_points.load(
-        GROUP, redact_url(name), kind="embedder", built_in=_BUILT_IN, hint="Or give the http(s) URL of a server."
+        GROUP,
+        redact_url(name),
+        kind="embedder",
+        built_in=("auto", *_BUILT_IN),
+        hint="Or give the http(s) URL of a server.",
     )
     key = {"api_key": keys[name]} if keys.get(name) else {}
     return _create(name, cast("Callable[..., object]", make), {**key, **options})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,11 @@ class LocalEmbedder:
         self._lock = Lock()
         self._words: WordPiece | None = None
         self._model: Any = None
+
+    @staticmethod
+    def is_installed() -> bool:
+        """Return whether onnxruntime and the bundled model are there; neither is loaded."""
+        return find_spec("onnxruntime") is not None and (BUNDLED / "model.onnx").is_file()
 
     @property
     def dimensions(self) -> int:

@@ -276,7 +276,8 @@ class Notes:
         except (StoreBusy, StoreFull, StoreUnavailable, NoteUnavailable) as exc:
             return True, (f"the notes could not be synced, so this may be out of date: {exc}",)
         unread = [skipped for skipped in result.skipped if skipped.why.startswith("cannot be read")]
-        return bool(unread), (*result.degraded, *map(str, unread))
+        waiting = [f"{path} has new messages that are not indexed yet" for path in result.waiting]
+        return bool(unread or waiting), (*result.degraded, *map(str, unread), *waiting)
 
     def _watched_folders(self) -> list[Path]:
         """Return the folders of notes and transcripts that exist."""

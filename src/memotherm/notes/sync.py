@@ -191,10 +191,10 @@ class Syncer:
             return False
         if growth < 0 or growth >= self._settings.transcript_bytes:
             return True
-        if transcript(_read_from(file.file, row.size)).messages >= self._settings.transcript_messages:
-            return True
-        run.waiting.append(file.path)
-        return False
+        new = transcript(_read_from(file.file, row.size)).messages
+        if 0 < new < self._settings.transcript_messages:
+            run.waiting.append(file.path)
+        return new >= self._settings.transcript_messages
 
     @staticmethod
     def _is_removed(path: str, listing: FileListing) -> bool:

@@ -62,7 +62,7 @@ class Sync(Value):
     moves: tuple[Move, ...] = ()
     #: Files that are not indexed.
     skipped: tuple[Skipped, ...] = ()
-    #: Transcripts that have not grown enough to be read again.
+    #: Transcripts with new messages that have not grown enough to be read again.
     waiting: tuple[str, ...] = ()
     #: Ids of memories whose list item was removed; the memories stay.
     unlinked: tuple[str, ...] = ()

@@ -17,7 +17,8 @@ class EmbeddingSettings:
 
     embedder: str = setting(
         "local",
-        "The embedder: local, openai, gemini, none, the URL of an OpenAI-compatible server, or a plugin's name.",
+        "The embedder: local, openai, gemini, none, auto (local if its model can be run, else openai or gemini if "
+        "there is a key), the URL of an OpenAI-compatible server, or a plugin's name.",
         project=("local", "none"),
     )
     fallback_embedder: str = setting(
