@@ -71,12 +71,18 @@ def free_port() -> int:
 
 @contextmanager
 def served(
-    path: Path, *, key: str | None = None, options: Sequence[str] = (), home: Path | None = None, **settings: str
+    path: Path,
+    *,
+    store: str | None = None,
+    key: str | None = None,
+    options: Sequence[str] = (),
+    home: Path | None = None,
+    **settings: str,
 ) -> Iterator[Served]:
-    """Start `memotherm serve` on a store and wait until it answers."""
+    """Start `memotherm serve` on a store, a file unless a URL is given, and wait until it answers."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "memotherm", "serve", "--store", str(path), "--port", str(port), *options],
+        [sys.executable, "-m", "memotherm", "serve", "--store", store or str(path), "--port", str(port), *options],
         stderr=subprocess.PIPE,
         env=environment(home or path.parent / "home", **settings),
         cwd=path.parent,

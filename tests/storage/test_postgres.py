@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from memotherm.storage.open import open_store
 from memotherm.storage.postgres.errors import without_secrets
 from memotherm.storage.postgres.store import PostgresStore
 from memotherm.storage.postgres.text import lexemes
-from memotherm.storage.values import Filter, Scores
+from memotherm.storage.values import Cause, Filter, Scores
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.tiers.scheduler import Scheduler
 from tests.helpers import python, together
@@ -463,3 +465,35 @@ def _wait_for(happened: Callable[[], bool]) -> None:
             return
         gone.wait(0.1)
     raise AssertionError("it did not happen within a minute")
+
+
+# Following the ledger
+
+
+def test_a_follower_of_the_ledger_misses_no_event(mem: Memotherm, url: str, postgres: str) -> None:
+    """An event whose number was assigned before that of another is handed out first, even if it is committed later."""
+    shared, acme = mem.remember("what all tenants see"), mem.scoped(tenant="acme")
+    acme.remember("what acme sees")
+    start = f"after-{acme.events(limit=1).events[0].seq}"
+    slow = open_store(url, Settings()).for_tenant("")
+    with (
+        closing(slow),
+        ThreadPoolExecutor(1) as pool,
+        psycopg.connect(admin_of(url, postgres), autocommit=True) as admin,
+    ):
+        with slow.write() as transaction:
+            record = transaction.get(shared.id)
+            assert record is not None
+            changed = replace(record.memory, metadata={"read": True})
+            transaction.change(record, changed, Cause(action="update", at=shared.created_at))
+            later = acme.remember("committed first")
+            page = pool.submit(acme.events, cursor=start)
+
+            def waits() -> bool:
+                waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                return page.done() or admin.execute(waiting).fetchone() is not None
+
+            _wait_for(waits)
+        events = list(page.result(timeout=60))
+        events += acme.events(cursor=f"after-{events[-1].seq}")
+    assert [event.memory_id for event in events] == [shared.id, later.id]

@@ -39,7 +39,7 @@ from memotherm.storage.values import (
     Tally,
 )
 
-__all__ = ["SqlClaim", "SqlStore", "Waiting", "expired", "identity_of", "new_waiting", "visible_rows"]
+__all__ = ["SqlClaim", "SqlStore", "Waiting", "any_expired", "identity_of", "new_waiting", "visible_rows"]
 
 _log = logging.getLogger(__name__)
 
@@ -500,9 +500,9 @@ def visible_rows(
     return rows
 
 
-def expired(statements: Statements, spaces: Sequence[int], now: datetime) -> list[int]:
-    """Return the expired memories that maintenance has not processed yet."""
-    return [no for (no,) in statements.rows("expired", now=to_micros(now), spaces=list(spaces))]
+def any_expired(statements: Statements, spaces: Sequence[int], now: datetime) -> bool:
+    """Return whether there are expired memories that maintenance has not processed yet."""
+    return bool(statements.value("expired", now=to_micros(now), spaces=list(spaces)))
 
 
 def identity_of(statements: Statements) -> Identity | None:

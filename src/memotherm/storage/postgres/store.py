@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.errors import StoreBusy, StoreError
-from memotherm.model import Scope, Tier
+from memotherm.model import Event, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
@@ -33,6 +33,7 @@ from memotherm.storage.postgres.textindex import rebuild
 from memotherm.storage.postgres.transaction import PostgresTransaction
 from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
+from memotherm.storage.rows import event_of
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.sqlstore import SqlClaim, SqlStore, Waiting, identity_of, new_waiting
@@ -204,6 +205,26 @@ class PostgresStore(SqlStore):
 
     def _all_tenants(self) -> Self:
         return self.for_tenant(None)
+
+    # The ledger
+
+    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+        """Return events of memories in some spaces; in ascending order, only those that none can precede any more.
+
+        Numbers are assigned before the commit, so that one with a lower number may still be on its way: the reader
+        waits for the running writers, as a writer does, and then reads what they have committed.
+        """
+        if not oldest_first:
+            return super().ledger(spaces, past, limit, oldest_first=False)
+        mode = "ISOLATION LEVEL READ COMMITTED READ ONLY"
+        with self._connections.transaction(self._tenant, mode=mode, patient=True) as connection:
+            statements = PostgresStatements(connection, self._tenant)
+            if self._tenant is None:
+                statements.rows("lock_store", store=LOCK)
+            else:
+                statements.rows("lock_ledger", store=LOCK, tenant=self._tenant)
+            rows = statements.rows("events_after", spaces=list(spaces), past=past or 0, limit=limit)
+        return [event_of(row) for row in rows]
 
     # Searching
 

@@ -18,6 +18,10 @@ SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock(hashtextexten
 -- lock_store: Keep all other writers out until the transaction ends.
 SELECT pg_advisory_xact_lock(:store)
 
+-- lock_ledger: Wait for the writers whose events a tenant can see, and keep others out until the transaction ends.
+SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock_shared(hashtextextended('', :store)),
+       pg_advisory_xact_lock_shared(hashtextextended(:tenant, :store))
+
 -- try_lock_tenant: The same as lock_tenant, without waiting.
 SELECT pg_try_advisory_xact_lock_shared(:store) AND pg_try_advisory_xact_lock(hashtextextended(:tenant, :store))
 

@@ -133,10 +133,11 @@ SELECT {columns} FROM memories {index memories_by_urgency}
 WHERE {own}space {in spaces} AND priority = 0 AND priority < 2 AND retention = 0
 ORDER BY no
 
--- expired: Memories that are past their time and that no maintenance has taken out yet.
-SELECT no FROM memories {index memories_by_expiry}
-WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0
-  AND space {in spaces}
+-- expired: Whether there are memories that are past their time and that no maintenance has taken out yet.
+SELECT EXISTS (
+    SELECT 1 FROM memories {index memories_by_expiry}
+    WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0
+      AND space {in spaces})
 
 -- tagged: Which of some memories carry one of the tags.
 SELECT DISTINCT no FROM tags WHERE {own}tag {in tags} AND no {in nos}

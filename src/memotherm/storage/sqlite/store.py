@@ -30,7 +30,7 @@ from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
-from memotherm.storage.sqlstore import SqlClaim, SqlStore, expired, identity_of, new_waiting, visible_rows
+from memotherm.storage.sqlstore import SqlClaim, SqlStore, any_expired, identity_of, new_waiting, visible_rows
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["SqliteStore"]
@@ -140,19 +140,13 @@ class SqliteStore(SqlStore):
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._reading() as statements:
             nos, worth = strengths(*self._counted(statements, spaces, tiers, words))
-            over = expired(statements, spaces, where.now)
-            if over:
-                lasting = ~np.isin(nos, over)
-                nos, worth = nos[lasting], worth[lasting]
+            filtered = where.selective or any_expired(statements, spaces, where.now)
             wanted = limit
             while True:
                 best_nos, best_worth = best(nos, worth, wanted)
                 scores = dict(zip(best_nos.tolist(), best_worth.tolist(), strict=True))
-                if where.selective:
-                    allowed = {
-                        row[0] for row in visible_rows(statements, "visible", spaces, tiers, list(scores), where)
-                    }
-                    scores = {no: score for no, score in scores.items() if no in allowed}
+                if filtered:
+                    scores = _visible(statements, spaces, tiers, scores, where)
                 if len(scores) >= limit or wanted >= len(nos):
                     return _first(limit, scores)
                 wanted *= 4
@@ -172,10 +166,15 @@ class SqliteStore(SqlStore):
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
-            over = set(expired(statements, spaces, where.now))
-            wanted = limit + len(over)
-            scores = self._bands.search(statements.connection, identity, keys, vector, wanted, where)
-        return _first(limit, {no: score for no, score in scores.items() if no not in over}) if over else scores
+            wanted = limit
+            while True:
+                scores = self._bands.search(statements.connection, identity, keys, vector, wanted, where)
+                if not any_expired(statements, spaces, where.now):
+                    return scores
+                visible = _visible(statements, spaces, tiers, scores, where)
+                if len(visible) >= limit or len(scores) < wanted:
+                    return _first(limit, visible)
+                wanted *= 4
 
     def similarities(
         self,
@@ -322,6 +321,14 @@ class SqliteStore(SqlStore):
             with self._connections.reading() as connection:
                 self._bands.close(connection)
         self._connections.close()
+
+
+def _visible(
+    statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], scores: Scores, where: Filter
+) -> Scores:
+    """Return the scores of those memories that are not expired and that the filter lets through."""
+    visible = {row[0] for row in visible_rows(statements, "visible", spaces, tiers, list(scores), where)}
+    return {no: score for no, score in scores.items() if no in visible}
 
 
 def _first(count: int, scores: Scores) -> Scores:
