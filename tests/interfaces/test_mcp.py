@@ -46,7 +46,7 @@ def mem(tmp_path: Path) -> Any:
         assert found.check() == []
 
 
-def talk(mem: Memotherm, act: Callable[[Client], Awaitable[Any]], mode: str = "auto", *, tools: Any = None) -> Any:
+def talk(mem: Memotherm, act: Callable[[Client], Awaitable[Any]], mode: str = "auto", *, tools: Any = ("all",)) -> Any:
     """Let a client talk to the server in this process, and return what it brings back."""
 
     async def run() -> Any:
@@ -108,7 +108,8 @@ def test_the_tools_of_the_sources_have_their_required_fields_and_defaults(mem: M
 
 
 def test_a_host_may_choose_its_tools(mem: Memotherm) -> None:
-    """A named set, some names, or everything behind one tool."""
+    """The core tools by default, all of them, some names, or everything behind one tool."""
+    assert {tool.name for tool in talk(mem, listed, tools=None)} == set(CORE)
     assert {tool.name for tool in talk(mem, listed, tools=["core"])} == set(CORE)
     some = talk(mem, listed, tools=["memory_recall", "store_memory"])
     assert [tool.name for tool in some] == ["memory_recall", "store_memory"]
@@ -224,7 +225,7 @@ def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> Non
     path = tmp_path / "memory.db"
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "memotherm", "mcp", "--store", str(path), "--agent", "planner", "--tools", "core"],
+        args=["-m", "memotherm", "mcp", "--store", str(path), "--agent", "planner"],
         env=environment(tmp_path / "home"),
         cwd=str(tmp_path),
     )
