@@ -15,6 +15,7 @@ from mcp import Client, MCPError, StdioServerParameters
 import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.errors import SettingsError
+from memotherm.mcp.results import encoded
 from memotherm.mcp.schemas import CORE
 from memotherm.mcp.server import build
 from memotherm.text.tokens import count_tokens
@@ -171,6 +172,25 @@ def test_an_answer_has_a_limit_and_says_what_it_left_out(tmp_path: Path) -> None
         assert answer["items"][0]["cut"] > 0
         assert count_tokens(json.dumps(one, ensure_ascii=False, separators=(",", ":"))) <= 1000
         assert one["cut"] > 0
+
+
+def test_a_hit_has_its_id_tier_score_content_and_what_is_not_default(mem: Memotherm) -> None:
+    """A recall costs little more than the contents and ids of its hits; memory_get returns the other fields."""
+    for number in range(10):
+        mem.remember(f"The otter number {number} of the zoo swims in the river on day {number} with its friends")
+    special = mem.remember("The otter Holly of the zoo swims in the river", kind="preference", tags=["zoo"])
+    answer = called(mem, "memory_recall", query="otter river", limit=11)
+    hits = {hit["id"]: hit for hit in answer["items"]}
+    one = hits.pop(special.id)
+
+    assert set(answer) == {"items", "promoted"}
+    assert all(set(hit) == {"id", "tier", "score", "content"} for hit in hits.values())
+    assert (set(one) - {"id", "tier", "score", "content"}, one["kind"], one["tags"]) == (
+        {"kind", "tags"}, "preference", ["zoo"],
+    )  # fmt: skip
+    assert called(mem, "memory_get", path=special.id)["created_at"]
+    contents = [text for hit in answer["items"] for text in (hit["content"], hit["id"])]
+    assert count_tokens(encoded(answer)) <= 1.6 * sum(count_tokens(text) for text in contents)
 
 
 def test_metadata_tags_and_lists_of_ids_count_towards_the_limit_of_an_answer(tmp_path: Path) -> None:
