@@ -104,7 +104,7 @@ def store(folder: Path, name: str, tenant: str | None = None) -> Iterator[tuple[
 
 def checks(folder: Path) -> Checks:
     with store(folder, "stdio") as (path, _):
-        words = [sys.executable, "-m", "memotherm", "mcp", "--store", str(path)]
+        words = [sys.executable, "-m", "memotherm", "mcp", "--tools", "all", "--store", str(path)]
         yield from Target("stdio", words, path.parent).checks()
     with store(folder, "keyed", "acme") as (path, key), served(path, key=key) as server:
         words = ["--header", f"Authorization: Bearer {key}", "--server-url", f"{server.url}/mcp", "--transport", "http"]

@@ -524,3 +524,22 @@ def test_output_in_any_encoding_is_printed(encoding: str, tmp_path: Path):
     assert json.loads(run("list", "--json"))["memories"][0]["content"] == content
     assert "Zo" in run("list")
     assert "Zo" in run("recall", "Zo\u00eb")
+
+
+@pytest.mark.parametrize("command", [["recall", "x"], ["search", "x"], ["context"], ["list"], ["status"], ["export"]])
+def test_a_command_that_reads_creates_no_store(cli: Cli, tmp_path: Path, command: list[str]):
+    """A misspelt path is an error that names it."""
+    ran = cli(*command, "--store", "typo.db")
+
+    assert ran.code == exit_codes.NOT_FOUND
+    assert "there is no store typo.db" in ran.err
+    assert not (tmp_path / "typo.db").exists()
+
+
+def test_an_empty_export_says_where_memories_are(cli: Cli):
+    """Standard output stays empty, and the note has their number."""
+    remembered(cli, "The otter swims", "--project", "zoo")
+    ran = cli("export")
+
+    assert (ran.code, ran.out) == (exit_codes.OK, "")
+    assert "0 of 1 memories" in ran.err

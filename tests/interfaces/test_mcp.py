@@ -15,6 +15,7 @@ from mcp import Client, MCPError, StdioServerParameters
 import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.errors import SettingsError
+from memotherm.mcp.results import encoded
 from memotherm.mcp.schemas import CORE
 from memotherm.mcp.server import build
 from memotherm.text.tokens import count_tokens
@@ -46,7 +47,7 @@ def mem(tmp_path: Path) -> Any:
         assert found.check() == []
 
 
-def talk(mem: Memotherm, act: Callable[[Client], Awaitable[Any]], mode: str = "auto", *, tools: Any = None) -> Any:
+def talk(mem: Memotherm, act: Callable[[Client], Awaitable[Any]], mode: str = "auto", *, tools: Any = ("all",)) -> Any:
     """Let a client talk to the server in this process, and return what it brings back."""
 
     async def run() -> Any:
@@ -130,7 +131,8 @@ def test_an_agent_can_do_what_the_status_of_a_session_suggests(mem: Memotherm) -
 
 
 def test_a_host_may_choose_its_tools(mem: Memotherm) -> None:
-    """A named set, some names, or everything behind one tool."""
+    """The core tools by default, all of them, some names, or everything behind one tool."""
+    assert {tool.name for tool in talk(mem, listed, tools=None)} == set(CORE)
     assert {tool.name for tool in talk(mem, listed, tools=["core"])} == set(CORE)
     some = talk(mem, listed, tools=["memory_recall", "store_memory"])
     assert [tool.name for tool in some] == ["memory_recall", "store_memory"]
@@ -194,6 +196,25 @@ def test_an_answer_has_a_limit_and_says_what_it_left_out(tmp_path: Path) -> None
         assert one["cut"] > 0
 
 
+def test_a_hit_has_its_id_tier_score_content_and_what_is_not_default(mem: Memotherm) -> None:
+    """A recall costs little more than the contents and ids of its hits; memory_get returns the other fields."""
+    for number in range(10):
+        mem.remember(f"The otter number {number} of the zoo swims in the river on day {number} with its friends")
+    special = mem.remember("The otter Holly of the zoo swims in the river", kind="preference", tags=["zoo"])
+    answer = called(mem, "memory_recall", query="otter river", limit=11)
+    hits = {hit["id"]: hit for hit in answer["items"]}
+    one = hits.pop(special.id)
+
+    assert set(answer) == {"items", "promoted"}
+    assert all(set(hit) == {"id", "tier", "score", "content"} for hit in hits.values())
+    assert (set(one) - {"id", "tier", "score", "content"}, one["kind"], one["tags"]) == (
+        {"kind", "tags"}, "preference", ["zoo"],
+    )  # fmt: skip
+    assert called(mem, "memory_get", path=special.id)["created_at"]
+    contents = [text for hit in answer["items"] for text in (hit["content"], hit["id"])]
+    assert count_tokens(encoded(answer)) <= 1.6 * sum(count_tokens(text) for text in contents)
+
+
 def test_metadata_tags_and_lists_of_ids_count_towards_the_limit_of_an_answer(tmp_path: Path) -> None:
     """Every part of an answer is cut when it is too long, and the memory can still be recognised."""
     with opened(tmp_path / "memory.db", settings={"tool_result_tokens": 500}) as mem:
@@ -246,7 +267,7 @@ def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> Non
     path = tmp_path / "memory.db"
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "memotherm", "mcp", "--store", str(path), "--agent", "planner", "--tools", "core"],
+        args=["-m", "memotherm", "mcp", "--store", str(path), "--agent", "planner"],
         env=environment(tmp_path / "home"),
         cwd=str(tmp_path),
     )

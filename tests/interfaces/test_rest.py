@@ -382,8 +382,13 @@ def test_what_is_nested_too_deeply_is_refused(mem: Memotherm, client: TestClient
     assert mem.status().seq == 0
 
 
-def test_resources_and_prompts_are_a_tenants_own(mem: Memotherm) -> None:
+def test_resources_and_prompts_are_a_tenants_own(tmp_path: Path) -> None:
     """By MCP over HTTP: another tenant's id, and what is hot for whom."""
+    with opened(tmp_path / "memory.db", settings={"mcp_tools": "all"}) as mem:
+        _require_own_resources(mem)
+
+
+def _require_own_resources(mem: Memotherm) -> None:
     keys = Keys(mem)
     acme, other = keys.create("a", "acme"), keys.create("o", "other")
     made = mem.scoped(tenant="acme").remember("An otter of acme", tier="hot")

@@ -185,7 +185,7 @@ class CliInterface(Interface):
 
 class McpInterface(Interface):
     def __init__(self, mem: Memotherm) -> None:
-        self.server = build(mem)
+        self.server = build(mem, ["all"])
 
     def _call(self, name: str, **arguments: Any) -> Any:
         async def act() -> Any:

@@ -12,7 +12,7 @@ import memotherm
 from memotherm import Memotherm
 from memotherm.cli import exit_codes
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import print_json, problem_json
+from memotherm.cli.output import print_json, print_notes, problem_json
 from memotherm.cli.progress import progress_bar
 from memotherm.errors import InvalidInput
 from memotherm.model import Retention
@@ -30,7 +30,7 @@ _PAGE = 1000
 @json_option
 def check(store: StoreOptions, as_json: bool) -> int:
     """Verify the whole store; exit with 1 and print the problems if there are any."""
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         problems = mem.check()
     if as_json:
         print_json({"ok": not problems, "problems": [problem_json(problem) for problem in problems]})
@@ -53,7 +53,7 @@ def checkpoint(path: str, store: StoreOptions, as_json: bool) -> None:
     memotherm checkpoint backup.db
     memotherm restore-checkpoint backup.db agent.db
     """
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         target = mem.checkpoint(path)
     _print_file(target, as_json=as_json)
 
@@ -89,7 +89,7 @@ def reembed(store: StoreOptions, as_json: bool) -> None:
 
     An interrupted run continues where it stopped. The old vectors are used until all new ones exist.
     """
-    with opened(store) as mem, progress_bar("vectors", quiet=as_json) as progress:
+    with opened(store, existing=True) as mem, progress_bar("vectors", quiet=as_json) as progress:
         embedded = mem.reembed(progress)
     if as_json:
         print_json({"embedded": embedded})
@@ -109,8 +109,11 @@ def export(path: str, include_archived: bool, store: StoreOptions) -> None:
     memotherm import jsonl memories.jsonl --store other.db
     """
     retentions = [Retention.ARCHIVED, Retention.ACTIVE] if include_archived else [Retention.ACTIVE]
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         lines = [line for retention in retentions for line in _lines(mem, retention)]
+        visible, inside = (mem.status(inside=narrower).retention[Retention.ACTIVE] for narrower in (False, True))
+    if not visible and inside:
+        print_notes([f"0 of {inside} memories: they are in narrower scopes, name one with --project, --user, ..."])
     if path == "-":
         for line in lines:
             click.echo(line)

@@ -45,7 +45,7 @@ def command(
     memotherm context --receipt
     """
     text = None if query is None else content_of(query)
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         context = mem.context(text, budget, format, include_cold=include_cold, track=not no_track)
     if as_json:
         sizes = {"tokens": context.tokens, "budget": context.budget}

@@ -16,7 +16,7 @@ __all__ = ["command"]
 
 
 @click.command("mcp")
-@click.option("--tools", help="all, core, one (a single tool), or names; default: the setting `mcp_tools`.")
+@click.option("--tools", help="core, all, one (a single tool), or names; default: the setting `mcp_tools`.")
 @click.option("--notes", help="The folder of Markdown notes for memory_search; default: the setting `notes_root`.")
 @store_option
 def command(tools: str | None, notes: str | None, store: StoreOptions) -> None:
@@ -25,7 +25,7 @@ def command(tools: str | None, notes: str | None, store: StoreOptions) -> None:
     The notes are indexed when it starts and whenever their files change (setting `watch_notes`).
 
     \b
-    memotherm mcp --tools core --project shop
+    memotherm mcp --tools all --project shop
     """
     # Standard output is reserved for the protocol.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")

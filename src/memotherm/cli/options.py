@@ -14,6 +14,7 @@ import click
 
 import memotherm
 from memotherm import Memotherm
+from memotherm.errors import NotFound
 from memotherm.hooks.recalling import project_name
 from memotherm.model import SCOPE_FIELDS, Scope
 
@@ -68,8 +69,17 @@ def dry_run_option(command: Command) -> Command:
 
 
 @contextmanager
-def opened(store: StoreOptions, *, dry_run: bool = False) -> Iterator[Memotherm]:
-    """Open the store; for a dry run, a temporary copy of it."""
+def opened(store: StoreOptions, *, dry_run: bool = False, existing: bool = False) -> Iterator[Memotherm]:
+    """Open the store; for a dry run, a temporary copy of it.
+
+    Args:
+        store: The store and the scope.
+        dry_run: Whether to open a copy.
+        existing: Refuse a store that was named and does not exist, instead of creating it.
+    """
+    path = (store.url or "").removeprefix("sqlite:///")
+    if existing and path and "://" not in path and path != ":memory:" and not Path(path).expanduser().exists():
+        raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")
     with memotherm.open(store.url, scope=store.scope) as mem:
         if not dry_run:
             yield mem

@@ -26,7 +26,7 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     \b
     memotherm get mem_01J8ZQ4X0000000000000000
     """
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         memory = mem.get(memory_id)
     if as_json:
         print_json(memory_json(memory))
@@ -73,7 +73,7 @@ def list_(
     memotherm list --retention deleted --json
     memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
     """
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         page = mem.find(
             tier=tier, priority=priority, retention=retention, kind=kind, tags=tags or None, limit=limit, cursor=cursor
         )
@@ -100,7 +100,7 @@ def history(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     \b
     memotherm history mem_01J8ZQ4X0000000000000000
     """
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         ledger = mem.history(memory_id)
     if as_json:
         print_json({"id": memory_id, "events": [event_json(event) for event in ledger]})
@@ -123,7 +123,7 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
     memotherm events --limit 20
     memotherm events --cursor after-1200 --json
     """
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         page = mem.events(limit, cursor, oldest_first)
     if as_json:
         print_json({"events": [event_json(event) for event in page], "cursor": page.cursor})
@@ -142,7 +142,7 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
 @json_option
 def status(store: StoreOptions, as_json: bool) -> None:
     """Show how much each tier holds, and how it can be searched."""
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         current = mem.status()
         metrics = mem.metrics().as_dict()
     if as_json:

@@ -48,7 +48,7 @@ def command(
     memotherm recall "which database?" --tier cold --kind decision --json
     """
     moment: datetime | None = options["as_of"]
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         recall = mem.recall(
             content_of(query),
             limit,

@@ -34,7 +34,7 @@ def command(query: str, tiers: tuple[str, ...], limit: int, store: StoreOptions,
     \b
     memotherm search "staging database" --tier cold
     """
-    with opened(store) as mem:
+    with opened(store, existing=True) as mem:
         recall = mem.recall(query, limit, tiers or (Tier.HOT, Tier.WARM))
     if as_json:
         result = {

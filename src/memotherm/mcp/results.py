@@ -9,7 +9,7 @@ from typing import Any
 from memotherm.text.tokens import counter
 from memotherm.text.truncation import first_characters
 
-__all__ = ["bounded", "encoded"]
+__all__ = ["bounded", "concise", "encoded"]
 
 Json = dict[str, Any]
 
@@ -18,6 +18,22 @@ _LISTS = ("items", "results", "moved", "included", "leftOut", "suggestions")
 _TEXTS = ("content", "text", "snippet")
 #: The fields with values of the caller.
 _VALUES = ("metadata", "tags")
+#: The fields of every hit, and those that a hit has if they are not at their default.
+_HIT_FIELDS = ("id", "tier", "score", "content")
+_HIT_DEFAULTS: Json = {
+    "kind": "fact",
+    "priority": "normal",
+    "retention": "active",
+    "tags": [],
+    "scope": {},
+    "metadata": {},
+    "source": "agent",
+    "expires_at": None,
+    "supersedes": None,
+}
+#: The fields of a recall that repeat its arguments or its hits, and those that are left out if they are empty.
+_ECHOES = ("relevanceScores", "tiers", "limit", "autoPromote", "sessionId")
+_NOTICES = ("pinned", "degraded")
 _MIN_CHARS = 200
 _MAX_CHARS = 4000
 #: Texts are cut further before there are fewer items than this.
@@ -27,6 +43,20 @@ _MIN_ITEMS = 5
 def encoded(value: object) -> str:
     """Return a value as compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def concise(result: Json) -> Json:
+    """Return the result of a recall without what repeats itself, is at its default, or `memory_get` returns."""
+    if not isinstance(result.get("items"), list):
+        return result
+    shorter = {name: value for name, value in result.items() if name not in _ECHOES}
+    shorter = {name: value for name, value in shorter.items() if name not in _NOTICES or value}
+    return {**shorter, "items": [_concise_hit(hit) for hit in result["items"]]}
+
+
+def _concise_hit(hit: Json) -> Json:
+    first = {name: hit[name] for name in _HIT_FIELDS if name in hit}
+    return first | {name: hit[name] for name, default in _HIT_DEFAULTS.items() if hit.get(name, default) != default}
 
 
 def bounded(result: Json, max_tokens: int, tokenizer: str) -> Json:

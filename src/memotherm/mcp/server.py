@@ -25,7 +25,7 @@ from pydantic import Field
 
 from memotherm import Memotherm, __version__, tools
 from memotherm.errors import InvalidInput, MemothermError, NotFound
-from memotherm.mcp.results import bounded, encoded
+from memotherm.mcp.results import bounded, concise, encoded
 from memotherm.mcp.schemas import input_schema, output_schema, selected
 from memotherm.model import Memory
 from memotherm.text.truncation import title
@@ -113,7 +113,7 @@ class _Tool(SdkTool):
 
 def _call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
     result = tools.call(_current.get() or mem, name, arguments)
-    return bounded(result, mem.settings.tool_result_tokens, mem.settings.tokenizer)
+    return bounded(concise(result), mem.settings.tool_result_tokens, mem.settings.tokenizer)
 
 
 def _tool(mem: Memotherm, tool: tools.Tool) -> _Tool:

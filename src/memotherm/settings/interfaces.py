@@ -16,7 +16,7 @@ class InterfaceSettings:
     __slots__ = ()
 
     mcp_tools: tuple[str, ...] = setting(
-        ("all",), "The tools that the MCP server offers: all, core, one (a single tool), or names."
+        ("core",), "The tools that the MCP server offers: core, all, one (a single tool), or names."
     )
     tool_result_tokens: int = setting(
         8000, "The most tokens of one tool result; what does not fit is left out and counted.", low=200, project=True
