@@ -24,6 +24,19 @@ class HotUse:
     #: The number of memories and their tokens by scope.
     by_scope: Mapping[Scope, tuple[int, int]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, memories: Iterable[Memory]) -> HotUse:
+        """Return the use of some memories."""
+        by_scope: dict[Scope, tuple[int, int]] = {}
+        for memory in memories:
+            count, tokens = by_scope.get(memory.scope, (0, 0))
+            by_scope[memory.scope] = (count + 1, tokens + memory.tokens)
+        return cls(
+            memories=sum(count for count, _ in by_scope.values()),
+            tokens=sum(tokens for _, tokens in by_scope.values()),
+            by_scope=by_scope,
+        )
+
     def plus(self, memory: Memory) -> HotUse:
         """Return the use with one more memory."""
         memories, tokens = self.by_scope.get(memory.scope, (0, 0))

@@ -150,14 +150,11 @@ class RuleEngine:
             move = rules.first_move(memory, situation)
             if move is not None:
                 decided[memory.id] = _Decision(memory, move)
-        staying = HotUse()
-        for memory in self._selected(_ACTIVE_HOT, beside, situation.now) if beside else ():
-            staying = staying.plus(memory)
-        for memory in hot:
-            left = memory.id in decided and decided[memory.id].move.rule not in rules.failures
-            if not left and memory.visible_at(situation.now):
-                staying = staying.plus(memory)
-        self._decide_others(rules, spaces, replace(situation, hot=staying), scope, decided)
+        leaving = {memory_id for memory_id, decision in decided.items() if decision.move.rule not in rules.failures}
+        staying = [memory for memory in hot if memory.id not in leaving and memory.visible_at(situation.now)]
+        if beside:
+            staying += self._selected(_ACTIVE_HOT, beside, situation.now)
+        self._decide_others(rules, spaces, replace(situation, hot=HotUse.of(staying)), scope, decided)
         by_rule: dict[str, list[_Decision]] = {rule.id: [] for rule, _ in rules}
         for decision in decided.values():
             if decision.move.rule in by_rule:
