@@ -156,7 +156,7 @@ def test_a_newer_version_in_a_lower_tier_is_told_and_does_not_pass_the_closer_on
 def test_a_decision_that_compaction_made_cold_stays_behind_the_hot_one(mem: Memotherm) -> None:
     """What was decided last is in the archive; the query tells so and keeps the order of the tiers."""
     mem.remember("The release train leaves on Tuesday", tier="hot")
-    mem.remember("The release train leaves on Thursday", kind="decision")
+    mem.remember("The release train leaves on Thursday", kind="decision", metadata={"status": "done"})
     mem.compact()
 
     results = tools.query(mem, {"query": "when does the release train leave"})["results"]
