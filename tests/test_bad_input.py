@@ -500,7 +500,7 @@ def test_a_url_that_names_no_store_is_refused(url: Any, error: type[MemothermErr
 
 def test_an_unknown_embedder_is_refused_before_a_file_is_made(tmp_path: Path) -> None:
     """A wrong name for the embedder leaves no empty store behind."""
-    with pytest.raises(PluginNotFound, match="Known: gemini, local, none, openai"):
+    with pytest.raises(PluginNotFound, match="Known: auto, gemini, local, none, openai"):
         memotherm.open(tmp_path / "agent.db", embedder="telepathy")
 
     assert list(tmp_path.iterdir()) == []

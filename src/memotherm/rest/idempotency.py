@@ -31,6 +31,9 @@ _MAX_KEY_CHARS = 200
 #: Paths of requests that change nothing.
 _QUERY_PATHS = ("/recall", "/query", "/context", "/start", "/mcp")
 
+#: What a response says about the request beside the memory itself; it quotes no content.
+_ADDED = ("rule", "warnings")
+
 
 class Idempotency:
     """Middleware for POST requests with an Idempotency-Key."""
@@ -109,10 +112,11 @@ async def _repeat(send: Send, mem: Memotherm, entry: Json) -> None:
 
 
 def _without_contents(value: Any) -> Any:  # noqa: ANN401 - any part of a response
-    """Return a response with each memory replaced by its id and scope."""
+    """Return a response with each memory replaced by its id, its scope and how it was added."""
     if isinstance(value, dict):
         if "content" in value and "id" in value:
-            return {"memory": value["id"], "scope": value["scope"]}
+            added = {name: value[name] for name in _ADDED if name in value}
+            return {"memory": value["id"], "scope": value["scope"], "added": added}
         return {name: _without_contents(part) for name, part in value.items()}
     return [_without_contents(part) for part in value] if isinstance(value, list) else value
 
@@ -120,8 +124,8 @@ def _without_contents(value: Any) -> Any:  # noqa: ANN401 - any part of a respon
 def _with_contents(mem: Memotherm, value: Any) -> Any:  # noqa: ANN401 - any part of a response
     """Return a response with each memory as it is now, read in its own scope."""
     if isinstance(value, dict):
-        if value.keys() == {"memory", "scope"}:
-            return serializers.memory_json(mem.scoped(**value["scope"]).get(value["memory"]))
+        if value.keys() == {"memory", "scope", "added"}:
+            return {**serializers.memory_json(mem.scoped(**value["scope"]).get(value["memory"])), **value["added"]}
         return {name: _with_contents(mem, part) for name, part in value.items()}
     return [_with_contents(mem, part) for part in value] if isinstance(value, list) else value
 
