@@ -109,6 +109,50 @@ def test_the_tools_of_the_sources_have_their_required_fields_and_defaults(mem: M
     assert {"limit", "autoPromote", "includeCold"} <= set(tools["memory_recall"]["properties"])
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_closed_sets_and_defaults_are_in_the_schemas(mem: Memotherm, mode: str) -> None:
+    """C03, C27: what a host may choose from is an enum, and what it may leave out has a default or says it."""
+    schemas = {tool.name: tool.input_schema["properties"] for tool in talk(mem, listed, mode)}
+    tiers, priorities = ["hot", "warm", "cold"], ["pinned", "critical", "important", "normal", "low"]
+
+    assert set(schemas["memory_add"]["type"]["enum"]) >= {"message", "fact", "decision", "entity", "context"}
+    assert schemas["store_memory"]["tier"]["enum"] == schemas["set_memory_tier"]["tier"]["enum"] == tiers + priorities
+    assert schemas["store_memory"]["priority"]["enum"] == priorities
+    assert (schemas["memory_demote"]["tier"]["enum"], schemas["memory_demote"]["tier"]["default"]) == (
+        ["warm", "cold"], "warm",
+    )  # fmt: skip
+    assert (schemas["store_memory"]["kind"]["default"], schemas["store_memory"]["tags"]["default"]) == ("fact", [])
+    assert schemas["memory_recall"]["includeCold"]["default"] is False
+    assert "3 with sessionId" in schemas["memory_recall"]["limit"]["description"]
+    assert "true with sessionId" in schemas["memory_recall"]["autoPromote"]["description"]
+
+
+def test_kinds_of_a_session_follow_the_setting(tmp_path: Path) -> None:
+    """C03: with the setting `kinds`, the enum of `memory_add` has those kinds, and another one is an error."""
+    with opened(tmp_path / "memory.db", settings={"kinds": ("message", "pattern")}) as mem:
+        [add] = [tool for tool in talk(mem, listed) if tool.name == "memory_add"]
+
+        assert add.input_schema["properties"]["type"]["enum"] == ["message", "pattern"]
+        assert called(mem, "memory_add", sessionId="s", content="a pattern", type="pattern")["kind"] == "pattern"
+        assert "'fact'" in refused(mem, "memory_add", sessionId="s", content="a fact", type="fact")
+
+
+def test_numbers_and_names_are_read_as_hosts_write_them(mem: Memotherm) -> None:
+    """C27: 1.0 is a whole number, a priority may be a number, and names may be in capitals; 1.5 is refused."""
+    stored = called(mem, "store_memory", content="first line\nsecond line", tier=1.0)
+    moved = called(mem, "set_memory_tier", memory_id=stored["id"], tier="HOT")
+    for number in range(3):
+        called(mem, "memory_add", sessionId="s", content=f"turn {number}", type="message")
+
+    assert (stored["priority"], moved["tier"]) == ("critical", "hot")
+    assert len(called(mem, "memory_recall", query="line", limit=1.0)["items"]) == 1
+    assert called(mem, "memory_get", path=stored["id"], **{"from": 2.0, "lines": 1.0})["content"] == "second line"
+    assert called(mem, "memory_spill", sessionId="s", count=2.0)["spilledCount"] == 2
+    assert called(mem, "memory_undo", event=float(moved["version"]))["tier"] == stored["tier"]
+    assert "1.5" in refused(mem, "memory_recall", query="line", limit=1.5)
+    assert "'lukewarm'" in refused(mem, "set_memory_tier", memory_id=stored["id"], tier="lukewarm")
+
+
 def test_an_agent_can_do_what_the_status_of_a_session_suggests(mem: Memotherm) -> None:
     """C44: demote, keep, prune, clear, end and compact; a session that has not begun is an error."""
     session = mem.session("s")

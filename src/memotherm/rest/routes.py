@@ -305,7 +305,7 @@ def session_hot(session: ExistingSession) -> Json:
 
 @router.get(
     "/sessions/{session_id}/status", operation_id="session_status", tags=["sessions"],
-    response_model=schemas.SessionStatusResponse,
+    response_model=schemas.SessionStatusResponse, response_model_exclude_unset=True,
 )  # fmt: skip
 def session_status(outer: OuterMemory, session_id: SessionId) -> Json:
     """Return how full a session's hot memory is, and what is suggested; 404 if the session has not begun."""
@@ -319,7 +319,7 @@ def session_status(outer: OuterMemory, session_id: SessionId) -> Json:
     response_model=schemas.SpillResponse,
 )
 def session_spill(session: InSession, body: schemas.SpillRequest) -> Json:
-    """Move hot memories out: the least relevant and oldest, or those scope."""
+    """Move hot memories out: the least relevant and oldest, or those named by id."""
     return tools.memory_spill(session.memory, session.id, body.count, body.ids)
 
 

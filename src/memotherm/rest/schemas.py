@@ -65,6 +65,9 @@ Kind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 MemoryId = Annotated[str, StringConstraints(pattern=r"^mem_[0-9a-z]{26}$")]
 Labels = Annotated[list[Label], Field(max_length=64)]
 Kinds = Annotated[list[Kind], Field(max_length=50)]
+KnownKind = Literal["message", "fact", "decision", "entity", "context", "preference", "task", "note"]
+#: The known kinds are listed, but any well-formed word is a kind.
+AnyKind = KnownKind | Kind
 TierName = Literal["hot", "warm", "cold"]
 PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
 RetentionName = Literal["active", "archived", "deleted", "purged"]
@@ -95,7 +98,7 @@ class RememberRequest(RequestBody):
     """A memory to store."""
 
     content: Text
-    kind: Kind = "fact"
+    kind: AnyKind = "fact"
     tags: Labels = []
     tier: TierName | None = None
     priority: PriorityName = "normal"
@@ -120,7 +123,7 @@ class UpdateRequest(RequestBody):
     """The fields of a memory to change."""
 
     content: Text | None = None
-    kind: Kind | None = None
+    kind: AnyKind | None = None
     tags: Labels | None = None
     metadata: Json | None = None
     ttl_minutes: Minutes | None = None
@@ -242,7 +245,7 @@ class SessionAddRequest(RequestBody):
     """A memory to add to a session's hot memories."""
 
     content: Text
-    type: Kind = "message"
+    type: AnyKind = "message"
     metadata: Json | None = None
 
 
@@ -455,17 +458,25 @@ class StatusResponse(BaseModel):
     degraded: list[str]
 
 
+class SuggestionResponse(BaseModel):
+    """A recommended action for a session."""
+
+    type: Literal["spill", "recall", "prune"]
+    reason: str
+    itemIds: list[str] = _absent()  # noqa: N815
+
+
 class SessionStatusResponse(BaseModel):
     """The working memory of a session."""
 
     model_config = ConfigDict(extra="allow")
 
     sessionId: str  # noqa: N815 - the name that agents know
-    state: str
+    state: Literal["active", "archived", "summarized"]
     hot: Json
     warm: Json
     cold: Json
-    suggestions: list[Json]
+    suggestions: list[SuggestionResponse]
 
 
 class SpillResponse(BaseModel):
@@ -473,7 +484,7 @@ class SpillResponse(BaseModel):
 
     spilledCount: int  # noqa: N815
     spilledIds: list[str]  # noqa: N815
-    targetTier: str | None  # noqa: N815
+    targetTier: Literal["warm", "cold", "mixed"] | None  # noqa: N815
     moved: list[MoveResponse]
 
 

@@ -6,9 +6,7 @@ MCP, REST and the command line use the same table. Parameters have the names tha
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from keyword import iskeyword
 from typing import Any
 
@@ -29,11 +27,10 @@ from memotherm.tools.serializers import (
     session_status_json,
     status_json,
 )
+from memotherm.tools.tool import LowerTier, PriorityName, SessionKind, TierOrPriority, Tool
 
 __all__ = [
     "TOOLS",
-    "Parameter",
-    "Tool",
     "call",
     "memory_add",
     "memory_clear",
@@ -67,69 +64,12 @@ _QUERY_FIELDS = {"query", "tier", "limit", "k", "filters"}
 _FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a tool."""
-
-    name: str
-    #: The Python annotation, as text.
-    type: str
-    required: bool
-    default: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A function that an interface offers; its first argument is the memory, the others are the caller's."""
-
-    function: Callable[..., Json]
-    title: str
-    #: Whether it changes nothing but the count of uses.
-    reads_only: bool = False
-    #: Whether it hides or deletes something.
-    hides: bool = False
-    #: Whether a second call with the same arguments changes nothing.
-    repeatable: bool = False
-    #: Other names of parameters.
-    aliases: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The name of the tool."""
-        return self.function.__name__
-
-    @property
-    def description(self) -> str:
-        """The description for the model."""
-        return inspect.cleandoc(self.function.__doc__ or "")
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters of the caller, in order."""
-        _, *parameters = inspect.signature(self.function).parameters.values()
-        return tuple(
-            Parameter(
-                # A Python keyword has an underscore appended.
-                name=parameter.name.rstrip("_"),
-                type=str(parameter.annotation),
-                required=parameter.default is inspect.Parameter.empty,
-                default=None if parameter.default is inspect.Parameter.empty else parameter.default,
-            )
-            for parameter in parameters
-        )
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The names of the required parameters."""
-        return tuple(parameter.name for parameter in self.parameters if parameter.required)
-
-
 def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
     """Call a tool by its name; an unknown tool or parameter is an error that lists the known ones."""
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"unknown tool {name!r}: use one of {', '.join(TOOLS)}")
-    arguments = {tool.aliases.get(key, key): value for key, value in arguments.items()}
+    arguments = tool.read(arguments)
     known = [parameter.name for parameter in tool.parameters]
     unknown = [key for key in arguments if key not in known]
     if unknown:
@@ -143,7 +83,7 @@ def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
 # The tools
 
 
-def memory_add(mem: Memotherm, sessionId: str, content: str, type: str, metadata: Json | None = None) -> Json:  # noqa: A002, N803
+def memory_add(mem: Memotherm, sessionId: str, content: str, type: SessionKind, metadata: Json | None = None) -> Json:  # noqa: A002, N803
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
     return added_json(mem.session(sessionId).add(content, type, metadata), mem.settings.hot_token_limit)
 
@@ -161,8 +101,8 @@ def memory_recall(
 ) -> Json:
     """Recall memories by meaning and words.
 
-    With a sessionId: searches the session's own memories in all tiers, 3 hits, the best are promoted to hot.
-    Without: searches hot and warm, 10 hits, nothing moves; includeCold adds cold memories.
+    With a sessionId: the session's own, in all tiers; the best are promoted to hot.
+    Without: hot and warm ones; includeCold adds cold.
     """
     if sessionId is not None:
         if tags is not None or minScore is not None:
@@ -191,7 +131,7 @@ def memory_promote(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # n
     return {"id": memory_id, "promoted": mem.session(sessionId).promote(memory_id)}
 
 
-def memory_demote(mem: Memotherm, sessionId: str, memory_id: str, tier: str = "warm") -> Json:  # noqa: N803
+def memory_demote(mem: Memotherm, sessionId: str, memory_id: str, tier: LowerTier = "warm") -> Json:  # noqa: N803
     """Move a memory of a session to warm or cold."""
     return memory_json(_begun(mem, sessionId).demote(memory_id, tier))
 
@@ -233,16 +173,16 @@ def memory_status(mem: Memotherm, sessionId: str | None = None) -> Json:  # noqa
 def store_memory(
     mem: Memotherm,
     content: str,
-    tier: str | int | None = None,
+    tier: TierOrPriority | None = None,
     kind: str = "fact",
     tags: Sequence[str] = (),
-    priority: str | int | None = None,
+    priority: PriorityName | None = None,
     ttl_minutes: float | None = None,
     metadata: Json | None = None,
     supersedes: str | None = None,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Store a memory. `tier` is hot, warm or cold, or a priority: pinned, critical, important, normal, low."""
+    """Store a memory. `tier` may also be a priority."""
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
@@ -259,8 +199,8 @@ def store_memory(
     return memory_json(memory)
 
 
-def set_memory_tier(mem: Memotherm, memory_id: str, tier: str | int, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Move a memory to hot, warm or cold, or give it a priority: pinned, critical, important, normal, low."""
+def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Move a memory to another tier, or give it a priority."""
     wanted_tier, priority = _tier_or_priority(tier)
     view = _view(mem, sessionId)
     if priority is not None:
