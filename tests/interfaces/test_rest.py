@@ -188,6 +188,32 @@ def test_the_query_of_the_source_searches_all_tiers_or_one(
     assert set(answer["tiers"]) >= found
 
 
+def test_every_search_reports_its_scores_pinned_memories_and_limit(mem: Memotherm, client: TestClient) -> None:
+    """C06: relevanceScores by id, the pinned ids, what was promoted, the tiers and the limit that took effect."""
+    pinned = mem.pin(mem.remember("Our mascot is a walrus").id).id
+    found = mem.session("s").add("The budget is $50K", "fact").id
+    client.post("/sessions/s/keep", json={"memory_id": found})
+
+    recalled = client.post("/recall", json={"query": "budget"}).json()
+    queried = client.post("/memory/query", json={"query": "budget", "k": 4}).json()
+    in_session = client.post("/sessions/s/recall", json={"query": "budget"}).json()
+
+    for answer, items, limit in ((recalled, "items", 10), (queried, "results", 4), (in_session, "items", 3)):
+        assert set(answer["relevanceScores"]) == {hit["id"] for hit in answer[items]} >= {pinned}
+        assert (answer["pinned"], answer["promoted"], answer["limit"]) == ([pinned], [], limit)
+    assert recalled["relevanceScores"][found] > recalled["relevanceScores"][pinned]
+
+
+def test_a_query_need_not_count_as_a_use(mem: Memotherm, client: TestClient) -> None:
+    """With `track` false, /memory/query leaves the count of uses as it is."""
+    memory = mem.remember("An otter")
+
+    assert client.post("/memory/query", json={"query": "otter", "track": False}).json()["results"]
+    assert mem.get(memory.id).access_count == 0
+    client.post("/memory/query", json={"query": "otter"})
+    assert mem.get(memory.id).access_count == 1
+
+
 def test_a_session_works_by_http(client: TestClient) -> None:
     """Add, spill, recall, promote, context, flush, end."""
     base = "/sessions/s1"

@@ -7,10 +7,10 @@ import click
 from memotherm import tools
 from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import content_of, print_changed, print_json, print_notes
+from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import added_json, hit_json, memory_json, move_json, session_status_json
+from memotherm.tools.serializers import added_json, memory_json, move_json, session_status_json
 
 __all__ = ["command"]
 
@@ -169,8 +169,7 @@ def recall(
     with opened(store) as mem:
         result = mem.session(name).recall(content_of(query), limit, promote, types or None)
     if as_json:
-        hits = [hit_json(hit) for hit in result]
-        print_json({"query": query, "hits": hits, "promoted": list(result.promoted), "degraded": list(result.degraded)})
+        print_json(search_json(result, limit))
         return
     out = console()
     for hit in result:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from memotherm import Context, Memotherm, __version__, tools
 from memotherm.errors import ContentTooLarge, InvalidInput, NotFound
-from memotherm.model import SCOPE_FIELDS, Memory, Recall, Retention
+from memotherm.model import SCOPE_FIELDS, Memory, Retention
 from memotherm.model.results import Compaction
 from memotherm.rest import schemas
 from memotherm.rest.observability import RequestMetrics
@@ -248,7 +248,7 @@ def history(view: View, memory_id: MemoryId) -> Json:
 @router.post("/recall", operation_id="recall", tags=["search"], response_model=schemas.RecallResponse)
 def recall(view: View, body: schemas.RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
-    return _recall_response(view.recall(**body.model_dump()))
+    return {**serializers.recall_json(view.recall(**body.model_dump())), "limit": body.limit}
 
 
 @router.post("/memory/query", operation_id="query", tags=["search"], response_model=schemas.QueryResponse)
@@ -381,7 +381,8 @@ def session_clear(session: ExistingSession) -> Json:
 )  # fmt: skip
 def session_recall(session: InSession, body: schemas.SessionRecallRequest) -> Json:
     """Search a session's own memories in all tiers, and promote the best hits to hot."""
-    return _recall_response(session.recall(body.query, body.limit, body.auto_promote, body.types))
+    recall = session.recall(body.query, body.limit, body.auto_promote, body.types)
+    return {**serializers.recall_json(recall), "limit": body.limit}
 
 
 @router.post(
@@ -518,15 +519,6 @@ def _memory_response(memory: Memory, response: Response, *, created: bool = Fals
 
 def _reason(body: schemas.ReasonRequest | None) -> str:
     return "" if body is None else body.why
-
-
-def _recall_response(recall: Recall) -> Json:
-    return {
-        "items": [serializers.hit_json(hit) for hit in recall],
-        "promoted": list(recall.promoted),
-        "tiers": [str(tier) for tier in recall.tiers],
-        "degraded": list(recall.degraded),
-    }
 
 
 def _context_response(context: Context) -> Json:

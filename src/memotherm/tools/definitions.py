@@ -18,7 +18,6 @@ from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
     added_json,
-    hit_json,
     memory_json,
     move_json,
     note_hit_json,
@@ -60,7 +59,7 @@ _QUERY_LIMIT = 10
 _SNIPPET_CHARS = 700
 _GET_CHARS = 20_000
 _MAX_LEFT_OUT = 20
-_QUERY_FIELDS = {"query", "tier", "limit", "k", "filters"}
+_QUERY_FIELDS = {"query", "tier", "limit", "k", "filters", "track"}
 _FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
 
 
@@ -309,6 +308,8 @@ def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
     `k` is another name for `limit`, and `filters.tier` for `tier`.
     """
     _require_known(body, _QUERY_FIELDS, "the query")
+    if "query" not in body:
+        raise InvalidInput("the query requires the field 'query'")
     filters = body.get("filters") or {}
     if not isinstance(filters, Mapping):
         raise InvalidInput('filters must be an object such as {"tier": "cold"}')
@@ -318,13 +319,11 @@ def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
     kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
     max_hits = _QUERY_LIMIT if limit is None else limit
     tiers = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
-    recall = mem.recall(body.get("query"), max_hits, tiers, kinds=kinds, tags=filters.get("tags"))  # type: ignore[arg-type]
-    return {
-        "results": [hit_json(hit) for hit in recall],
-        "tiers": [str(tier) for tier in recall.tiers],
-        "limit": max_hits,
-        "degraded": list(recall.degraded),
-    }
+    recall = mem.recall(
+        body["query"], max_hits, tiers, kinds=kinds, tags=filters.get("tags"), track=body.get("track", True)
+    )
+    found = recall_json(recall)
+    return {"results": found.pop("items"), **found, "limit": max_hits}
 
 
 # Arguments
