@@ -174,6 +174,27 @@ def test_an_agent_can_do_what_the_status_of_a_session_suggests(mem: Memotherm) -
         assert "not_found" in str(refused(mem, name, sessionId="nobody"))
 
 
+def test_the_status_of_a_session_has_its_six_metrics(mem: Memotherm) -> None:
+    """C38: utilisation, spills, recalls, promotions, latency and hit rate of one session, without those of others."""
+    for session in ("s", "other"):
+        made = called(mem, "memory_add", sessionId=session, content="The budget is $50K", type="fact")
+        called(mem, "memory_spill", sessionId=session, ids=[made["id"]])
+    called(mem, "memory_recall", sessionId="s", query="budget", autoPromote=False)
+    called(mem, "memory_promote", sessionId="s", memory_id=mem.session("s").recall("budget")[0].memory.id)
+
+    metrics = called(mem, "memory_status", sessionId="s")["metrics"]
+
+    assert metrics.keys() == {
+        "memory_hot_utilization", "memory_spill_count", "memory_recall_count", "memory_promotion_count",
+        "memory_recall_latency_ms", "memory_hit_rate",
+    }  # fmt: skip
+    assert (metrics["memory_spill_count"], metrics["memory_recall_count"]) == (1, 2)
+    assert metrics["memory_promotion_count"] == 1
+    assert metrics["memory_recall_latency_ms"] > 0
+    assert called(mem, "memory_status", sessionId="other")["metrics"]["memory_recall_count"] == 0
+    assert called(mem, "memory_status")["metrics"]["memory_recall_count"] == 2
+
+
 def test_a_host_may_choose_its_tools(mem: Memotherm) -> None:
     """The core tools by default, all of them, some names, or everything behind one tool."""
     assert {tool.name for tool in talk(mem, listed, tools=None)} == set(CORE)
@@ -293,6 +314,24 @@ def test_notes_are_searched_and_read_where_there_are_some(tmp_path: Path) -> Non
         assert found["citation"].startswith("memory/2026-01-26.md#L")
         assert text["text"] == "The otter Holly likes the river."
         assert "[" in refused(mem, "memory_get", path="../../etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("setting", "chat", "shown"),
+    [("auto", "direct", True), ("auto", "group", False), ("on", "group", True), ("off", "direct", False)],
+)
+def test_a_search_of_notes_shows_citations_as_the_chat_and_the_setting_say(
+    tmp_path: Path, setting: str, chat: str, shown: bool
+) -> None:
+    """O23: hidden in groups unless the setting says otherwise; path and lines are always there."""
+    (tmp_path / "MEMORY.md").write_text("The otter Holly likes the river.\n")
+    settings = {"notes_root": str(tmp_path), "citations": setting}
+    with opened(tmp_path / "memory.db", settings=settings) as mem:
+        answer = called(mem, "memory_search", query="Holly the otter", chat=chat)
+
+    [found] = answer["results"]
+    assert (found["path"], found["startLine"]) == ("MEMORY.md", 1)
+    assert (answer["citations"], "citation" in found) == (shown, shown)
 
 
 def test_without_notes_the_search_finds_memories(mem: Memotherm) -> None:

@@ -236,6 +236,30 @@ def test_a_session_works_by_http(client: TestClient) -> None:
     assert client.get("/memories").json()["memories"][0]["content"] == "We talked about money"
 
 
+def test_a_flush_takes_what_the_host_knows_and_returns_all_of_it(client: TestClient) -> None:
+    """O30: nothing is due on a heartbeat, read only or with unknown tokens; once for each count of compactions."""
+    near = {"total_tokens": 190_000, "context_window": 200_000.0}
+    answers = [
+        client.post("/sessions/s/flush", json=body).json()["due"]
+        for body in (
+            {**near, "heartbeat": True},
+            {**near, "read_only": True},
+            {"total_tokens": None},
+            {**near, "compactions": 1},
+            {**near, "compactions": 1},
+        )
+    ]
+    again = client.post("/sessions/s/flush", json={**near, "compactions": 2}).json()
+
+    assert answers == [False, False, False, True, False]
+    assert again.keys() == {
+        "due", "prompt", "system", "file", "date", "total_tokens", "threshold", "silent_token"
+    }  # fmt: skip
+    assert (again["due"], again["total_tokens"], again["threshold"]) == (True, 190_000, 176_000)
+    assert again["file"] == f"memory/{again['date']}.md"
+    assert again["silent_token"] in again["prompt"]
+
+
 def test_a_session_is_tidied_by_http(client: TestClient) -> None:
     """C44: demote, keep, prune and clear; a session that has not begun is not found."""
     base = "/sessions/s1"
@@ -602,6 +626,27 @@ def test_a_ratio_is_at_most_one_and_promotions_say_what_they_count(tmp_path: Pat
     assert ratio.value == 1.0
     assert promotions.value == 1.0
     assert "moved to hot" in families["memotherm_promotions"].documentation
+
+
+def test_recall_latency_is_a_histogram_of_the_store(mem: Memotherm, client: TestClient) -> None:
+    """C38: recalls of every process, in cumulative buckets, apart for those that searched cold."""
+    mem.remember("An otter")
+    mem.recall("otter")
+    for tiers in (["cold"], ["warm"], ["hot", "warm"]):
+        client.post("/recall", json={"query": "otter", "tiers": tiers})
+    page = client.get("/metrics").text
+    metrics = mem.metrics()
+
+    [family] = [
+        each for each in text_string_to_metric_families(page) if each.name == "memotherm_recall_duration_seconds"
+    ]
+    *buckets, count, total = [sample.value for sample in family.samples if sample.labels["cold"] == "false"]
+    cold = [sample.value for sample in family.samples if sample.labels["cold"] == "true"]
+    assert (family.type, buckets[-1], count, cold[-2]) == ("histogram", 3, 3, 1)
+    assert buckets == sorted(buckets)
+    assert total > 0
+    assert total == pytest.approx(metrics.live_recalls.total_ms / 1000)
+    assert metrics.cold_recall_latency_ms == pytest.approx(metrics.cold_recalls.total_ms)
 
 
 def test_an_oversized_addition_to_a_session_says_that_it_went_to_warm(tmp_path: Path) -> None:

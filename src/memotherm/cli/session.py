@@ -10,7 +10,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import added_json, memory_json, move_json, session_status_json
+from memotherm.tools.serializers import added_json, memory_json, metrics_json, move_json, session_status_json
 
 __all__ = ["command"]
 
@@ -185,8 +185,9 @@ def show_status(name: str, store: StoreOptions, as_json: bool) -> None:
     """Show how full hot is, and what is suggested."""
     with opened(store) as mem:
         status = mem.session_status(name)
+        metrics = mem.scoped(session=name).metrics()
     if as_json:
-        print_json(session_status_json(status))
+        print_json({**session_status_json(status), "metrics": metrics_json(metrics)})
         return
     hot = f"hot {pluralize(status.hot.memories, 'memory')}, {status.hot.tokens} of {status.limit} tokens"
     click.echo(f"{status.session} ({status.state}): {hot}; warm {status.warm.memories}, cold {status.cold.memories}")

@@ -402,10 +402,8 @@ def session_context(session: InSession, body: schemas.SessionContextRequest) -> 
 )
 def session_flush(session: InSession, body: schemas.FlushRequest) -> Json:
     """Return whether the agent should save memories before the host compacts its context, once per compaction."""
-    due = session.flush_due(body.total_tokens, body.context_window)
-    return (
-        {"due": False} if due is None else {"due": True, "prompt": due.prompt, "system": due.system, "file": due.file}
-    )
+    flush = session.flush_due(**body.model_dump())
+    return {"due": False} if flush is None else {"due": True, **serializers.flush_json(flush)}
 
 
 @router.post(

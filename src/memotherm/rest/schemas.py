@@ -298,10 +298,17 @@ class SessionEndRequest(RequestBody):
 
 
 class FlushRequest(RequestBody):
-    """The size of a session's context."""
+    """The size of a session's context, and what the host knows about this turn."""
 
-    total_tokens: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(_integer)]
+    total_tokens: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(_integer)] | None = Field(
+        description="The tokens of the context; null if unknown."
+    )
     context_window: Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_integer)] = 200_000
+    compactions: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(_integer)] | None = Field(
+        None, description="How often the host has compacted so far; null to infer it from a fall of the tokens."
+    )
+    heartbeat: bool = Field(False, description="Whether the host itself started this turn.")
+    read_only: bool = Field(False, description="Whether the agent cannot write files.")
 
 
 # Responses
@@ -462,6 +469,7 @@ class StatusResponse(BaseModel):
     retention: dict[str, int]
     embedder: str
     degraded: list[str]
+    metrics: dict[str, float]
 
 
 class SuggestionResponse(BaseModel):
@@ -483,6 +491,7 @@ class SessionStatusResponse(BaseModel):
     warm: Json
     cold: Json
     suggestions: list[SuggestionResponse]
+    metrics: dict[str, float]
 
 
 class SpillResponse(BaseModel):
@@ -516,12 +525,16 @@ class ClearResponse(BaseModel):
 
 
 class FlushResponse(BaseModel):
-    """Whether a flush is due, and its prompts."""
+    """Whether a flush is due, its prompts, and the file to append to; null where none is due."""
 
     due: bool
     prompt: str | None = None
     system: str | None = None
     file: str | None = None
+    date: str | None = None
+    total_tokens: int | None = None
+    threshold: int | None = None
+    silent_token: str | None = None
 
 
 class HealthResponse(BaseModel):

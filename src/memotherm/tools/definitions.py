@@ -19,14 +19,15 @@ from memotherm.tools.serializers import (
     Json,
     added_json,
     memory_json,
+    metrics_json,
     move_json,
-    note_hit_json,
+    note_results_json,
     note_text_json,
     recall_json,
     session_status_json,
     status_json,
 )
-from memotherm.tools.tool import LowerTier, PriorityName, SessionKind, TierOrPriority, Tool
+from memotherm.tools.tool import ChatType, LowerTier, PriorityName, SessionKind, TierOrPriority, Tool
 
 __all__ = [
     "TOOLS",
@@ -165,8 +166,9 @@ def memory_compact(mem: Memotherm, dryRun: bool = False) -> Json:  # noqa: N803
 
 
 def memory_status(mem: Memotherm, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Return how much each tier holds; for a session also how full hot is, and what is suggested."""
-    return status_json(mem.status()) if sessionId is None else session_status_json(mem.session_status(sessionId))
+    """Return how much each tier holds, and metrics; for a session also suggestions."""
+    status = status_json(mem.status()) if sessionId is None else session_status_json(mem.session_status(sessionId))
+    return {**status, "metrics": metrics_json(_view(mem, sessionId).metrics())}
 
 
 def store_memory(
@@ -251,13 +253,13 @@ def memory_search(
     maxResults: int = 6,  # noqa: N803
     minScore: float = 0.35,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
+    chat: ChatType | None = None,
 ) -> Json:
     """Search the Markdown notes, or all memories if there are no notes; memory_get reads more."""
     view = _view(mem, sessionId)
     if not mem.settings.notes_root:
         return _search_memories(view, query, maxResults, minScore)
-    hits = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore)
-    return {"results": [note_hit_json(hit) for hit in hits], "stale": hits.stale, "degraded": list(hits.degraded)}
+    return note_results_json(mem.notes(mem.settings.notes_root).search(query, maxResults, minScore, chat=chat))
 
 
 def memory_get(
@@ -381,7 +383,7 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
         }
         for hit in hits
     ]
-    return {"results": results, "stale": False, "degraded": list(recall.degraded)}
+    return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded)}
 
 
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:

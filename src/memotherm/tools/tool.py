@@ -11,19 +11,21 @@ from memotherm.model import Priority, Tier
 from memotherm.model.memory import KNOWN_KINDS
 from memotherm.tools.serializers import Json
 
-__all__ = ["LowerTier", "Parameter", "PriorityName", "SessionKind", "TierOrPriority", "Tool"]
+__all__ = ["ChatType", "LowerTier", "Parameter", "PriorityName", "SessionKind", "TierOrPriority", "Tool"]
 
 # The annotations of parameters with a closed set of values.
 TierOrPriority: TypeAlias = str | int
 PriorityName: TypeAlias = str | int
 LowerTier: TypeAlias = str
 SessionKind: TypeAlias = str
+ChatType: TypeAlias = str
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "TierOrPriority": (*Tier, *Priority),
     "PriorityName": tuple(Priority),
     "LowerTier": (Tier.WARM, Tier.COLD),
     "SessionKind": KNOWN_KINDS,
+    "ChatType": ("direct", "group", "channel"),
 }
 _OPTIONAL = " | None"
 
