@@ -15,7 +15,7 @@ import click
 
 from memotherm import __version__
 from memotherm.cli import exit_codes
-from memotherm.cli.parsing import SuggestingGroup
+from memotherm.cli.parsing import SuggestingGroup, kebab_case
 from memotherm.cli.terminal import accept_any_text, printable
 from memotherm.errors import MemothermError
 
@@ -101,7 +101,14 @@ class Commands(SuggestingGroup):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "token_normalize_func": kebab_case,
+    },
+)
 @click.version_option(__version__, prog_name="memotherm", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
 def app(debug: bool) -> None:

@@ -18,7 +18,7 @@ from memotherm.errors import NotFound
 from memotherm.hooks.recalling import project_name
 from memotherm.model import SCOPE_FIELDS, Scope
 
-__all__ = ["StoreOptions", "dry_run_option", "json_option", "opened", "store_option", "temporary_copy"]
+__all__ = ["StoreOptions", "dry_run_option", "json_option", "kind_option", "opened", "store_option", "temporary_copy"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,9 +53,15 @@ def store_option(command: Command) -> Command:
 
     wrapped: Any = with_store
     for name in reversed(SCOPE_FIELDS):
-        wrapped = click.option(f"--{name}", f"scope_{name}", metavar="NAME", help=_SCOPES[name])(wrapped)
+        names = (f"--{name}", "--session-id") if name == "session" else (f"--{name}",)
+        wrapped = click.option(*names, f"scope_{name}", metavar="NAME", help=_SCOPES[name])(wrapped)
     with_options: Command = click.option("--store", "-s", metavar="URL", help=_STORE)(wrapped)
     return with_options
+
+
+def kind_option(*parameter: str, **attributes: Any) -> Callable[[Command], Command]:  # noqa: ANN401
+    """Return the option for a kind, which other programs call type or category."""
+    return click.option("--kind", "-k", "--type", "--category", *parameter, **attributes)
 
 
 def json_option(command: Command) -> Command:

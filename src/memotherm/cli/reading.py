@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memotherm.cli.formatting import TIER_STYLES, console, event_line, tier_bar
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
@@ -47,7 +47,7 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     "--retention", type=click.Choice([str(retention) for retention in Retention if retention is not Retention.PURGED]),
     default="active", show_default=True, help="Only this retention.",
 )  # fmt: skip
-@click.option("--kind", "-k", help="Only this kind.")
+@kind_option(help="Only this kind.")
 @click.option("--tag", "-t", "tags", multiple=True, help="Only memories with this tag (repeatable: any of them).")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed
 from memotherm.cli.parsing import TextCommand
 from memotherm.errors import InvalidInput
@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 @click.command("remember", cls=TextCommand)
 @click.argument("content")
-@click.option("--kind", "-k", default="fact", show_default=True, help="fact, preference, decision, task, ...")
+@kind_option(default="fact", show_default=True, help="fact, preference, decision, task, ...")
 @click.option("--tag", "-t", "tags", multiple=True, help="A tag (repeatable).")
 @click.option("--tier", type=click.Choice([str(tier) for tier in Tier]), help="The tier; default: by the settings.")
 @click.option(

@@ -13,6 +13,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import as_duration
 from memotherm.model.ids import new_id
+from memotherm.model.names import renamed
 from memotherm.settings import Settings
 from memotherm.text.clean import digest, require_text
 from memotherm.text.tokens import count_tokens
@@ -60,6 +61,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
     """Read a draft from a mapping, as `remember_many` takes them."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"a memory is a mapping with a 'content', not {type(values).__name__}")
+    values = renamed(values, _ARGUMENTS)
     unknown = set(values) - set(_ARGUMENTS)
     if unknown:
         raise InvalidInput(f"unknown field {min(unknown)!r} in a memory: use {', '.join(_ARGUMENTS)}")

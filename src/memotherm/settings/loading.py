@@ -20,6 +20,7 @@ from memotherm.errors import SettingsError
 from memotherm.settings.declaration import as_bool, project_may_set
 from memotherm.settings.folders import PREFIX, user_file
 from memotherm.settings.maintenance import RETENTION_WINDOWS
+from memotherm.settings.names import OTHER_NAMES, flat, snake_case
 from memotherm.settings.settings import FIELDS, Settings
 
 __all__ = ["load", "origins"]
@@ -96,7 +97,7 @@ def _trusts_projects(overrides: Mapping[str, Any], environ: Mapping[str, str]) -
     """Return the value of `trust_project`, which a project's own file cannot set."""
     user = user_file(environ)
     values = (
-        overrides.get("trust_project"),
+        _known(overrides, "the arguments").get("trust_project"),
         environ.get(f"{PREFIX}TRUST_PROJECT"),
         _from_toml(user).get("trust_project") if user.is_file() else None,
     )
@@ -149,9 +150,15 @@ def _project_file(folder: Path) -> Path | None:
 
 
 def _known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
-    for name in values:
-        if name not in FIELDS:
-            close = difflib.get_close_matches(name, FIELDS, n=1)
+    """Return settings by their own names, from those of other programs and from camel case as well."""
+    known: dict[str, Any] = {}
+    for name, value in flat(values):
+        ours = OTHER_NAMES.get(name) or snake_case(name)
+        if ours not in FIELDS:
+            close = difflib.get_close_matches(ours, FIELDS, n=1)
             hint = f": did you mean {close[0]!r}?" if close else ""
             raise SettingsError(f"unknown setting {name!r} in {source}{hint}")
-    return dict(values)
+        if ours in known:
+            raise SettingsError(f"{source} sets {ours} twice, once as {name}: keep one of them")
+        known[ours] = value
+    return known

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Response
 
 from memotherm.errors import NotFound
 from memotherm.model import Retention
-from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, MemoryId, View
+from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, KindFilter, MemoryId, View, in_session
 from memotherm.rest.routes.responses import apply, etag, memory_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
 from memotherm.rest.schemas.fields import PriorityName, TierName
@@ -35,10 +35,10 @@ router = APIRouter(tags=["memories"])
 @router.get("/memories", operation_id="list_memories", response_model=MemoryPageResponse)
 def list_memories(
     view: View,
+    kind: KindFilter,
     tier: Annotated[TierName | None, Query()] = None,
     priority: Annotated[PriorityName | None, Query()] = None,
     retention: Annotated[Literal["active", "archived", "deleted"], Query()] = "active",
-    kind: Annotated[str | None, Query(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] = None,
     tag: Annotated[str | None, Query(pattern=NAME, max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     page: Annotated[str | None, Query(pattern=r"^before-[0-9]{1,18}$")] = None,
@@ -54,7 +54,8 @@ def list_memories(
 @router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, or count a use of one with the same content."""
-    return memory_response(view.remember(**body.arguments()), response, created=True)
+    memory = in_session(view, body.session).remember(**body.arguments())
+    return memory_response(memory, response, created=True)
 
 
 @router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)

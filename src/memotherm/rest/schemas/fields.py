@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from memotherm.errors import InvalidInput
+from memotherm.model.names import renamed
 
 __all__ = [
     "AnyKind",
@@ -24,6 +27,7 @@ __all__ = [
     "Reason",
     "RequestBody",
     "RetentionName",
+    "SessionName",
     "Share",
     "Text",
     "TierName",
@@ -63,6 +67,11 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Budget = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(integer)]
 Minutes = Annotated[float, Field(ge=0.1, le=_MAX_TTL_MINUTES, description="Time to live, in minutes.")]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integer)]
+SessionName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9_.:@+-]{1,200}$"),
+    Field(description="The session, unless the header Memotherm-Scope names it."),
+]
 Format = Literal["markdown", "xml", "messages", "index"]
 
 
@@ -79,3 +88,14 @@ class RequestBody(BaseModel):
     """The base of request bodies: no unknown fields, no type conversion."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_other_names(cls, values: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Accept the names of other programs: `includeCold`, `category`, `text`, ..."""
+        if not isinstance(values, dict):
+            return values
+        try:
+            return renamed(values, cls.model_fields)
+        except InvalidInput as exc:
+            raise ValueError(str(exc)) from exc

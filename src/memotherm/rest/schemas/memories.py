@@ -17,6 +17,7 @@ from memotherm.rest.schemas.fields import (
     Reason,
     RequestBody,
     RetentionName,
+    SessionName,
     Text,
     TierName,
 )
@@ -24,6 +25,7 @@ from memotherm.rest.schemas.fields import (
 __all__ = [
     "MemoriesResponse",
     "MemoryPageResponse",
+    "MemoryRequest",
     "MemoryResponse",
     "MoveRequest",
     "PrioritizeRequest",
@@ -34,8 +36,8 @@ __all__ = [
 ]
 
 
-class RememberRequest(RequestBody):
-    """A memory to store."""
+class MemoryRequest(RequestBody):
+    """The fields of a memory to store."""
 
     content: Text
     kind: AnyKind = "fact"
@@ -53,10 +55,20 @@ class RememberRequest(RequestBody):
         return {**values, "ttl": None if self.ttl_minutes is None else self.ttl_minutes * 60}
 
 
+class RememberRequest(MemoryRequest):
+    """A memory to store."""
+
+    session: SessionName | None = None
+
+    def arguments(self) -> Json:
+        """Return the arguments of `remember`."""
+        return {name: value for name, value in super().arguments().items() if name != "session"}
+
+
 class RememberManyRequest(RequestBody):
     """Memories to store, all or none."""
 
-    memories: Annotated[list[RememberRequest], Field(min_length=1, max_length=1000)]
+    memories: Annotated[list[MemoryRequest], Field(min_length=1, max_length=1000)]
 
 
 class UpdateRequest(RequestBody):
