@@ -170,6 +170,7 @@ _OTHERS = {
     },
     "Fields of a memory": {
         "sessionId": "`scope.session`", "accessCount": "`access_count`", "usage_count": "`access_count`",
+        "decay_score": "`decay` of `mem.heat`, and of a memory that is read by its id",
         "lastAccessedAt": "`accessed_at`", "createdAt": "`created_at`", "created_tick": "`created_at`, or `metadata`",
         "relevanceScore": "`relevance`", "token_count": "`tokens`", "retention_status": "`retention`",
         "agent_id": "`scope.agent`", "user_id": "`scope.user`", "a number or priority as `tier`": "`priority`",

@@ -21,6 +21,7 @@ from memotherm.model.results import (
     Captured,
     Compaction,
     EventPage,
+    Heat,
     Maintenance,
     Metrics,
     Page,
@@ -33,9 +34,10 @@ from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
+from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
 from memotherm.remember.importing import Importer
 from memotherm.rules import Rule
+from memotherm.rules.cooling import decay, heat
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
@@ -164,6 +166,7 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "agent",
         supersedes: str | None = None,
+        expires_at: datetime | str | None = None,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
 
@@ -177,10 +180,11 @@ class Memotherm:
             metadata: Further values, as JSON.
             source: Where it comes from.
             supersedes: The id of a memory that this one replaces; that one is archived.
+            expires_at: The time when it expires, instead of `ttl`: a datetime with a time zone, or ISO 8601 text.
         """
         draft = Draft(
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
-            metadata=metadata, source=source, supersedes=supersedes,
+            metadata=metadata, source=source, supersedes=supersedes, expires_at=expires_at,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
 
@@ -297,6 +301,12 @@ class Memotherm:
         """Return a memory by its id, archived and deleted ones included, unless it was purged."""
         return self._view.record(memory_id).memory
 
+    def heat(self, memory: Memory | str) -> Heat:
+        """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
+        found = self.get(memory) if isinstance(memory, str) else memory
+        now = self._view.now()
+        return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
+
     def find(
         self,
         *,
@@ -383,12 +393,14 @@ class Memotherm:
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         ttl: timedelta | float | str | None = None,
+        expires_at: datetime | str | None = None,
         why: str = "",
         version: int | None = None,
     ) -> Memory:
         """Change the content, kind, tags, metadata or expiry of a memory; arguments left out change nothing.
 
-        With `version`, that of the memory as you read it, a change that came in between is an error.
+        It expires after `ttl` from now, or at `expires_at`. With `version`, that of the memory as you read it, a
+        change that came in between is an error.
         """
         now = self._view.now()
         changes: dict[str, Any] = {}
@@ -398,8 +410,9 @@ class Memotherm:
             changes["tags"] = checked_tags(tags)
         if metadata is not None:
             changes["metadata"] = checked_metadata(metadata)
-        if ttl is not None:
-            changes["expires_at"] = expiry(now, as_duration(ttl))
+        lifetime = lifetime_of(ttl, expires_at, now)
+        if lifetime is not None:
+            changes["expires_at"] = expiry(now, lifetime)
 
         def alter(memory: Memory) -> Memory:
             if version is not None and memory.version != version:

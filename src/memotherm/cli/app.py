@@ -39,7 +39,7 @@ COMMANDS = {
     "context": Command("context", "Print pinned, hot and recalled memories within a token budget."),
     "get": Command("reading", "Show a memory with all its fields.", "get"),
     "list": Command("reading", "List memories, newest first, a page at a time.", "list_"),
-    "update": Command("changing", "Change the content, kind, tags or time to live of a memory.", "update"),
+    "update": Command("changing", "Change the content, kind, tags or expiry of a memory.", "update"),
     "move": Command("changing", "Move a memory to another tier: hot, warm or cold.", "move"),
     "pin": Command("changing", "Pin a memory: every context includes it.", "pin"),
     "unpin": Command("changing", "Give a pinned memory normal priority.", "unpin"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +20,16 @@ from memotherm.errors import NotFound
 from memotherm.hooks.recalling import project_name
 from memotherm.model import SCOPE_FIELDS, Scope
 
-__all__ = ["StoreOptions", "dry_run_option", "json_option", "kind_option", "opened", "store_option", "temporary_copy"]
+__all__ = [
+    "StoreOptions",
+    "dry_run_option",
+    "expires_option",
+    "json_option",
+    "kind_option",
+    "opened",
+    "store_option",
+    "temporary_copy",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -62,6 +73,22 @@ def store_option(command: Command) -> Command:
 def kind_option(*parameter: str, **attributes: Any) -> Callable[[Command], Command]:  # noqa: ANN401
     """Return the option for a kind, which other programs call type or category."""
     return click.option("--kind", "-k", "--type", "--category", *parameter, **attributes)
+
+
+def expires_option(command: Command) -> Command:
+    """Add `--expires-at` to a command."""
+    help_ = "The time when it expires, such as 2026-12-31T18:00:00Z; UTC unless it has an offset."
+    return click.option("--expires-at", metavar="TIME", callback=_moment, help=help_)(command)
+
+
+def _moment(context: click.Context, parameter: click.Parameter, text: str | None) -> datetime | None:  # noqa: ARG001
+    """Return a time of the command line, which is UTC unless it has an offset."""
+    if text is None:
+        return None
+    with contextlib.suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    raise click.BadParameter(f"{text!r} is not a time: write it like 2026-12-31T18:00:00Z")
 
 
 def json_option(command: Command) -> Command:

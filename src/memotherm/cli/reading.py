@@ -11,7 +11,7 @@ from memotherm.cli.options import StoreOptions, json_option, kind_option, opened
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.tools.serializers import event_json, memory_json, metrics_json, status_json
+from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
 __all__ = ["events", "get", "history", "list_", "status"]
 
@@ -28,11 +28,12 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     """
     with opened(store, existing=True) as mem:
         memory = mem.get(memory_id)
+        fields = read_json(memory, mem.heat(memory))
     if as_json:
-        print_json(memory_json(memory))
+        print_json(fields)
         return
     table = Table.grid(padding=(0, 2))
-    for name, value in memory_json(memory).items():
+    for name, value in fields.items():
         if value not in (None, [], {}):
             table.add_row(Text(name, style="cyan"), Text(printable(_as_text(value))))
     console().print(table)

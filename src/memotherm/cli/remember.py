@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import click
 
-from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
+from memotherm.cli.options import StoreOptions, expires_option, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed
 from memotherm.cli.parsing import TextCommand
 from memotherm.errors import InvalidInput
@@ -26,6 +27,7 @@ __all__ = ["command"]
     show_default=True, help="The priority.",
 )  # fmt: skip
 @click.option("--ttl", help="The time to live, such as 90m, 7d or a number of seconds.")
+@expires_option
 @click.option("--metadata", help="More data, as a JSON object.")
 @click.option("--source", default="cli", show_default=True, help="The origin of the memory.")
 @click.option("--supersedes", metavar="ID", help="The id of the memory that this one replaces.")
@@ -38,6 +40,7 @@ def command(
     tier: str | None,
     priority: str,
     ttl: str | None,
+    expires_at: datetime | None,
     metadata: str | None,
     source: str,
     supersedes: str | None,
@@ -58,6 +61,7 @@ def command(
             tier=tier,
             priority=priority,
             ttl=_duration(ttl),
+            expires_at=expires_at,
             metadata=_object(metadata),
             source=source,
             supersedes=supersedes,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["Clock", "as_duration", "from_micros", "read_clock", "system_clock", "to_micros"]
+__all__ = ["Clock", "as_duration", "as_moment", "from_micros", "read_clock", "system_clock", "to_micros"]
 
 #: A clock is any function without arguments that returns an aware datetime (or Unix seconds).
 Clock = Callable[[], "datetime | float"]
@@ -62,6 +62,22 @@ def as_duration(value: timedelta | float | str) -> timedelta:
     if duration <= timedelta(0):
         raise InvalidInput(f"a duration must be greater than 0, not {value!r}")
     return duration
+
+
+def as_moment(name: str, value: datetime | str) -> datetime:
+    """Return a time in UTC, from a datetime or from text such as "2026-12-31T18:00:00Z"; it needs a time zone."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError as exc:
+        raise InvalidInput(f"{name} {value!r} is not a time: write it like 2026-12-31T18:00:00Z") from exc
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"{name} must be a datetime or text, not {value!r}")
+    if moment.utcoffset() is None:
+        raise InvalidInput(f"{name} must have a time zone: write it like 2026-12-31T18:00:00Z, not {value!s}")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as exc:
+        raise InvalidInput(f"{name} {value!s} reaches beyond the calendar") from exc
 
 
 def _parse(text: str) -> tuple[str, float]:

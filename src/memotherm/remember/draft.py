@@ -11,7 +11,7 @@ from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
-from memotherm.model.clock import as_duration
+from memotherm.model.clock import as_duration, as_moment
 from memotherm.model.ids import new_id
 from memotherm.model.names import renamed
 from memotherm.settings import Settings
@@ -26,6 +26,7 @@ __all__ = [
     "draft_of",
     "expiry",
     "first_tier",
+    "lifetime_of",
     "memory_of",
 ]
 
@@ -49,6 +50,7 @@ class Draft:
     metadata: Mapping[str, Any] | None = field(default=None)
     source: str = "agent"
     supersedes: str | None = None
+    expires_at: datetime | str | None = None
     #: Archived for imports; `remember` stores active memories.
     retention: Retention = Retention.ACTIVE
 
@@ -73,7 +75,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
     """Return the memory that a draft describes, or raise `InvalidInput`."""
     content = require_text(draft.content, "content", settings.max_content_chars)
-    lifetime = None if draft.ttl is None else as_duration(draft.ttl)
+    lifetime = lifetime_of(draft.ttl, draft.expires_at, now)
     tier, rule = first_tier(draft.tier, lifetime, settings)
     return Memory(
         id=new_id("mem", now),
@@ -109,6 +111,20 @@ def first_tier(asked: Tier | str | None, lifetime: timedelta | None, settings: S
     if days >= settings.ttl_hot_days:
         return Tier.HOT, "ttl"
     return (Tier.WARM if days >= settings.ttl_warm_days else Tier.COLD), "ttl"
+
+
+def lifetime_of(
+    ttl: timedelta | float | str | None, expires_at: datetime | str | None, now: datetime
+) -> timedelta | None:
+    """Return the lifetime that a time to live or a time of expiry gives; None if neither is given."""
+    if ttl is not None and expires_at is not None:
+        raise InvalidInput("ttl and expires_at both say when the memory expires: give one of them")
+    if expires_at is None:
+        return None if ttl is None else as_duration(ttl)
+    moment = as_moment("expires_at", expires_at)
+    if moment <= now:
+        raise InvalidInput(f"expires_at {moment.isoformat()} has passed: give a later time, or leave it out")
+    return moment - now
 
 
 def expiry(now: datetime, lifetime: timedelta) -> datetime:

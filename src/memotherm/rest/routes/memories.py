@@ -18,6 +18,7 @@ from memotherm.rest.schemas.memories import (
     MemoryResponse,
     MoveRequest,
     PrioritizeRequest,
+    ReadMemoryResponse,
     ReasonRequest,
     RememberManyRequest,
     RememberRequest,
@@ -54,18 +55,22 @@ def list_memories(
 @router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, or count a use of one with the same content."""
-    memory = in_session(view, body.session).remember(**body.arguments())
+    remember_it = in_session(view, body.session).remember
+    # A time of expiry that has passed, or a time to live beside it, is a conflict.
+    memory = remember_it(**body.arguments()) if body.expires_at is None else apply(remember_it, **body.arguments())
     return memory_response(memory, response, created=True)
 
 
 @router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
-    memories = view.remember_many([request.arguments() for request in body.memories])
+    drafts = [request.arguments() for request in body.memories]
+    expiring = any(request.expires_at is not None for request in body.memories)
+    memories = apply(view.remember_many, drafts) if expiring else view.remember_many(drafts)
     return {"memories": [serializers.memory_json(memory) for memory in memories]}
 
 
-@router.get("/memories/{memory_id}", operation_id="get_memory", response_model=MemoryResponse)
+@router.get("/memories/{memory_id}", operation_id="get_memory", response_model=ReadMemoryResponse)
 def get_memory(
     view: View,
     memory_id: MemoryId,
@@ -79,7 +84,7 @@ def get_memory(
         raise NotFound(f"{memory_id} was forgotten: add ?hidden=true to read it, or restore it")
     if if_none_match and if_none_match.strip('"') == str(memory.version):
         return Response(status_code=304, headers={"etag": etag(memory)})
-    return memory_response(memory, response)
+    return {**memory_response(memory, response), **serializers.read_json(memory, view.heat(memory))}
 
 
 @router.patch("/memories/{memory_id}", operation_id="change", response_model=MemoryResponse)
@@ -99,6 +104,7 @@ def change(
         tags=body.tags,
         metadata=body.metadata,
         ttl=None if body.ttl_minutes is None else body.ttl_minutes * 60,
+        expires_at=body.expires_at,
         why=body.why,
         version=int(if_match.strip('"')) if if_match else None,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from memotherm.errors import InvalidInput
+from memotherm.model.clock import as_moment
 from memotherm.model.names import renamed
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Limit",
     "MemoryId",
     "Minutes",
+    "Moment",
     "PriorityName",
     "QueryText",
     "Reason",
@@ -34,12 +37,23 @@ __all__ = [
     "Tiers",
     "absent",
     "integer",
+    "moment",
 ]
 
 
 def integer(value: object) -> object:
     """Return 3 for 3.0: JSON has one type of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def moment(value: object) -> datetime:
+    """Return the time that a text gives; anything else is an error."""
+    if not isinstance(value, str):
+        raise ValueError("a time is text such as 2026-12-31T18:00:00Z")  # noqa: TRY004 - pydantic's way
+    try:
+        return as_moment("the time", value)
+    except InvalidInput as exc:
+        raise ValueError(str(exc)) from exc
 
 
 #: A text without NUL, with at least one character that is not white space.
@@ -72,6 +86,7 @@ SessionName = Annotated[
     StringConstraints(pattern=r"^[A-Za-z0-9_.:@+-]{1,200}$"),
     Field(description="The session, unless the header Memotherm-Scope names it."),
 ]
+Moment = Annotated[datetime, BeforeValidator(moment), Field(description="The time of expiry, with an offset.")]
 Format = Literal["markdown", "xml", "messages", "index"]
 
 

@@ -13,6 +13,7 @@ from memotherm.rest.schemas.fields import (
     Labels,
     MemoryId,
     Minutes,
+    Moment,
     PriorityName,
     Reason,
     RequestBody,
@@ -29,6 +30,7 @@ __all__ = [
     "MemoryResponse",
     "MoveRequest",
     "PrioritizeRequest",
+    "ReadMemoryResponse",
     "ReasonRequest",
     "RememberManyRequest",
     "RememberRequest",
@@ -45,6 +47,7 @@ class MemoryRequest(RequestBody):
     tier: TierName | None = None
     priority: PriorityName = "normal"
     ttl_minutes: Minutes | None = None
+    expires_at: Moment | None = None
     metadata: Json | None = None
     source: Label = "api"
     supersedes: MemoryId | None = None
@@ -79,6 +82,7 @@ class UpdateRequest(RequestBody):
     tags: Labels | None = None
     metadata: Json | None = None
     ttl_minutes: Minutes | None = None
+    expires_at: Moment | None = None
     why: Reason = ""
 
 
@@ -124,6 +128,13 @@ class MemoryResponse(BaseModel):
     expires_at: str | None
     supersedes: str | None
     version: int
+
+
+class ReadMemoryResponse(MemoryResponse):
+    """A memory that was read by its id."""
+
+    heat: float = Field(description="How much it is used, decayed since the last use.")
+    decay: float = Field(description="1 at the time of the last use, halved after every half-life.")
 
 
 class MemoriesResponse(BaseModel):
