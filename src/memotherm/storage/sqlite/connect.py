@@ -142,7 +142,7 @@ class Connections:
         self._process = OwnProcess(path)
         self._closed = False
         #: Where the file is, even if the working directory changes.
-        self._path = path if path == MEMORY else str(Path(path).absolute())
+        self.path = path if path == MEMORY else str(Path(path).absolute())
         self._idle: list[sqlite3.Connection] = []
         #: How many connections are out of the pool.
         self._lent = 0
@@ -169,7 +169,7 @@ class Connections:
 
     def _require_own_file(self) -> None:
         """Refuse a file that was in use during the fork that made this process: locks on it would not work."""
-        if _inherited and self._path != MEMORY and _identity(self._path) in _inherited:
+        if _inherited and self.path != MEMORY and _identity(self.path) in _inherited:
             raise StoreUnavailable(
                 f"{self.name} was in use when this process was forked and cannot be opened in it: "
                 "fork while no other thread uses the store, or start the process with spawn"
@@ -177,14 +177,14 @@ class Connections:
 
     def _connect_writer(self) -> sqlite3.Connection:
         writer = self._connect(self._settings.synchronous)
-        if self._path != MEMORY:
+        if self.path != MEMORY:
             writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
-            self._file, self._log = _identity(self._path), _identity(f"{self._path}-wal")
+            self._file, self._log = _identity(self.path), _identity(f"{self.path}-wal")
         return writer
 
     def _connect(self, synchronous: str) -> sqlite3.Connection:
         self._require_in_place()
-        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, cached_statements=256)
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, cached_statements=256)
         try:
             self._configure(connection, synchronous)
         except BaseException:
@@ -367,7 +367,7 @@ class Connections:
         elif self._pool.locked():
             if self._writer is not None or self._lent:
                 _abandoned.extend([*self._idle, *([self._writer] if self._writer else [])])
-                _inherited.add(_identity(self._path))
+                _inherited.add(_identity(self.path))
             self._release_locks()
 
     def _release_locks(self) -> None:
@@ -395,17 +395,17 @@ class Connections:
 
     def missing_files(self) -> list[str]:
         """Return the names of the store's open files that were moved, deleted or replaced."""
-        if self._path == MEMORY:
+        if self.path == MEMORY:
             return []
         self._process.require()
         with self._writing, mapped(self.name):
             self._opened_writer()
-            files = {self.name: (self._path, self._file), f"{self.name}-wal": (f"{self._path}-wal", self._log)}
+            files = {self.name: (self.path, self._file), f"{self.name}-wal": (f"{self.path}-wal", self._log)}
             return [name for name, (path, identity) in files.items() if _identity(path) != identity]
 
     def _require_in_place(self) -> None:
         """Raise `StoreUnavailable` if the path leads to another file than the one that is open, or to none."""
-        if self._file is not None and _identity(self._path) != self._file:
+        if self._file is not None and _identity(self.path) != self._file:
             raise StoreUnavailable(
                 f"{self.name} was moved, deleted or replaced while it was open: nothing was written; "
                 "put the file back, or close the store and open it again"

@@ -17,7 +17,7 @@ from memotherm.model import Scope, Tier
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
-from memotherm.storage.sqlite.backup import copy
+from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
@@ -305,10 +305,10 @@ class SqliteStore(SqlStore):
             # Pages that cannot be read, or that read back as something no writer writes.
             return [Problem(code="file", detail=f"the file is damaged and could not be read to the end: {exc}")]
 
-    def checkpoint(self, path: Path) -> None:
-        """Write a consistent copy to a new file while the store is in use."""
+    def checkpoint(self, path: Path, origin: str | None = None) -> None:
+        """Write a consistent copy to a new file while the store is in use; it records its origin."""
         with self._connections.reading() as connection:
-            copy(connection, path)
+            copy(connection, path, meta={ORIGIN_KEY: origin or self._connections.path})
 
     def close(self) -> None:
         """Close all connections; calling it twice, or in a forked process, is harmless."""
