@@ -47,6 +47,7 @@ from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import Find
 from memotherm.text.clean import require_text
+from memotherm.text.filler import is_filler
 from memotherm.text.marker import without_blocks
 from memotherm.tiers.engine import combined
 from memotherm.tiers.metrics import metrics
@@ -199,7 +200,7 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
     ) -> Captured:
-        """Store text of a conversation, unless it is short or stored already.
+        """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
         having been recalled; the result says how many characters were removed.
@@ -212,6 +213,8 @@ class Memotherm:
         if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
             why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
             return Captured(status="skipped", why=why, removed_chars=removed)
+        if isinstance(text, str) and self.settings.skip_filler and is_filler(text):
+            return Captured(status="skipped", why="nothing but filler words", removed_chars=removed)
         before = self._services.store.seq()
         memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0

@@ -262,6 +262,12 @@ def test_without_notes_the_search_finds_memories(mem: Memotherm) -> None:
     assert "notes_root" in refused(mem, "memory_get", path="memory/2026-01-26.md")
 
 
+def test_filler_is_skipped_with_a_status(mem: Memotherm) -> None:
+    """An agent that stores every turn does not fill the memory with thanks."""
+    assert called(mem, "store_memory", content="sure, continue")["status"] == "skipped"
+    assert list(mem.find()) == []
+
+
 def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> None:
     """Over standard input and output, with a scope; a second process sees what was stored."""
     path = tmp_path / "memory.db"

@@ -121,6 +121,15 @@ def test_a_memory_is_created_read_changed_forgotten_and_brought_back(client: Tes
     assert [event["action"] for event in events] == ["remember", "update", "forget", "undo", "archive", "restore"]
 
 
+def test_filler_is_skipped_with_a_status(client: TestClient) -> None:
+    """200 instead of 201, and nothing is stored; several memories at once are stored as given."""
+    skipped = client.post("/memories", json={"content": "Ok, thanks!"})
+
+    assert (skipped.status_code, skipped.json()["status"]) == (200, "skipped")
+    assert client.get("/memories").json()["memories"] == []
+    assert client.post("/memories:batch", json={"memories": [{"content": "ok"}]}).status_code == 201
+
+
 def test_pages_lead_through_all_memories(client: TestClient) -> None:
     """Newest first, none twice; a cursor that is none is refused."""
     client.post("/memories:batch", json={"memories": [{"content": f"otter {n}"} for n in range(7)]})

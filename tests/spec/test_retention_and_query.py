@@ -755,3 +755,35 @@ def test_filler_is_skipped_with_a_status(mem: Memotherm) -> None:
     assert "10" in skipped.why
     assert stored.status == "stored"
     assert mem.status().tiers[Tier.WARM].memories == 1
+
+
+@spec("M28")
+def test_the_window_for_duplicates_is_a_setting(open_mem: Open, clock: FakeClock) -> None:
+    """A day later the same content is a memory of its own, in a session as well."""
+    mem = open_mem(settings={"duplicate_window_hours": 24})
+    first, in_session = mem.remember("The otter pond"), mem.session("s").add("The otter pond")
+    clock.advance(hours=23)
+    assert mem.remember("The otter pond").id == first.id
+    clock.advance(hours=2)
+
+    assert mem.remember("The otter pond").id != first.id
+    assert mem.session("s").add("The otter pond").id != in_session.id
+
+
+@spec("M29")
+@pytest.mark.parametrize("text", ["ok", "Thanks!", "sure, continue", "\N{THUMBS UP SIGN}", "That's great, thank you."])
+def test_filler_from_an_agent_is_skipped_and_an_explicit_call_is_kept(mem: Memotherm, text: str) -> None:
+    """The tool and `capture` skip what carries a conversation on; `remember` stores what it is given."""
+    skipped = tools.store_memory(mem, text)
+
+    assert (skipped["status"], "filler" in skipped["why"]) == ("skipped", True)
+    assert mem.capture(text).status == "skipped"
+    assert list(mem.find()) == []
+    assert mem.remember(text).content == text
+
+
+@spec("M29")
+@pytest.mark.parametrize("text", ["no sugar", "ok: use Go", "Route 66", "dobra"])
+def test_short_facts_are_not_filler(mem: Memotherm, text: str) -> None:
+    """One word that says something is enough, and so is a word of another language."""
+    assert tools.store_memory(mem, text)["content"] == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
@@ -51,7 +51,7 @@ class MemoryWriter:
             purged = transaction.purged_digests(scope, digests) if digests else set()
             return [
                 None
-                if memory.digest in purged and self._duplicate(transaction, space, memory, cause) is None
+                if memory.digest in purged and self.duplicate(transaction, space, memory, cause) is None
                 else self.store(transaction, space, memory, vectors, cause)
                 for memory, vectors in zip(memories, embedded.vectors, strict=True)
             ]
@@ -59,7 +59,7 @@ class MemoryWriter:
     def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
         """Store one memory inside a transaction, or merge it into the one with the same content."""
         cause = replace(cause, rule=memory.tier_rule)
-        duplicate = self._duplicate(transaction, space, memory, cause)
+        duplicate = self.duplicate(transaction, space, memory, cause)
         if memory.supersedes is not None:
             successor = duplicate.memory.id if duplicate is not None else memory.id
             superseded = require_visible(transaction, memory.scope, memory.supersedes)
@@ -69,10 +69,15 @@ class MemoryWriter:
         self._limits.admit(transaction, space, memory, cause)
         return transaction.insert(space, memory, vectors, cause)
 
-    def _duplicate(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
-        if not self._settings.deduplicate:
+    def duplicate(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
+        """Return the stored memory with the same content that a memory is merged into."""
+        settings = self._settings
+        if not settings.deduplicate:
             return None
-        return transaction.duplicate(space, memory.digest, memory.kind, cause.at)
+        window = timedelta(hours=settings.duplicate_window_hours)
+        return transaction.duplicate(
+            space, memory.digest, memory.kind, cause.at, since=cause.at - window if window else None
+        )
 
     def _merge(self, transaction: Transaction, space: int, duplicate: Record, memory: Memory, cause: Cause) -> Record:
         """Count a use of the stored memory, and add the tags, metadata and other values of the new one."""

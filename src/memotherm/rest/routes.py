@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 
 from memotherm import Context, Memotherm, __version__, tools
 from memotherm.errors import ContentTooLarge, InvalidInput, NotFound
@@ -118,10 +119,14 @@ def list_memories(
 
 
 @router.post(
-    "/memories", operation_id="remember", tags=["memories"], status_code=201, response_model=schemas.MemoryResponse
-)
-def remember(view: View, body: schemas.RememberRequest, response: Response) -> Json:
-    """Store a memory, or count a use of one with the same content."""
+    "/memories", operation_id="remember", tags=["memories"], status_code=201, response_model=schemas.MemoryResponse,
+    responses={200: {"model": schemas.SkippedResponse}},
+)  # fmt: skip
+def remember(view: View, body: schemas.RememberRequest, response: Response) -> Any:  # noqa: ANN401
+    """Store a memory, or count a use of one with the same content; 200 if it is skipped as filler."""
+    skipped = tools.filler_json(view, body.content)
+    if skipped is not None:
+        return JSONResponse(skipped)
     return _memory_response(view.remember(**body.arguments()), response, created=True)
 
 

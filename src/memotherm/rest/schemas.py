@@ -327,6 +327,13 @@ class MemoryResponse(BaseModel):
     version: int
 
 
+class SkippedResponse(BaseModel):
+    """Why a content was not stored."""
+
+    status: Literal["skipped"]
+    why: str
+
+
 class AddedMemoryResponse(MemoryResponse):
     """A memory that was added to a session."""
 

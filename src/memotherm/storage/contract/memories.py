@@ -71,8 +71,10 @@ class MemoryTransaction(Protocol):
     def get(self, memory_id: str) -> Record | None:
         """Return a memory by its id, in any scope."""
 
-    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
-        """Return the visible memory of a space with the same content."""
+    def duplicate(
+        self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
+    ) -> Record | None:
+        """Return the visible memory of a space with the same content, if it was created since a moment."""
 
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
         """Store a new memory with its vectors (None = pending) and its event.

@@ -83,7 +83,7 @@ SELECT {columns} FROM memories
 WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
-  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND created_at >= :since
 ORDER BY no LIMIT 1
 
 -- memory_add: A new memory.
