@@ -36,7 +36,6 @@ __all__ = [
     "Parameter",
     "Tool",
     "call",
-    "filler_json",
     "memory_add",
     "memory_clear",
     "memory_compact",
@@ -245,7 +244,7 @@ def store_memory(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Store a memory. `tier` is hot, warm or cold, or a priority: pinned, critical, important, normal, low."""
-    skipped = filler_json(mem, content)
+    skipped = _filler_json(mem, content)
     if skipped is not None:
         return skipped
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
@@ -450,7 +449,7 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
     return {"results": results, "stale": False, "degraded": list(recall.degraded)}
 
 
-def filler_json(mem: Memotherm, content: str) -> Json | None:
+def _filler_json(mem: Memotherm, content: str) -> Json | None:
     """Return that a content is skipped because it is filler; None if it is to be stored."""
     if not mem.settings.skip_filler or not isinstance(content, str) or not content.strip() or not is_filler(content):
         return None

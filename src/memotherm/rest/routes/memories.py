@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Response
-from fastapi.responses import JSONResponse
 
 from memotherm.errors import NotFound
 from memotherm.model import Retention
@@ -22,10 +21,9 @@ from memotherm.rest.schemas.memories import (
     ReasonRequest,
     RememberManyRequest,
     RememberRequest,
-    SkippedResponse,
     UpdateRequest,
 )
-from memotherm.tools import filler_json, serializers
+from memotherm.tools import serializers
 
 __all__ = ["router"]
 
@@ -53,18 +51,9 @@ def list_memories(
     return {"memories": [serializers.memory_json(memory) for memory in memories], "next_page": memories.cursor}
 
 
-@router.post(
-    "/memories",
-    operation_id="remember",
-    status_code=201,
-    response_model=MemoryResponse,
-    responses={200: {"model": SkippedResponse}},
-)
-def remember(view: View, body: RememberRequest, response: Response) -> Any:  # noqa: ANN401 - JSON, or that of a skip
-    """Store a memory, or count a use of one with the same content; 200 if it is skipped as filler."""
-    skipped = filler_json(view, body.content)
-    if skipped is not None:
-        return JSONResponse(skipped)
+@router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
+def remember(view: View, body: RememberRequest, response: Response) -> Json:
+    """Store a memory, or count a use of one with the same content."""
     return memory_response(view.remember(**body.arguments()), response, created=True)
 
 

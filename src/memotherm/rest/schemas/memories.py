@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
@@ -30,7 +30,6 @@ __all__ = [
     "ReasonRequest",
     "RememberManyRequest",
     "RememberRequest",
-    "SkippedResponse",
     "UpdateRequest",
 ]
 
@@ -113,13 +112,6 @@ class MemoryResponse(BaseModel):
     expires_at: str | None
     supersedes: str | None
     version: int
-
-
-class SkippedResponse(BaseModel):
-    """Why a content was not stored."""
-
-    status: Literal["skipped"]
-    why: str
 
 
 class MemoriesResponse(BaseModel):
