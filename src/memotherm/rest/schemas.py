@@ -18,6 +18,8 @@ __all__ = [
     "HealthResponse",
     "HistoryResponse",
     "HitResponse",
+    "Key",
+    "KeysResponse",
     "MaintenanceResponse",
     "MemoriesResponse",
     "MemoryPageResponse",
@@ -63,6 +65,9 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=_
 Reason = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 Kind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 MemoryId = Annotated[str, StringConstraints(pattern=r"^mem_[0-9a-z]{26}$")]
+#: A text without control characters, with at least one character that is not white space.
+_KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x1f\x7f]*$"
+Key = Annotated[str, StringConstraints(min_length=1, max_length=400, pattern=_KEY)]
 Labels = Annotated[list[Label], Field(max_length=64)]
 Kinds = Annotated[list[Kind], Field(max_length=50)]
 TierName = Literal["hot", "warm", "cold"]
@@ -103,6 +108,8 @@ class RememberRequest(RequestBody):
     metadata: Json | None = None
     source: Label = "api"
     supersedes: MemoryId | None = None
+    key: Key | None = Field(default=None, description="Your own name for it, unique in the scope.")
+    index: bool = Field(default=True, description="Whether to make vectors of it.")
 
     def arguments(self) -> Json:
         """Return the arguments of `remember`."""
@@ -124,6 +131,7 @@ class UpdateRequest(RequestBody):
     tags: Labels | None = None
     metadata: Json | None = None
     ttl_minutes: Minutes | None = None
+    key: Key | None = None
     why: Reason = ""
 
 
@@ -308,6 +316,7 @@ class MemoryResponse(BaseModel):
 
     id: str
     content: str
+    key: str | None
     kind: str
     tags: list[str]
     tier: TierName
@@ -324,6 +333,7 @@ class MemoryResponse(BaseModel):
     accessed_at: str | None
     expires_at: str | None
     supersedes: str | None
+    index: bool
     version: int
 
 
@@ -345,6 +355,12 @@ class MemoriesResponse(BaseModel):
     """A list of memories."""
 
     memories: list[MemoryResponse]
+
+
+class KeysResponse(BaseModel):
+    """Keys in order, or prefixes that end with a slash."""
+
+    keys: list[str]
 
 
 class MemoryPageResponse(MemoriesResponse):
