@@ -35,6 +35,7 @@ from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
 from memotherm.remember.importing import Importer
+from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
@@ -165,8 +166,13 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "agent",
         supersedes: str | None = None,
+        key: str | None = None,
+        index: bool = True,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
+
+        With a key, replace the memory of this scope that has the key, even if it is archived or deleted: it keeps
+        its id, its first time and its history, and its tier and priority unless others are given.
 
         Args:
             content: The text.
@@ -178,10 +184,12 @@ class Memotherm:
             metadata: Further values, as JSON.
             source: Where it comes from.
             supersedes: The id of a memory that this one replaces; that one is archived.
+            key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
+            index: Whether to make vectors of it; without them, it is found by its words only.
         """
         draft = Draft(
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
-            metadata=metadata, source=source, supersedes=supersedes,
+            metadata=metadata, source=source, supersedes=supersedes, key=key, index=index,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
 
@@ -296,9 +304,34 @@ class Memotherm:
 
     # Reading
 
-    def get(self, memory_id: str) -> Memory:
-        """Return a memory by its id, archived and deleted ones included, unless it was purged."""
-        return self._view.record(memory_id).memory
+    def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
+        """Return a memory by its id, archived and deleted ones included, unless it was purged.
+
+        With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
+        """
+        if (memory_id is None) == (key is None):
+            raise InvalidInput("get takes either the id of a memory or a key")
+        if memory_id is not None:
+            return self._view.record(memory_id).memory
+        return self._view.record_with_key(checked_key(key)).memory
+
+    def keys(
+        self, prefix: str = "", depth: int | None = None, limit: int = _LARGEST_PAGE, after: str | None = None
+    ) -> list[str]:
+        """Return the distinct keys of the visible memories in order, or the prefixes that they have in common.
+
+        Args:
+            prefix: Only keys that begin with this.
+            depth: Cut each key behind that many slashes after the prefix; a cut one ends with a slash.
+            limit: The most keys.
+            after: Continue behind this one, the last of the call before.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+            raise InvalidInput(f"depth must be a whole number from 1, or None for whole keys, not {depth!r}")
+        begin = checked_key(prefix) if prefix else ""
+        behind = None if after is None else checked_key(after)
+        return list_keys(self._services.store, self._view.spaces(), self._view.now(), begin, depth, behind, limit)
 
     def find(
         self,
@@ -386,10 +419,11 @@ class Memotherm:
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         ttl: timedelta | float | str | None = None,
+        key: str | None = None,
         why: str = "",
         version: int | None = None,
     ) -> Memory:
-        """Change the content, kind, tags, metadata or expiry of a memory; arguments left out change nothing.
+        """Change the content, kind, tags, metadata, expiry or key of a memory; arguments left out change nothing.
 
         With `version`, that of the memory as you read it, a change that came in between is an error.
         """
@@ -403,6 +437,8 @@ class Memotherm:
             changes["metadata"] = checked_metadata(metadata)
         if ttl is not None:
             changes["expires_at"] = expiry(now, as_duration(ttl))
+        if key is not None:
+            changes["key"] = checked_key(key)
 
         def alter(memory: Memory) -> Memory:
             if version is not None and memory.version != version:
@@ -413,8 +449,8 @@ class Memotherm:
         if content is None:
             return self._services.changes.change(self.scope, memory_id, alter, cause)
         content = require_text(content, "content", self.settings.max_content_chars)
-        self._view.record(memory_id)
-        return self._services.changes.rewrite(self.scope, memory_id, alter, content, cause)
+        stored = self._view.record(memory_id).memory
+        return self._services.changes.rewrite(self.scope, stored, alter, content, cause)
 
     def move(self, memory_id: str, tier: Tier | str, why: str = "") -> Memory:
         """Move a memory to another tier."""

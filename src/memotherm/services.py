@@ -158,6 +158,14 @@ class View:
             raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
         return record
 
+    def record_with_key(self, key: str) -> Record:
+        """Return the visible memory with a key, from the narrowest scope that has it, or raise `NotFound`."""
+        spaces = self.spaces()
+        records = self.services.store.with_key(spaces, key, self.now())
+        if not records:
+            raise NotFound(f"no memory with the key {key!r} can be seen from here ({self.scope})")
+        return max(records, key=lambda record: spaces.index(record.space))
+
     def question(
         self,
         query: str,

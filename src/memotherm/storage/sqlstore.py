@@ -171,6 +171,15 @@ class SqlStore(ABC):
         records = self._records("memory_by_id", id=memory_id)
         return next((record for record in records if record.space in spaces), None)
 
+    def with_key(self, spaces: Sequence[int], key: str, now: datetime) -> list[Record]:
+        """Return the visible memories of some spaces with a key, one for each scope that has it."""
+        return self._records("memories_with_key", spaces=list(spaces), key=key, now=to_micros(now))
+
+    def keys(self, spaces: Sequence[int], first: str, last: str, now: datetime, limit: int) -> list[str]:
+        """Return the distinct keys of visible memories from `first` to before `last`, in the order of their UTF-8."""
+        values = {"spaces": list(spaces), "first": first, "last": last, "now": to_micros(now), "limit": limit}
+        return [key for (key,) in self._rows("keys", **values)]
+
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
         return self._records(

@@ -40,7 +40,7 @@ class Record:
     no: int
     space: int
     memory: Memory
-    #: Vectors under the embedder in use; 0 = still to be made.
+    #: Vectors under the embedder in use; 0 = still to be made, -1 = none are wanted.
     parts: int = 0
 
 

@@ -44,9 +44,12 @@ __all__ = [
     "memory_end",
     "memory_forget",
     "memory_get",
+    "memory_get_key",
     "memory_keep",
+    "memory_list_keys",
     "memory_promote",
     "memory_prune",
+    "memory_put_key",
     "memory_recall",
     "memory_search",
     "memory_spill",
@@ -340,6 +343,37 @@ def memory_get(
     return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
 
 
+def memory_put_key(
+    mem: Memotherm,
+    key: str,
+    content: str,
+    kind: str = "fact",
+    tags: Sequence[str] = (),
+    metadata: Json | None = None,
+    index: bool = True,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Store a memory under a key of your own; replaces the memory that has the key, with history."""
+    view = _view(mem, sessionId)
+    return memory_json(view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index))
+
+
+def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Return the memory with a key."""
+    return memory_json(_view(mem, sessionId).get(key=key))
+
+
+def memory_list_keys(
+    mem: Memotherm,
+    prefix: str = "",
+    depth: int | None = None,
+    after: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """List keys in order; with a depth, distinct prefixes of so many parts."""
+    return {"keys": _view(mem, sessionId).keys(prefix, depth, after=after)}
+
+
 _TABLE = (
     Tool(memory_add, "Add to working memory"),
     Tool(memory_recall, "Recall memories"),
@@ -361,6 +395,9 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_put_key, "Store under a key", repeatable=True),
+    Tool(memory_get_key, "Read a key", reads_only=True, repeatable=True),
+    Tool(memory_list_keys, "List keys", reads_only=True, repeatable=True),
 )
 
 #: Every tool by its name.

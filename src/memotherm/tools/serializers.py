@@ -48,6 +48,7 @@ def memory_json(memory: Memory) -> Json:
     return {
         "id": memory.id,
         "content": memory.content,
+        "key": memory.key,
         "kind": memory.kind,
         "tags": list(memory.tags),
         "tier": str(memory.tier),
@@ -64,6 +65,7 @@ def memory_json(memory: Memory) -> Json:
         "accessed_at": _iso(memory.accessed_at),
         "expires_at": _iso(memory.expires_at),
         "supersedes": memory.supersedes,
+        "index": memory.index,
         "version": memory.version,
     }
 

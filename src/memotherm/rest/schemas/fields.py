@@ -10,6 +10,7 @@ __all__ = [
     "Budget",
     "Format",
     "Json",
+    "Key",
     "Kind",
     "Kinds",
     "Label",
@@ -46,6 +47,9 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=_
 Reason = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 Kind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 MemoryId = Annotated[str, StringConstraints(pattern=r"^mem_[0-9a-z]{26}$")]
+#: A text without control characters, with at least one character that is not white space.
+_KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x1f\x7f]*$"
+Key = Annotated[str, StringConstraints(min_length=1, max_length=400, pattern=_KEY)]
 Labels = Annotated[list[Label], Field(max_length=64)]
 Kinds = Annotated[list[Kind], Field(max_length=50)]
 TierName = Literal["hot", "warm", "cold"]

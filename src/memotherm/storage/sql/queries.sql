@@ -78,9 +78,26 @@ SELECT {columns} FROM memories WHERE {own}no = :no
 -- memories_of: Whole memories by number.
 SELECT {columns} FROM memories WHERE {own}no {in nos}
 
--- memory_duplicate: The visible memory of this scope with the same content, except memories of files.
+-- memory_by_key: The memory of this scope with a key, of any retention.
 SELECT {columns} FROM memories
-WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND space IN (
+WHERE {own}key = :key AND space IN (
+    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
+    WHERE {own here}here.space = :space)
+
+-- memories_with_key: The visible memories of some spaces with a key.
+SELECT {columns} FROM memories
+WHERE {own}space {in spaces} AND key = :key
+  AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+
+-- keys: The keys of visible memories between two texts, in order.
+SELECT DISTINCT key FROM memories
+WHERE {own}space {in spaces} AND key >= :first AND key < :last
+  AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+ORDER BY key LIMIT :limit
+
+-- memory_duplicate: The visible memory of this scope with the same content, except memories of files and with keys.
+SELECT {columns} FROM memories
+WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND key IS NULL AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND created_at >= :since
