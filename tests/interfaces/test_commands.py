@@ -543,3 +543,30 @@ def test_an_empty_export_says_where_memories_are(cli: Cli):
 
     assert (ran.code, ran.out) == (exit_codes.OK, "")
     assert "0 of 1 memories" in ran.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root can write everywhere, except without a capability of Linux")
+def test_a_store_in_a_read_only_folder_can_be_read(cli: Cli, tmp_path: Path):
+    """Every command that reads works, nothing is written, and a change is refused with an error."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    remembered(cli, "The ferry is blue", "--store", "read-only/agent.db")
+    folder.chmod(0o500)
+    code = (
+        "import ctypes, subprocess, sys\n"
+        "ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE\n"
+        "sys.exit(subprocess.call([sys.executable, '-c', sys.argv[1]]))"
+    )
+    commands = [["recall", "ferry"], ["list"], ["export"], ["context", "ferry"], ["status"], ["check"]]
+    script = (
+        "from memotherm.cli.app import run\n"
+        f"print([run([*command, '--store', 'read-only/agent.db']) for command in {[*commands, ['remember', 'new']]!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, script], capture_output=True, text=True, timeout=60)
+    folder.chmod(0o700)
+
+    assert done.stdout.splitlines()[-1] == str([exit_codes.OK] * len(commands) + [exit_codes.CONFIG])
+    assert done.stdout.count("The ferry is blue") == 4
+    assert "error: cannot read or write read-only/agent.db" in done.stderr
+    assert "uses of a recall" not in done.stderr
+    assert [file.name for file in folder.iterdir()] == ["agent.db"]
