@@ -126,6 +126,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     recall = _off_thread(Memotherm.recall)
     context = _off_thread(Memotherm.context)
     get = _off_thread(Memotherm.get)
+    full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)

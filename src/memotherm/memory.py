@@ -297,6 +297,10 @@ class Memotherm:
         """Return a memory by its id, archived and deleted ones included, unless it was purged."""
         return self._view.record(memory_id).memory
 
+    def full_id(self, prefix: str) -> str:
+        """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
+        return self._view.full_id(prefix)
+
     def find(
         self,
         *,

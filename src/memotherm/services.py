@@ -158,6 +158,18 @@ class View:
             raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
         return record
 
+    def full_id(self, prefix: str) -> str:
+        """Return the only id in sight that begins with a prefix."""
+        if not isinstance(prefix, str) or not prefix:
+            raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
+        ids = self.services.store.ids(self.spaces(), prefix, 3)
+        if not ids:
+            raise NotFound(f"no memory {prefix!r} can be seen from here ({self.scope})")
+        if len(ids) > 1 and prefix not in ids:
+            several = f"{', '.join(ids[:2])}{', ...' if len(ids) > 2 else ''}"
+            raise InvalidInput(f"several ids begin with {prefix!r} ({several}): pass more of the id")
+        return ids[0]
+
     def question(
         self,
         query: str,

@@ -60,7 +60,7 @@ def command(
             ttl=_duration(ttl),
             metadata=_object(metadata),
             source=source,
-            supersedes=supersedes,
+            supersedes=None if supersedes is None else mem.full_id(supersedes),
         )
     print_changed(memory, as_json=as_json)
 

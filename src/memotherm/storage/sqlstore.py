@@ -171,6 +171,12 @@ class SqlStore(ABC):
         records = self._records("memory_by_id", id=memory_id)
         return next((record for record in records if record.space in spaces), None)
 
+    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
+        """Return the ids that begin with a prefix, in order."""
+        # No id has a character above the tilde.
+        rows = self._rows("ids_from", low=prefix, high=f"{prefix}~", spaces=list(spaces), limit=limit)
+        return [memory_id for (memory_id,) in rows]
+
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
         return self._records(

@@ -32,6 +32,9 @@ class MemoryStore(Protocol):
     def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
         """Return a memory that lies in one of the spaces."""
 
+    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
+        """Return the ids that begin with a prefix, in order."""
+
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
 

@@ -121,7 +121,7 @@ def _translated(exc: sqlite3.Error, name: str) -> MemothermError:
     if code == sqlite3.SQLITE_NOTADB:
         return NotAStore(f"{name} is not a Memotherm store; it was left as it is: choose another path")
     if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
-        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint with memotherm.restore(...)")
+        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint")
     if code in _UNAVAILABLE:
         return StoreUnavailable(
             f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
