@@ -180,6 +180,10 @@ class AsyncMemotherm(_Derived[Memotherm]):
         )
         return AsyncMemotherm(view, self._executor)
 
+    def for_user(self) -> AsyncMemotherm:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        return AsyncMemotherm(self.sync.for_user(), self._executor)
+
     def key_value(self, namespace: str) -> KeyValue:
         """Return the JSON values of a namespace; they are read and written without a thread of their own."""
         return self.sync.key_value(namespace)

@@ -136,6 +136,12 @@ class Memotherm:
         )
         return self._of(view)
 
+    def for_user(self) -> Self:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        if self.scope.user is None:
+            raise InvalidInput("the scope has no user: open it with Scope(user=...)")
+        return self._of(self._view.of_user())
+
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
         if self._owner and self._process.current:

@@ -129,6 +129,10 @@ class View:
             services = services.on(services.whole.for_tenant(scope.tenant))
         return View(services, scope)
 
+    def of_user(self) -> View:
+        """Return the view from the scope of the user, which is seen from all of the user's projects."""
+        return View(self.services, Scope(tenant=self.scope.tenant, user=self.scope.user))
+
     @property
     def inside(self) -> Store:
         """The store for what lies inside the scope: without a tenant, that is every tenant's."""
