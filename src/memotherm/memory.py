@@ -138,6 +138,12 @@ class Memotherm:
         )
         return self._of(view)
 
+    def for_user(self) -> Self:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        if self.scope.user is None:
+            raise InvalidInput("the scope has no user: open it with Scope(user=...)")
+        return self._of(self._view.of_user())
+
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
         if self._owner and self._process.current:
@@ -332,6 +338,10 @@ class Memotherm:
         begin = checked_key(prefix) if prefix else ""
         behind = None if after is None else checked_key(after)
         return list_keys(self._services.store, self._view.spaces(), self._view.now(), begin, depth, behind, limit)
+
+    def full_id(self, prefix: str) -> str:
+        """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
+        return self._view.full_id(prefix)
 
     def find(
         self,

@@ -314,3 +314,16 @@ def test_the_status_of_an_unknown_session_is_refused_and_begins_none(mem: Memoth
         assert "[not_found]" in refused(mem, "memory_status", sessionId="s1")
     called(mem, "memory_add", sessionId="s1", content="An otter", type="fact")
     assert called(mem, "memory_status", sessionId="s1")["hot"]["items"] == 1
+
+
+def test_a_preference_stored_in_a_project_reaches_all_projects_of_the_user(mem: Memotherm) -> None:
+    """Other kinds stay in the project, and other users see neither."""
+    shop, bank, other = (
+        mem.scoped(project=project, user=user) for project, user in (("shop", "ana"), ("bank", "ana"), ("shop", "bob"))
+    )
+    called(shop, "store_memory", content="Ana prefers short answers", kind="preference")
+    called(shop, "store_memory", content="The shop sells tea", kind="fact")
+
+    assert [memory.content for memory in bank.find()] == ["Ana prefers short answers"]
+    assert len(shop.find().memories) == 2
+    assert not other.find().memories

@@ -253,7 +253,9 @@ def store_memory(
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
-    memory = _view(mem, sessionId).remember(
+    everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
+    view = mem.for_user() if everywhere else _view(mem, sessionId)
+    memory = view.remember(
         content,
         kind=kind,
         tags=tags,

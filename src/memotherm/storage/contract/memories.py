@@ -38,6 +38,9 @@ class MemoryStore(Protocol):
     def keys(self, spaces: Sequence[int], first: str, last: str, now: datetime, limit: int) -> list[str]:
         """Return the distinct keys of visible memories from `first` to before `last`, in the order of their UTF-8."""
 
+    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
+        """Return the ids that begin with a prefix, in order."""
+
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
 

@@ -72,6 +72,9 @@ SELECT number FROM embedders ORDER BY number
 -- memory_by_id: One memory, in any scope.
 SELECT {columns} FROM memories WHERE {own}id = :id
 
+-- ids_from: The ids of memories of some spaces, from one id to another.
+SELECT id FROM memories WHERE {own}id >= :low AND id < :high AND space {in spaces} ORDER BY id LIMIT :limit
+
 -- memory_by_no: One memory by its number.
 SELECT {columns} FROM memories WHERE {own}no = :no
 

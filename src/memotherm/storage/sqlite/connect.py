@@ -26,7 +26,7 @@ from memotherm.settings import Settings
 from memotherm.settings.private_files import create_file
 from memotherm.storage.sqlite import forking
 
-__all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
+__all__ = ["MEMORY", "Connections", "mapped", "read_only_uri", "require_openable"]
 
 #: The path of a store that lives only as long as its process.
 MEMORY = ":memory:"
@@ -121,7 +121,7 @@ def _translated(exc: sqlite3.Error, name: str) -> MemothermError:
     if code == sqlite3.SQLITE_NOTADB:
         return NotAStore(f"{name} is not a Memotherm store; it was left as it is: choose another path")
     if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
-        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint with memotherm.restore(...)")
+        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint")
     if code in _UNAVAILABLE:
         return StoreUnavailable(
             f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
@@ -157,6 +157,8 @@ class Connections:
         #: The device and inode of the file, once it is open, and of its log.
         self._file: tuple[int, int] | None = None
         self._log = (0, 0)
+        #: Whether the file can only be read.
+        self.read_only = path != MEMORY and _is_read_only(Path(path))
         self._require_own_file()
         if path != MEMORY:
             # SQLite gives its log the mode of the file. An error is reported when the file is opened.
@@ -184,7 +186,10 @@ class Connections:
 
     def _connect(self, synchronous: str) -> sqlite3.Connection:
         self._require_in_place()
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, cached_statements=256)
+        address = read_only_uri(Path(self.path)) if self.read_only else self.path
+        connection = sqlite3.connect(
+            address, isolation_level=None, check_same_thread=False, cached_statements=256, uri=self.read_only
+        )
         try:
             self._configure(connection, synchronous)
         except BaseException:
@@ -194,8 +199,9 @@ class Connections:
 
     def _configure(self, connection: sqlite3.Connection, synchronous: str) -> None:
         connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
-        connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
-        self._enter_wal(connection)
+        if not self.read_only:
+            connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+            self._enter_wal(connection)
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
@@ -428,6 +434,21 @@ class Connections:
                 if self._process.current and connection.in_transaction:
                     connection.execute("ROLLBACK")
             raise
+
+
+def read_only_uri(file: Path) -> str:
+    """Return the URI that opens a file for reading.
+
+    SQLite needs a log beside a file that others may write. Where there is none and none can be created, nobody is
+    writing, and the file is read without one.
+    """
+    alone = not Path(f"{file}-wal").exists() and not os.access(file.parent, os.W_OK)
+    return f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+
+
+def _is_read_only(file: Path) -> bool:
+    """Return whether an existing file, or the folder that its log is created in, cannot be written."""
+    return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
 
 
 def _require_own_log(path: str, header: bytes) -> None:

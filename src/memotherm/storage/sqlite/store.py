@@ -31,7 +31,7 @@ from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
 from memotherm.storage.sqlstore import SqlClaim, SqlStore, any_expired, identity_of, new_waiting, visible_rows
-from memotherm.storage.values import Filter, Identity, Scores
+from memotherm.storage.values import Filter, Identity, RecallEntry, Scores
 
 __all__ = ["SqliteStore"]
 
@@ -110,6 +110,11 @@ class SqliteStore(SqlStore):
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
+
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall and log it, unless the file can only be read."""
+        if not self._connections.read_only:
+            super().log_recall(entry, keep=keep)
 
     # Reading
 
@@ -299,6 +304,8 @@ class SqliteStore(SqlStore):
             with Lending(self._connections.fresh_reading()) as statements:
                 problems = check(statements, identity_of(statements))
                 problems += self._bands.check(statements.connection, caches)
+            if self._connections.read_only:
+                return problems
             with self._writing() as statements:
                 return problems + check_text_structure(statements)
         except (StoreDamaged, ValueError, LookupError, TypeError, AttributeError) as exc:
