@@ -45,7 +45,6 @@ from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
-from memotherm.storage.values import Find
 from memotherm.text.clean import require_text
 from memotherm.text.marker import without_blocks
 from memotherm.tiers.engine import combined
@@ -230,6 +229,10 @@ class Memotherm:
         promote: bool = False,
         track: bool = True,
         as_of: datetime | None = None,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
@@ -245,14 +248,18 @@ class Memotherm:
             promote: Move the hits that the promotion rules select to hot.
             track: Count this as a use of the hits; with False, only the recall log records it.
             as_of: Answer from the state of the memories at an earlier moment, which the ledger records.
+            since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
+            until: Only memories created before this.
+            where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
         """
         require_limit(limit, self.settings.pool_size)
+        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until, "where": where}
         if as_of is not None:
             moment, services = require_moment(as_of), self._services
-            question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score, now=moment)
+            question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
                 return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
-        question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
+        question = self._view.question(query, tiers, **filters, min_score=min_score)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
@@ -305,22 +312,33 @@ class Memotherm:
         retention: Retention | str = Retention.ACTIVE,
         kind: str | None = None,
         tags: Sequence[str] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page:
-        """List memories, newest first, a page at a time."""
+        """List memories, newest first, a page at a time.
+
+        Args:
+            tier: Only this tier.
+            priority: Only this priority.
+            retention: active, archived or deleted; "any" lists all of them.
+            kind: Only this kind.
+            tags: Only memories with at least one of these tags.
+            since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
+            until: Only memories created before this.
+            where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
+            limit: The most memories of a page.
+            cursor: The cursor of the last page.
+        """
         require_limit(limit, _LARGEST_PAGE)
-        find = Find(
-            now=self._view.now(),
-            tier=None if tier is None else Tier.of(tier),
-            priority=None if priority is None else Priority.of(priority),
-            retention=Retention.of(retention),
-            kind=kind,
-            tags=None if tags is None else checked_tags(tags),
-            limit=limit + 1,
-            before=None if cursor is None else _cursor_number(cursor, "before"),
-        )
-        records = self._services.store.find(self._view.spaces(), find)
+        find = self._view.listing(
+            tier=tier, priority=priority, retention=retention, kind=kind, tags=tags, since=since, until=until,
+            where=where,
+        )  # fmt: skip
+        before = None if cursor is None else _cursor_number(cursor, "before")
+        records = self._services.store.find(self._view.spaces(), replace(find, limit=limit + 1, before=before))
         more = len(records) > limit
         page = records[:limit]
         return Page(

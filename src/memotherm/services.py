@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.turns import Turns
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.model import Retention, Scope, Tier
-from memotherm.model.clock import Clock, read_clock
+from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.model.clock import Clock, as_moment, read_clock
 from memotherm.recall.as_of import PastStates
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
@@ -23,15 +24,19 @@ from memotherm.remember.draft import checked_tags
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.rules.rule import RuleSource
+from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.values import Cause, Filter, Record
+from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["Services", "View", "require_limit"]
+__all__ = ["ANY_RETENTION", "Services", "View", "require_limit"]
+
+#: Stands for active, archived and deleted in a listing.
+ANY_RETENTION = "any"
 
 _LONGEST_QUERY = 100_000
 _LONGEST_KIND = 100
@@ -165,6 +170,9 @@ class View:
         *,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
         min_score: float | None = None,
         spaces: tuple[int, ...] | None = None,
         now: datetime | None = None,
@@ -185,11 +193,42 @@ class View:
                 now=now or self.now(),
                 kinds=None if accepted is None else tuple(accepted),
                 tags=None if tags is None else checked_tags(tags),
+                since=self._moment(since, "since"),
+                until=self._moment(until, "until"),
+                where=None if where is None else parsed_where(where),
             ),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in searched and len(searched) > 1,
         )
+
+    def listing(
+        self,
+        *,
+        tier: Tier | str | None = None,
+        priority: Priority | str | int | None = None,
+        retention: Retention | str = Retention.ACTIVE,
+        kind: str | None = None,
+        tags: Sequence[str] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> Find:
+        """Return the filters of a listing as the store takes them, or say what is wrong with them."""
+        return Find(
+            now=self.now(),
+            tier=None if tier is None else Tier.of(tier),
+            priority=None if priority is None else Priority.of(priority),
+            retention=None if retention == ANY_RETENTION else Retention.of(retention),
+            kind=kind,
+            tags=None if tags is None else checked_tags(tags),
+            since=self._moment(since, "since"),
+            until=self._moment(until, "until"),
+            where=None if where is None else parsed_where(where),
+        )
+
+    def _moment(self, value: datetime | str | None, name: str) -> datetime | None:
+        return None if value is None else as_moment(value, name, self.now())
 
     def context_request(
         self,

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, Self, TypeVar
 
@@ -20,7 +21,7 @@ from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
 from memotherm.storage import notes
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
-from memotherm.storage.selecting import selected_rows
+from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
@@ -173,20 +174,8 @@ class SqlStore(ABC):
 
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
-        return self._records(
-            "find",
-            spaces=list(spaces),
-            before=_EVERY if find.before is None else find.before,
-            retention=find.retention.rank,
-            tiers=[tier.rank for tier in (Tier if find.tier is None else [find.tier])],
-            priority=None if find.priority is None else find.priority.rank,
-            kind=find.kind,
-            any_tags=int(find.tags is None),
-            tags=list(find.tags or ()),
-            expired=int(find.retention is not Retention.ACTIVE),
-            now=to_micros(find.now),
-            limit=find.limit,
-        )
+        with self._reading(once=True) as statements:
+            return self._converted(statements, found_rows(statements, spaces, find))
 
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""
@@ -203,7 +192,7 @@ class SqlStore(ABC):
         self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
     ) -> dict[int, CandidateRow]:
         """Return the rows of those memories that scope, tiers, retention and filter let through."""
-        with self._reading(once=where.tags is None) as statements:
+        with self._reading(once=not where.selective) as statements:
             rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
         if not rows:
             return {}
@@ -219,8 +208,7 @@ class SqlStore(ABC):
     def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
         """Return the memories that a rule looks at, in order of number, a page at a time."""
         with self._reading(once=True) as statements:
-            rows = selected_rows(statements, spaces, selects, now, after, limit)
-            return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+            return self._converted(statements, selected_rows(statements, spaces, selects, now, after, limit))
 
     # Sessions and counters
 
@@ -467,8 +455,10 @@ class SqlStore(ABC):
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
         with self._reading(once=True) as statements:
-            rows = statements.rows(name, **values)
-            return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+            return self._converted(statements, statements.rows(name, **values))
+
+    def _converted(self, statements: Statements, rows: Sequence[Row]) -> list[Record]:
+        return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
     def _scope(self, statements: Statements, space: int, cache: dict[int, Scope]) -> Scope:
         """Return the scope of a space; it never changes, so it is cached."""
@@ -494,9 +484,9 @@ def visible_rows(
         for row in statements.rows(name, nos=list(nos), now=to_micros(where.now))
         if row[2] in ranks and row[1] in spaces and (where.kinds is None or row[4] in where.kinds)
     ]
-    if where.tags is not None and rows:
-        tagged = {no for (no,) in statements.rows("tagged", tags=list(where.tags), nos=[row[0] for row in rows])}
-        rows = [row for row in rows if row[0] in tagged]
+    if rows and replace(where, kinds=None).selective:
+        passing = filtered_numbers(statements, [row[0] for row in rows], where)
+        rows = [row for row in rows if row[0] in passing]
     return rows
 
 
