@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any, Generic, Self, TypeVar
 
 from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.process import OwnProcess
-from memotherm.model.results import TierCount
+from memotherm.model.results import ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
 from memotherm.storage import notes
@@ -166,6 +167,19 @@ class SqlStore(ABC):
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
         return tuple(space for (space,) in self._rows("spaces_within", **scope_row(scope)))
+
+    def scopes(self, spaces: Sequence[int]) -> list[ScopeCount]:
+        """Return what each of the scopes of some spaces holds, without empty ones, in the order of their fields."""
+        found = []
+        for fields, rows in groupby(self._rows("scopes_within", spaces=list(spaces)), lambda row: row[:6]):
+            tiers, hidden = {tier: TierCount() for tier in Tier}, 0
+            for tier, retention, memories, tokens in (row[6:] for row in rows):
+                if _RETENTIONS[retention] is Retention.ACTIVE:
+                    tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+                else:
+                    hidden += memories
+            found.append(ScopeCount(scope=scope_of(fields), tiers=tiers, hidden=hidden))
+        return found
 
     def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
         """Return a memory that lies in one of the spaces."""

@@ -48,6 +48,14 @@ WHERE {own}(:tenant = '' OR tenant = :tenant) AND (:project = '' OR project = :p
   AND (:agent = '' OR agent = :agent) AND (:session = '' OR session = :session)
 ORDER BY space
 
+-- scopes_within: What the scopes inside a scope hold, the notes of a scope with its other memories.
+SELECT s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier, c.retention,
+    CAST(sum(c.memories) AS BIGINT), CAST(sum(c.tokens) AS BIGINT)
+FROM spaces s JOIN counters c ON {same c s}c.space = s.space
+WHERE {own s}s.space {in spaces} AND c.memories > 0 AND c.retention < 3
+GROUP BY s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier, c.retention
+ORDER BY 1, 2, 3, 4, 5, 6
+
 -- space_last: The highest number of a space.
 SELECT coalesce(max(space), 0) FROM spaces
 
