@@ -147,8 +147,8 @@ class SqlStore(ABC):
         """Return statements in one transaction that excludes other writers."""
 
     @abstractmethod
-    def _marking(self) -> AbstractContextManager[Statements]:
-        """Return statements in a transaction that does not exclude other writers."""
+    def _marking(self, *, join: bool = False) -> AbstractContextManager[Statements]:
+        """Return statements in a transaction that does not exclude other writers, or in one that waits (`join`)."""
 
     @abstractmethod
     def _logging(self) -> AbstractContextManager[Statements]:
@@ -453,7 +453,7 @@ class SqlStore(ABC):
         moment = to_micros(now)
         expires_at = None if expires is None else to_micros(expires)
         row = {"namespace": namespace, "key": key, "value": value, "expires_at": expires_at}
-        with self._marking() as statements:
+        with self._marking(join=True) as statements:
             statements.run("values_expire", now=moment)
             if replace:
                 statements.run("value_put", **row)
