@@ -24,6 +24,7 @@ from memotherm.storage import notes
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
+from memotherm.storage.tallies import recall_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
     CandidateRow,
@@ -379,7 +380,7 @@ class SqlStore(ABC):
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
         if keep:
             statements.run("recall_add", **_recall_row(entry))
-            statements.run_many("tally_add", _recall_tallies(entry))
+            statements.run_many("tally_add", recall_tallies(entry))
 
     # Embedders and their vectors
 
@@ -528,19 +529,6 @@ def identity_of(statements: Statements) -> Identity | None:
     """Return the embedder that serves searches, if there is one."""
     row = statements.row("embedder_serving")
     return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
-
-
-def _recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:
-    """Return the counters of a recall: all, with a hit, with promotions, in the cold tier."""
-    counted = {"recall": entry.micros}
-    if entry.found:
-        counted["recall.hit"] = 0
-    if entry.promoted:
-        counted["recall.promoted"] = len(entry.promoted)
-    if Tier.COLD in entry.tiers:
-        counted["recall.cold"] = entry.micros
-    space = entry.space or 0
-    return [{"space": space, "name": name, "times": 1, "amount": amount} for name, amount in counted.items()]
 
 
 def _recall_row(entry: RecallEntry) -> dict[str, object]:
