@@ -724,3 +724,28 @@ def test_the_size_of_a_context_is_read_from_the_event_or_the_transcript(
 
     assert event is not None
     assert context_size(event) == size
+
+
+def test_the_end_of_a_run_is_that_of_the_session(home: Path) -> None:
+    """H15: `agent_end` runs compaction with `compact_every_run`, as `session.run_ended` does, and only then."""
+    spool = Spool(home / "spool")
+    with memotherm.open() as mem:
+        fact = mem.remember("The deploy was finished", kind="decision", metadata={"status": "done"}, tier="hot")
+    hook({"hook_event_name": "agent_end", "reply": "It is the heron database."})
+    assert [job["do"] for _, job in spool.jobs()] == ["capture"]
+    (home / "config.toml").write_text("compact_every_run = true\n", "utf-8")
+    hook({"hook_event_name": "agent_end", "reply": "It is the heron database."})
+
+    assert process_spool(spool).waiting == 2, "the session goes on, so that its texts wait"
+    with memotherm.open() as mem:
+        assert str(mem.get(fact.id).tier) == "cold"
+
+
+@pytest.mark.parametrize("name", ["before_agent_start", "before_prompt_build"])
+def test_the_names_of_openclaws_prompt_event(name: str) -> None:
+    """H08: both inject recalled memories before the turn."""
+    event = parse_event({"hook_event_name": name, "prompt": "staging database"})
+
+    assert event is not None
+    assert (event.client, event.moment) == ("openclaw", "prompt")
+    assert answer(event, "hot") == {"prependContext": "hot"}
