@@ -87,6 +87,7 @@ class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
     sync = _off_thread(Notes.sync)
+    refresh = _off_thread(Notes.refresh)
     search = _off_thread(Notes.search)
     get = _off_thread(Notes.get)
     append = _off_thread(Notes.append)

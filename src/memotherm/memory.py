@@ -45,7 +45,7 @@ from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
-from memotherm.storage.values import Find
+from memotherm.storage.values import Find, RootRow
 from memotherm.text.clean import require_text
 from memotherm.text.filler import is_filler
 from memotherm.text.marker import without_blocks
@@ -236,7 +236,8 @@ class Memotherm:
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
-        Pinned memories come first, from any tier, and do not count towards `limit`.
+        Pinned memories come first, from any tier, and do not count towards `limit`. The notes of `notes_root` are
+        synced first, unless `sync_on_search` is off.
 
         Args:
             query: The question, in words.
@@ -255,12 +256,14 @@ class Memotherm:
             question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
                 return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+        stale = self._refresh_notes()
         question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
-        return self._services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        recall = self._services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
 
     def context(
         self,
@@ -519,11 +522,30 @@ class Memotherm:
         for root in self._services.store.roots(self._view.spaces()):
             if not Path(root.path).is_dir():
                 continue
-            name = root.collection.removeprefix("notes:")
             try:
-                Notes(self._note_services(root.scope), root.path, root.extra, name).sync()
+                self._known_notes(root).sync()
             except MemothermError as exc:
                 _log.warning("the notes of %s could not be synced: %s", root.path, exc)
+
+    def _refresh_notes(self) -> tuple[str, ...]:
+        """Synchronise the notes of `notes_root` before a recall; return what may be out of date, and why."""
+        folder = self.settings.notes_root
+        if not folder or not self.settings.sync_on_search:
+            return ()
+        path = str(Path(folder).expanduser().resolve())
+        known = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        try:
+            # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
+            around = replace(self.scope, session=None)
+            notes = [self._known_notes(root) for root in known] or [Notes(self._note_services(around), path)]
+            return tuple(reason for each in notes for reason in each.refresh()[1])
+        except InvalidInput as exc:
+            return (f"the notes could not be synced: {exc}",)
+
+    def _known_notes(self, root: RootRow) -> Notes:
+        """Return the notes of a folder that is indexed."""
+        name = root.collection.removeprefix("notes:")
+        return Notes(self._note_services(root.scope), root.path, root.extra, name)
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""

@@ -155,7 +155,7 @@ class Notes:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         looked_at = tuple(dict.fromkeys(Tier.of(tier) for tier in ([tiers] if isinstance(tiers, str) else tiers)))
         shown = shows_citations(settings.citations, chat)
-        stale, notes = self._fresh()
+        stale, notes = self.refresh()
         answer = NoteResults(query=query, citations=shown, tiers=looked_at, stale=stale, degraded=notes)
         space = self._syncer.space()
         if space is None or not isinstance(query, str) or not query.strip():
@@ -292,8 +292,8 @@ class Notes:
         self._sync_again(conflict.path)
         return self._tools.get(memory_id)
 
-    def _fresh(self) -> tuple[bool, tuple[str, ...]]:
-        """Sync before a search; return whether the index is out of date, and why."""
+    def refresh(self) -> tuple[bool, tuple[str, ...]]:
+        """Sync before a search, unless `sync_on_search` is off; return whether the index is out of date, and why."""
         if not self._tools.settings.sync_on_search:
             stale = self._syncer.stale()
             return bool(stale), (f"{len(stale)} notes have changed since the last sync: run sync",) if stale else ()
