@@ -38,7 +38,7 @@ class MemorySettings:
     )
     skip_filler: bool = setting(
         True,
-        'Whether `capture`, the tool `store_memory` and `POST /memories` skip content such as "ok, thanks".',
+        'Whether `capture` and the tool `store_memory` skip content such as "ok, thanks".',
         project=True,
     )
     capture_min_chars: int = setting(10, "`capture` skips content with fewer characters.", project=True)

@@ -2,10 +2,7 @@
 
 from memotherm.tools.definitions import (
     TOOLS,
-    Parameter,
-    Tool,
     call,
-    filler_json,
     memory_add,
     memory_clear,
     memory_compact,
@@ -29,13 +26,13 @@ from memotherm.tools.definitions import (
     store_memory,
     unpin_memory,
 )
+from memotherm.tools.tool import Parameter, Tool
 
 __all__ = [
     "TOOLS",
     "Parameter",
     "Tool",
     "call",
-    "filler_json",
     "memory_add",
     "memory_clear",
     "memory_compact",
