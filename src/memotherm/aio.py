@@ -87,9 +87,11 @@ class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
     sync = _off_thread(Notes.sync)
+    refresh = _off_thread(Notes.refresh)
     search = _off_thread(Notes.search)
     get = _off_thread(Notes.get)
     append = _off_thread(Notes.append)
+    curate = _off_thread(Notes.curate)
     export = _off_thread(Notes.export)
     adopt = _off_thread(Notes.adopt)
     conflicts = _off_thread(Notes.conflicts)

@@ -19,6 +19,7 @@ from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
     added_json,
+    curated_json,
     memory_json,
     metrics_json,
     move_json,
@@ -37,6 +38,7 @@ __all__ = [
     "memory_clear",
     "memory_compact",
     "memory_context",
+    "memory_curate",
     "memory_demote",
     "memory_end",
     "memory_forget",
@@ -286,6 +288,21 @@ def memory_get(
     return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
 
 
+def memory_curate(
+    mem: Memotherm,
+    path: str,
+    from_: int = 1,
+    lines: int | None = None,
+    dryRun: bool = False,  # noqa: N803
+) -> Json:
+    """Copy lines of a daily note to MEMORY.md, except those it has."""
+    if not mem.settings.notes_root:
+        raise NotFound("there are no notes: set notes_root to their folder")
+    if mem.scope.tenant is not None:
+        raise InvalidInput("the notes of a server belong to all its tenants: curate them without a tenant")
+    return curated_json(mem.notes(mem.settings.notes_root).curate(path, from_, lines, dryRun))
+
+
 def memory_put_key(
     mem: Memotherm,
     key: str,
@@ -331,6 +348,7 @@ _TABLE = (
     Tool(memory_status, "Memory status", reads_only=True, repeatable=True),
     Tool(memory_search, "Search notes", reads_only=True, repeatable=True),
     Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
+    Tool(memory_curate, "Curate notes", repeatable=True),
     Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
     Tool(store_memory, "Store a memory"),
     Tool(set_memory_tier, "Set tier or priority", repeatable=True),
