@@ -121,6 +121,12 @@ def test_a_memory_is_created_read_changed_forgotten_and_brought_back(client: Tes
     assert [event["action"] for event in events] == ["remember", "update", "forget", "undo", "archive", "restore"]
 
 
+def test_a_call_of_the_api_stores_filler(client: TestClient) -> None:
+    """Only tools and captured conversations skip it: a program that asks for it has a reason."""
+    assert client.post("/memories", json={"content": "Ok, thanks!"}).status_code == 201
+    assert len(client.get("/memories").json()["memories"]) == 1
+
+
 def test_pages_lead_through_all_memories(client: TestClient) -> None:
     """Newest first, none twice; a cursor that is none is refused."""
     client.post("/memories:batch", json={"memories": [{"content": f"otter {n}"} for n in range(7)]})
@@ -810,3 +816,17 @@ def test_a_missing_key_is_not_a_failed_attempt(mem: Memotherm) -> None:
     with asking(mem, require_keys=True, monotonic=Seconds()) as client:
         assert {client.get("/status").status_code for _ in range(40)} == {401}
         assert client.get("/status", headers=bearer(secret)).status_code == 200
+
+
+def test_notes_are_curated_by_http(tmp_path: Path) -> None:
+    """Lines of a daily note go to MEMORY.md; without notes it is 404."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+    body = {"path": "memory/2026-01-05.md", "from_line": 1}
+
+    with opened(tmp_path / "a.db", settings={"notes_root": str(tmp_path)}) as mem, asking(mem) as client:
+        assert client.post("/notes/curate", json={**body, "dry_run": True}).json()["end_line"] == 0
+        assert client.post("/notes/curate", json=body).json()["lines"] == ["- Ana owns the vault."]
+    assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
+    with opened(tmp_path / "b.db") as mem, asking(mem) as client:
+        problem(client.post("/notes/curate", json=body), 404, "not_found")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,8 +14,9 @@ import click
 
 import memotherm
 from memotherm import Memotherm
+from memotherm.cli.parsing import Moment
 from memotherm.errors import NotFound
-from memotherm.hooks.recalling import project_name
+from memotherm.hooks.recalling import scope_of
 from memotherm.model import SCOPE_FIELDS, Scope
 
 __all__ = [
@@ -38,7 +37,7 @@ _SCOPES = {
     "tenant": "The tenant.",
     "project": "The project; `auto` uses the name of the repository's folder.",
     "environment": "The environment, such as production.",
-    "user": "The user.",
+    "user": "The user; `auto` uses the name of your account.",
     "agent": "The agent.",
     "session": "The session.",
 }
@@ -57,9 +56,8 @@ def store_option(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_store(*, store: str | None, **options: Any) -> Any:  # noqa: ANN401
-        scope = {name: options.pop(f"scope_{name}") for name in SCOPE_FIELDS}
-        if scope["project"] == "auto":
-            scope["project"] = project_name(Path.cwd())
+        named = {name: value for name in SCOPE_FIELDS if (value := options.pop(f"scope_{name}")) is not None}
+        scope = scope_of(named, str(Path.cwd()))
         return command(store=StoreOptions(store, Scope(**scope)), **options)
 
     wrapped: Any = with_store
@@ -77,18 +75,9 @@ def kind_option(*parameter: str, **attributes: Any) -> Callable[[Command], Comma
 
 def expires_option(command: Command) -> Command:
     """Add `--expires-at` to a command."""
-    help_ = "The time when it expires, such as 2026-12-31T18:00:00Z; UTC unless it has an offset."
-    return click.option("--expires-at", metavar="TIME", callback=_moment, help=help_)(command)
-
-
-def _moment(context: click.Context, parameter: click.Parameter, text: str | None) -> datetime | None:  # noqa: ARG001
-    """Return a time of the command line, which is UTC unless it has an offset."""
-    if text is None:
-        return None
-    with contextlib.suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    raise click.BadParameter(f"{text!r} is not a time: write it like 2026-12-31T18:00:00Z")
+    return click.option("--expires-at", type=Moment(), help="The time when it expires (UTC unless it has an offset).")(
+        command
+    )
 
 
 def json_option(command: Command) -> Command:

@@ -51,6 +51,7 @@ def _object(required: str = "", **properties: Schema) -> Schema:
 
 _MEMORY = _object("id tier", id=_TEXT, tier=_TEXT, version=_NUMBER)
 _OUTPUTS: dict[str, Schema] = {
+    "store_memory": _object(id=_TEXT, tier=_TEXT, version=_NUMBER),
     "memory_recall": _object("items", items=_LIST, promoted=_LIST),
     "memory_spill": _object("spilledIds", spilledIds=_LIST),
     "memory_promote": _object("promoted", promoted={"type": "boolean"}),
@@ -61,6 +62,8 @@ _OUTPUTS: dict[str, Schema] = {
     "memory_status": _object("hot", hot=_OBJECT),
     "memory_search": _object("results", results=_LIST),
     "memory_get": _OBJECT,
+    "memory_curate": _object("path lines", path=_TEXT, lines=_LIST),
+    "memory_list_keys": _object("keys", keys=_LIST),
     "memory_context": _object("text", text=_TEXT, tokens=_NUMBER),
 }
 

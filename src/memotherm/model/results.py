@@ -18,6 +18,7 @@ __all__ = [
     "Metrics",
     "Page",
     "Problem",
+    "ScopeCount",
     "SessionStatus",
     "Spill",
     "Status",
@@ -77,6 +78,8 @@ class Maintenance(Value):
     archived: int = 0
     deleted: int = 0
     purged: int = 0
+    #: Sessions that nobody had ended.
+    ended: int = 0
     #: Memories that got their missing vectors.
     embedded: int = 0
     #: What could not be done, in plain words.
@@ -230,6 +233,8 @@ class Page(Value):
     memories: tuple[Memory, ...] = ()
     #: Where the next page starts; None on the last one.
     cursor: str | None = None
+    #: Where the memories are, if none can be seen from this scope.
+    hint: str = ""
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)
@@ -255,6 +260,27 @@ class Problem(Value):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ScopeCount(Value):
+    """What is stored in exactly one scope, without what is in narrower ones."""
+
+    scope: Scope
+    #: Active memories by tier.
+    tiers: Mapping[Tier, TierCount] = field(hash=False)
+    #: Archived and deleted memories.
+    hidden: int = 0
+
+    @property
+    def memories(self) -> int:
+        """How many active memories it has."""
+        return sum(count.memories for count in self.tiers.values())
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of its active memories."""
+        return sum(count.tokens for count in self.tiers.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Status(Value):
     """What a store contains and how it is searched, as seen from one scope."""
 
@@ -275,3 +301,5 @@ class Status(Value):
     schema: int
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()
+    #: Where the memories are, if none can be seen from this scope.
+    hint: str = ""

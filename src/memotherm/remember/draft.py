@@ -14,6 +14,7 @@ from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import as_duration, as_moment
 from memotherm.model.ids import new_id
 from memotherm.model.names import renamed
+from memotherm.remember.keys import checked_key
 from memotherm.settings import Settings
 from memotherm.text.clean import digest, require_text
 from memotherm.text.tokens import count_tokens
@@ -51,6 +52,8 @@ class Draft:
     source: str = "agent"
     supersedes: str | None = None
     expires_at: datetime | str | None = None
+    key: str | None = None
+    index: bool = True
     #: Archived for imports; `remember` stores active memories.
     retention: Retention = Retention.ACTIVE
 
@@ -80,6 +83,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
     return Memory(
         id=new_id("mem", now),
         content=content,
+        key=None if draft.key is None else checked_key(draft.key),
         kind=checked_kind(draft.kind, settings),
         tags=checked_tags(draft.tags),
         tier=tier,
@@ -96,6 +100,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         expires_at=None if lifetime is None else expiry(now, lifetime),
         relevance=1.0 if tier is Tier.HOT else 0.5,
         supersedes=draft.supersedes,
+        index=_checked_index(draft.index),
         tier_since=now,
         retention_since=now,
     )
@@ -121,7 +126,7 @@ def lifetime_of(
         raise InvalidInput("ttl and expires_at both say when the memory expires: give one of them")
     if expires_at is None:
         return None if ttl is None else as_duration(ttl)
-    moment = as_moment("expires_at", expires_at)
+    moment = as_moment(expires_at, "expires_at", now)
     if moment <= now:
         raise InvalidInput(f"expires_at {moment.isoformat()} has passed: give a later time, or leave it out")
     return moment - now
@@ -172,6 +177,12 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InvalidInput(f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}")
     _require_flat(loaded)
     return loaded
+
+
+def _checked_index(index: object) -> bool:
+    if not isinstance(index, bool):
+        raise InvalidInput(f"index must be true or false, not {index!r}")
+    return index
 
 
 def _require_flat(value: object) -> None:

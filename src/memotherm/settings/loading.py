@@ -23,7 +23,7 @@ from memotherm.settings.maintenance import RETENTION_WINDOWS
 from memotherm.settings.names import OTHER_NAMES, flat, snake_case
 from memotherm.settings.settings import FIELDS, Settings
 
-__all__ = ["load", "origins"]
+__all__ = ["known", "load", "origins"]
 
 #: Environment variables with the prefix that are not settings.
 _RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA", "VECTORS"}
@@ -80,7 +80,7 @@ def _layers(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (origin, values) from the highest precedence to the lowest."""
     environ = os.environ if environ is None else environ
-    yield "argument", _known(overrides, "the arguments")
+    yield "argument", known(overrides, "the arguments")
     yield "environment", _from_environment(environ)
     project_file = _project_file(folder or Path.cwd()) if project else None
     if project_file is not None:
@@ -97,7 +97,7 @@ def _trusts_projects(overrides: Mapping[str, Any], environ: Mapping[str, str]) -
     """Return the value of `trust_project`, which a project's own file cannot set."""
     user = user_file(environ)
     values = (
-        _known(overrides, "the arguments").get("trust_project"),
+        known(overrides, "the arguments").get("trust_project"),
         environ.get(f"{PREFIX}TRUST_PROJECT"),
         _from_toml(user).get("trust_project") if user.is_file() else None,
     )
@@ -124,7 +124,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         key = next((environ[variable] for variable in variables if environ.get(variable)), None)
         if key:
             values.setdefault(name, key)
-    return _known(values, "the environment")
+    return known(values, "the environment")
 
 
 def _from_toml(path: Path) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _from_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"cannot read the settings in {path}: {exc}") from exc
     if path.name == "pyproject.toml":
         data = data.get("tool", {}).get("memotherm", {})
-    return _known(data, str(path))
+    return known(data, str(path))
 
 
 def _project_file(folder: Path) -> Path | None:
@@ -149,16 +149,16 @@ def _project_file(folder: Path) -> Path | None:
     return None
 
 
-def _known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+def known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
     """Return settings by their own names, from those of other programs and from camel case as well."""
-    known: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in flat(values):
         ours = OTHER_NAMES.get(name) or snake_case(name)
         if ours not in FIELDS:
             close = difflib.get_close_matches(ours, FIELDS, n=1)
             hint = f": did you mean {close[0]!r}?" if close else ""
             raise SettingsError(f"unknown setting {name!r} in {source}{hint}")
-        if ours in known:
+        if ours in settings:
             raise SettingsError(f"{source} sets {ours} twice, once as {name}: keep one of them")
-        known[ours] = value
-    return known
+        settings[ours] = value
+    return settings

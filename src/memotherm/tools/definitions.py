@@ -14,10 +14,12 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
 from memotherm.session import Session
+from memotherm.text.filler import is_filler
 from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
     added_json,
+    curated_json,
     memory_json,
     metrics_json,
     move_json,
@@ -37,13 +39,17 @@ __all__ = [
     "memory_clear",
     "memory_compact",
     "memory_context",
+    "memory_curate",
     "memory_demote",
     "memory_end",
     "memory_forget",
     "memory_get",
+    "memory_get_key",
     "memory_keep",
+    "memory_list_keys",
     "memory_promote",
     "memory_prune",
+    "memory_put_key",
     "memory_recall",
     "memory_search",
     "memory_spill",
@@ -189,7 +195,12 @@ def store_memory(
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
-    memory = _view(mem, sessionId).remember(
+    skipped = _filler_json(mem, content)
+    if skipped is not None:
+        return skipped
+    everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
+    view = mem.for_user() if everywhere else _view(mem, sessionId)
+    memory = view.remember(
         content,
         kind=kind,
         tags=tags,
@@ -305,6 +316,52 @@ def memory_get(
     return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
 
 
+def memory_curate(
+    mem: Memotherm,
+    path: str,
+    from_: int = 1,
+    lines: int | None = None,
+    dryRun: bool = False,  # noqa: N803
+) -> Json:
+    """Copy lines of a daily note to MEMORY.md, except those it has."""
+    if not mem.settings.notes_root:
+        raise NotFound("there are no notes: set notes_root to their folder")
+    if mem.scope.tenant is not None:
+        raise InvalidInput("the notes of a server belong to all its tenants: curate them without a tenant")
+    return curated_json(mem.notes(mem.settings.notes_root).curate(path, from_, lines, dryRun))
+
+
+def memory_put_key(
+    mem: Memotherm,
+    key: str,
+    content: str,
+    kind: str = "fact",
+    tags: Sequence[str] = (),
+    metadata: Json | None = None,
+    index: bool = True,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Store a memory under a key of your own; replaces the memory that has the key, with history."""
+    view = _view(mem, sessionId)
+    return memory_json(view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index))
+
+
+def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Return the memory with a key."""
+    return memory_json(_view(mem, sessionId).get(key=key))
+
+
+def memory_list_keys(
+    mem: Memotherm,
+    prefix: str = "",
+    depth: int | None = None,
+    after: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """List keys in order; with a depth, distinct prefixes of so many parts."""
+    return {"keys": _view(mem, sessionId).keys(prefix, depth, after=after)}
+
+
 _TABLE = (
     Tool(memory_add, "Add to working memory"),
     Tool(memory_recall, "Recall memories"),
@@ -319,6 +376,7 @@ _TABLE = (
     Tool(memory_status, "Memory status", reads_only=True, repeatable=True),
     Tool(memory_search, "Search notes", reads_only=True, repeatable=True),
     Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
+    Tool(memory_curate, "Curate notes", repeatable=True),
     Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
     Tool(store_memory, "Store a memory"),
     Tool(memory_update, "Change a memory"),
@@ -327,6 +385,9 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_put_key, "Store under a key", repeatable=True),
+    Tool(memory_get_key, "Read a key", reads_only=True, repeatable=True),
+    Tool(memory_list_keys, "List keys", reads_only=True, repeatable=True),
 )
 
 #: Every tool by its name.
@@ -413,6 +474,13 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
         for hit in hits
     ]
     return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded)}
+
+
+def _filler_json(mem: Memotherm, content: str) -> Json | None:
+    """Return that a content is skipped because it is filler; None if it is to be stored."""
+    if not mem.settings.skip_filler or not isinstance(content, str) or not content.strip() or not is_filler(content):
+        return None
+    return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
 
 
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:

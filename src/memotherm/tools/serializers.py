@@ -7,11 +7,12 @@ from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
 from memotherm.model.results import Heat, Metrics, SessionStatus, Status, TierCount
-from memotherm.notes import Flush, NoteHit, NoteResults, NoteText
+from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 
 __all__ = [
     "Json",
     "added_json",
+    "curated_json",
     "event_json",
     "flush_json",
     "hit_json",
@@ -52,6 +53,7 @@ def memory_json(memory: Memory) -> Json:
     return {
         "id": memory.id,
         "content": memory.content,
+        "key": memory.key,
         "kind": memory.kind,
         "tags": list(memory.tags),
         "tier": str(memory.tier),
@@ -68,6 +70,7 @@ def memory_json(memory: Memory) -> Json:
         "accessed_at": _iso(memory.accessed_at),
         "expires_at": _iso(memory.expires_at),
         "supersedes": memory.supersedes,
+        "index": memory.index,
         "version": memory.version,
     }
 
@@ -177,6 +180,18 @@ def note_hit_json(hit: NoteHit) -> Json:
         "snippet": hit.snippet,
         "source": hit.source,
         "citation": hit.citation,
+    }
+
+
+def curated_json(curated: Curated) -> Json:
+    """Return the lines that were copied to the curated note."""
+    return {
+        "source": curated.source,
+        "path": curated.path,
+        "lines": list(curated.lines),
+        "startLine": curated.start_line,
+        "endLine": curated.end_line,
+        "dryRun": curated.dry_run,
     }
 
 

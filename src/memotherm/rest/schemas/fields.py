@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from memotherm.errors import InvalidInput
-from memotherm.model.clock import as_moment
 from memotherm.model.names import renamed
 
 __all__ = [
@@ -17,6 +16,7 @@ __all__ = [
     "Count",
     "Format",
     "Json",
+    "Key",
     "Kind",
     "Kinds",
     "Label",
@@ -50,10 +50,10 @@ def moment(value: object) -> datetime:
     """Return the time that a text gives; anything else is an error."""
     if not isinstance(value, str):
         raise ValueError("a time is text such as 2026-12-31T18:00:00Z")  # noqa: TRY004 - pydantic's way
-    try:
-        return as_moment("the time", value)
-    except InvalidInput as exc:
-        raise ValueError(str(exc)) from exc
+    found = datetime.fromisoformat(value)
+    if found.tzinfo is None:
+        raise ValueError("a time needs an offset, such as the Z of 2026-12-31T18:00:00Z")
+    return found
 
 
 #: A text without NUL, with at least one character that is not white space.
@@ -66,6 +66,9 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=_
 Reason = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 Kind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 MemoryId = Annotated[str, StringConstraints(pattern=r"^mem_[0-9a-z]{26}$")]
+#: A text without control characters, with at least one character that is not white space.
+_KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x1f\x7f]*$"
+Key = Annotated[str, StringConstraints(min_length=1, max_length=400, pattern=_KEY)]
 Labels = Annotated[list[Label], Field(max_length=64)]
 Kinds = Annotated[list[Kind], Field(max_length=50)]
 KnownKind = Literal["message", "fact", "decision", "entity", "context", "preference", "task", "note"]

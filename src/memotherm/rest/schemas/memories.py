@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from memotherm.rest.schemas.fields import (
     AnyKind,
     Json,
+    Key,
     Label,
     Labels,
     MemoryId,
@@ -24,6 +25,7 @@ from memotherm.rest.schemas.fields import (
 )
 
 __all__ = [
+    "KeysResponse",
     "MemoriesResponse",
     "MemoryPageResponse",
     "MemoryRequest",
@@ -51,6 +53,8 @@ class MemoryRequest(RequestBody):
     metadata: Json | None = None
     source: Label = "api"
     supersedes: MemoryId | None = None
+    key: Key | None = Field(default=None, description="Your own name for it, unique in the scope.")
+    index: bool = Field(default=True, description="Whether to make vectors of it.")
 
     def arguments(self) -> Json:
         """Return the arguments of `remember`."""
@@ -83,6 +87,7 @@ class UpdateRequest(RequestBody):
     metadata: Json | None = None
     ttl_minutes: Minutes | None = None
     expires_at: Moment | None = None
+    key: Key | None = None
     why: Reason = ""
 
 
@@ -111,6 +116,7 @@ class MemoryResponse(BaseModel):
 
     id: str
     content: str
+    key: str | None
     kind: str
     tags: list[str]
     tier: TierName
@@ -127,6 +133,7 @@ class MemoryResponse(BaseModel):
     accessed_at: str | None
     expires_at: str | None
     supersedes: str | None
+    index: bool
     version: int
 
 
@@ -141,6 +148,12 @@ class MemoriesResponse(BaseModel):
     """A list of memories."""
 
     memories: list[MemoryResponse]
+
+
+class KeysResponse(BaseModel):
+    """Keys in order, or prefixes that end with a slash."""
+
+    keys: list[str]
 
 
 class MemoryPageResponse(MemoriesResponse):
