@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -425,3 +426,24 @@ def test_what_was_found_and_left_out_is_told_as_it_was_too(mem: Memotherm) -> No
 
     assert told == {memory.id: memory.content for memory in memories}
     assert second.left_out == first.left_out
+
+
+@pytest.mark.sqlite
+def test_an_old_fact_says_when_it_was_last_verified(mem: Memotherm, clock: FakeClock) -> None:
+    """After `verified_days` a fact names its last verification, or the day since which there was none."""
+    stated = f"{clock.now:%Y-%m-%d}"
+    checked = mem.remember("The office is in Lisbon", tier="hot")
+    for content, kind in (("Rent is due on the 3rd", "fact"), ("Ana said hello", "message")):
+        mem.remember(content, kind=kind, tier="hot", priority="important")
+    clock.advance(days=60)
+    mem.verify(checked.id)
+
+    assert "verified" not in mem.context().text
+    clock.advance(days=60)
+    lines = mem.context().text.splitlines()
+    assert f"- (verified {clock.now - timedelta(days=60):%Y-%m-%d}) The office is in Lisbon" in lines
+    assert f"- (important, not verified since {stated}) Rent is due on the 3rd" in lines
+    assert "- (important) Ana said hello" in lines
+    assert f'mark="verified {clock.now - timedelta(days=60):%Y-%m-%d}"' in mem.context(format="xml").text
+    mem.update(checked.id, content="The office is in Porto")
+    assert "- The office is in Porto" in mem.context().text.splitlines()

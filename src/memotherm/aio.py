@@ -127,6 +127,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     context = _off_thread(Memotherm.context)
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
+    verify = _off_thread(Memotherm.verify)
     find = _off_thread(Memotherm.find)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)

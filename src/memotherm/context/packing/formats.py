@@ -47,8 +47,8 @@ class Format:
     closing: str
     head: Callable[[str], str]
     tail: Callable[[str], str]
-    #: (memory, the part of its content, form, score) -> its lines.
-    entry: Callable[[Memory, str, str, float | None], str]
+    #: (memory, the part of its content, form, score, when it was verified) -> its lines.
+    entry: Callable[[Memory, str, str, float | None, str], str]
     #: All lines -> the text that is returned.
     whole: Callable[[str], str] = str
     #: Some lines -> the same lines as they are in that text, for counting.
@@ -84,16 +84,16 @@ def _clean(text: str) -> str:
     return _BLANKS.sub("\n\n", text).strip()
 
 
-def _labels(memory: Memory) -> str:
-    """Return the labels of a memory that an agent should see: its priority, and whether it is a blocker."""
+def _labels(memory: Memory, verified: str) -> str:
+    """Return the labels of a memory that an agent should see: priority, blocker, and when it was last verified."""
+    unmarked = memory.priority in (Priority.NORMAL, Priority.PINNED)
     blocker = "blocker" in memory.tags and is_blocker(memory)
-    if memory.priority is Priority.NORMAL or memory.priority is Priority.PINNED:
-        return "blocker" if blocker else ""
-    return f"{memory.priority}, blocker" if blocker else str(memory.priority)
+    labels = ("" if unmarked else str(memory.priority), "blocker" if blocker else "", verified)
+    return ", ".join(label for label in labels if label)
 
 
-def _markdown_entry(memory: Memory, content: str, form: str, _score: float | None) -> str:
-    labels = _labels(memory)
+def _markdown_entry(memory: Memory, content: str, form: str, _score: float | None, verified: str) -> str:
+    labels = _labels(memory, verified)
     mark = "" if form == FULL else f" [shortened: {memory.id}]"
     body = escape_markers(_clean(content))
     if "\n" in body:
@@ -102,15 +102,15 @@ def _markdown_entry(memory: Memory, content: str, form: str, _score: float | Non
     return f"- {f'({labels}) ' if labels else ''}{body}{mark}\n"
 
 
-def _xml_entry(memory: Memory, content: str, form: str, _score: float | None) -> str:
-    labels = _labels(memory)
+def _xml_entry(memory: Memory, content: str, form: str, _score: float | None, verified: str) -> str:
+    labels = _labels(memory, verified)
     attributes = f' mark="{escape(labels, _QUOTE)}"' if labels else ""
     if form != FULL:
         attributes += f' shortened="{escape(memory.id, _QUOTE)}"'
     return f"<memory{attributes}>{escape(_clean(content))}</memory>\n"
 
 
-def _index_entry(memory: Memory, content: str, _form: str, score: float | None) -> str:
+def _index_entry(memory: Memory, content: str, _form: str, score: float | None, _verified: str) -> str:
     score_text = "-" if score is None else f"{score:.2f}"
     return f"{memory.id} {memory.tier} {score_text} {escape_markers(_clean(title(content)))}\n"
 

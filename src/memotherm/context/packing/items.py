@@ -34,6 +34,8 @@ class Candidate(NamedTuple):
     score: float | None = None
     #: The parts of the score.
     why: Lazy[Why] | None = None
+    #: When it was last verified, in words; empty for what is not old.
+    verified: str = ""
 
 
 class Form(NamedTuple):
@@ -68,7 +70,7 @@ class Renderer:
 
     def render(self, candidate: Candidate, content: str, form: str) -> Form:
         """Return the form of a candidate that has this part of its content."""
-        lines = self.format.entry(candidate.memory, content, form, candidate.score)
+        lines = self.format.entry(candidate.memory, content, form, candidate.score, candidate.verified)
         return Form(form, lines, self.cost(lines))
 
 
