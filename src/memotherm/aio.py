@@ -128,6 +128,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
     verify = _off_thread(Memotherm.verify)
+    full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
@@ -180,6 +181,10 @@ class AsyncMemotherm(_Derived[Memotherm]):
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
         return AsyncMemotherm(view, self._executor)
+
+    def for_user(self) -> AsyncMemotherm:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        return AsyncMemotherm(self.sync.for_user(), self._executor)
 
     def key_value(self, namespace: str) -> KeyValue:
         """Return the JSON values of a namespace; they are read and written without a thread of their own."""

@@ -48,6 +48,7 @@ from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import Find
 from memotherm.text.clean import require_text
+from memotherm.text.filler import is_filler
 from memotherm.text.marker import without_blocks
 from memotherm.tiers.engine import combined
 from memotherm.tiers.metrics import metrics
@@ -137,6 +138,12 @@ class Memotherm:
         )
         return self._of(view)
 
+    def for_user(self) -> Self:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        if self.scope.user is None:
+            raise InvalidInput("the scope has no user: open it with Scope(user=...)")
+        return self._of(self._view.of_user())
+
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
         if self._owner and self._process.current:
@@ -207,7 +214,7 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
     ) -> Captured:
-        """Store text of a conversation, unless it is short or stored already.
+        """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
         having been recalled; the result says how many characters were removed.
@@ -220,6 +227,8 @@ class Memotherm:
         if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
             why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
             return Captured(status="skipped", why=why, removed_chars=removed)
+        if isinstance(text, str) and self.settings.skip_filler and is_filler(text):
+            return Captured(status="skipped", why="nothing but filler words", removed_chars=removed)
         before = self._services.store.seq()
         memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
@@ -329,6 +338,10 @@ class Memotherm:
         begin = checked_key(prefix) if prefix else ""
         behind = None if after is None else checked_key(after)
         return list_keys(self._services.store, self._view.spaces(), self._view.now(), begin, depth, behind, limit)
+
+    def full_id(self, prefix: str) -> str:
+        """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
+        return self._view.full_id(prefix)
 
     def find(
         self,

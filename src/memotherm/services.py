@@ -129,6 +129,10 @@ class View:
             services = services.on(services.whole.for_tenant(scope.tenant))
         return View(services, scope)
 
+    def of_user(self) -> View:
+        """Return the view from the scope of the user, which is seen from all of the user's projects."""
+        return View(self.services, Scope(tenant=self.scope.tenant, user=self.scope.user))
+
     @property
     def inside(self) -> Store:
         """The store for what lies inside the scope: without a tenant, that is every tenant's."""
@@ -165,6 +169,18 @@ class View:
         if not records:
             raise NotFound(f"no memory with the key {key!r} can be seen from here ({self.scope})")
         return max(records, key=lambda record: spaces.index(record.space))
+
+    def full_id(self, prefix: str) -> str:
+        """Return the only id in sight that begins with a prefix."""
+        if not isinstance(prefix, str) or not prefix:
+            raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
+        ids = self.services.store.ids(self.spaces(), prefix, 3)
+        if not ids:
+            raise NotFound(f"no memory {prefix!r} can be seen from here ({self.scope})")
+        if len(ids) > 1 and prefix not in ids:
+            several = f"{', '.join(ids[:2])}{', ...' if len(ids) > 2 else ''}"
+            raise InvalidInput(f"several ids begin with {prefix!r} ({several}): pass more of the id")
+        return ids[0]
 
     def question(
         self,

@@ -262,6 +262,12 @@ def test_without_notes_the_search_finds_memories(mem: Memotherm) -> None:
     assert "notes_root" in refused(mem, "memory_get", path="memory/2026-01-26.md")
 
 
+def test_filler_is_skipped_with_a_status(mem: Memotherm) -> None:
+    """An agent that stores every turn does not fill the memory with thanks."""
+    assert called(mem, "store_memory", content="sure, continue")["status"] == "skipped"
+    assert list(mem.find()) == []
+
+
 def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> None:
     """Over standard input and output, with a scope; a second process sees what was stored."""
     path = tmp_path / "memory.db"
@@ -308,3 +314,16 @@ def test_the_status_of_an_unknown_session_is_refused_and_begins_none(mem: Memoth
         assert "[not_found]" in refused(mem, "memory_status", sessionId="s1")
     called(mem, "memory_add", sessionId="s1", content="An otter", type="fact")
     assert called(mem, "memory_status", sessionId="s1")["hot"]["items"] == 1
+
+
+def test_a_preference_stored_in_a_project_reaches_all_projects_of_the_user(mem: Memotherm) -> None:
+    """Other kinds stay in the project, and other users see neither."""
+    shop, bank, other = (
+        mem.scoped(project=project, user=user) for project, user in (("shop", "ana"), ("bank", "ana"), ("shop", "bob"))
+    )
+    called(shop, "store_memory", content="Ana prefers short answers", kind="preference")
+    called(shop, "store_memory", content="The shop sells tea", kind="fact")
+
+    assert [memory.content for memory in bank.find()] == ["Ana prefers short answers"]
+    assert len(shop.find().memories) == 2
+    assert not other.find().memories

@@ -121,6 +121,12 @@ def test_a_memory_is_created_read_changed_forgotten_and_brought_back(client: Tes
     assert [event["action"] for event in events] == ["remember", "update", "forget", "undo", "archive", "restore"]
 
 
+def test_a_call_of_the_api_stores_filler(client: TestClient) -> None:
+    """Only tools and captured conversations skip it: a program that asks for it has a reason."""
+    assert client.post("/memories", json={"content": "Ok, thanks!"}).status_code == 201
+    assert len(client.get("/memories").json()["memories"]) == 1
+
+
 def test_pages_lead_through_all_memories(client: TestClient) -> None:
     """Newest first, none twice; a cursor that is none is refused."""
     client.post("/memories:batch", json={"memories": [{"content": f"otter {n}"} for n in range(7)]})

@@ -42,7 +42,7 @@ def move(memory_id: str, tier: str, why: str, dry_run: bool, store: StoreOptions
     \b
     memotherm move mem_01J8ZQ4X0000000000000000 cold --why "the sprint is over"
     """
-    _change(store, lambda mem: mem.move(memory_id, tier, why), dry_run=dry_run, as_json=as_json)
+    _change(store, lambda mem: mem.move(mem.full_id(memory_id), tier, why), dry_run=dry_run, as_json=as_json)
 
 
 @click.command("prioritize")
@@ -55,7 +55,7 @@ def prioritize(memory_id: str, priority: str, why: str, dry_run: bool, store: St
     \b
     memotherm prioritize mem_01J8ZQ4X0000000000000000 critical
     """
-    _change(store, lambda mem: mem.prioritize(memory_id, priority, why), dry_run=dry_run, as_json=as_json)
+    _change(store, lambda mem: mem.prioritize(mem.full_id(memory_id), priority, why), dry_run=dry_run, as_json=as_json)
 
 
 def _command(verb: Callable[[Memotherm, str, str], Memory], help: str) -> click.Command:
@@ -66,7 +66,7 @@ def _command(verb: Callable[[Memotherm, str, str], Memory], help: str) -> click.
     @_id
     @_options
     def command(memory_id: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
-        _change(store, lambda mem: verb(mem, memory_id, why), dry_run=dry_run, as_json=as_json)
+        _change(store, lambda mem: verb(mem, mem.full_id(memory_id), why), dry_run=dry_run, as_json=as_json)
 
     return command
 
@@ -105,7 +105,7 @@ def update(
     text = None if content is None else content_of(content)
     _change(
         store,
-        lambda mem: mem.update(memory_id, content=text, tags=tags or None, why=why, **others),
+        lambda mem: mem.update(mem.full_id(memory_id), content=text, tags=tags or None, why=why, **others),
         dry_run=dry_run,
         as_json=as_json,
     )
@@ -137,6 +137,7 @@ def purge(memory_id: str, yes: bool, why: str, dry_run: bool, store: StoreOption
     memotherm purge mem_01J8ZQ4X0000000000000000 --yes
     """
     with opened(store, dry_run=dry_run) as mem:
+        memory_id = mem.full_id(memory_id)
         memory = mem.get(memory_id)
         if not dry_run and not yes:
             _confirm(memory)

@@ -6,12 +6,15 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from memotherm.cli.formatting import TIER_STYLES, console, event_line, tier_bar
+from memotherm.cli.formatting import TIER_STYLES, console, event_line, memory_line, tier_bar
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.tools.serializers import event_json, memory_json, status_json
+
+#: Below this width a table does not fit.
+_NARROW = 80
 
 __all__ = ["events", "get", "history", "list_", "status"]
 
@@ -29,15 +32,20 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
     memotherm get --key plans/release
     """
     with opened(store, existing=True) as mem:
-        memory = mem.get(memory_id, key=key)
+        memory = mem.get(None if memory_id is None else mem.full_id(memory_id), key=key)
     if as_json:
         print_json(memory_json(memory))
         return
+    fields = {name: _as_text(value) for name, value in memory_json(memory).items() if value not in (None, [], {})}
+    out = console()
+    if out.width < _NARROW:
+        for name, text in fields.items():
+            out.print(Text(f"{name}: ", style="cyan").append(Text(text, style="default")))
+        return
     table = Table.grid(padding=(0, 2))
-    for name, value in memory_json(memory).items():
-        if value not in (None, [], {}):
-            table.add_row(Text(name, style="cyan"), Text(printable(_as_text(value))))
-    console().print(table)
+    for name, text in fields.items():
+        table.add_row(Text(name, style="cyan"), Text(printable(text)))
+    out.print(table)
 
 
 @click.command("list")
@@ -97,7 +105,7 @@ def list_(
     if ids:
         click.echo("".join(f"{memory.id}\n" for memory in page), nl=False)
     elif page.memories:
-        console().print(_table(page.memories))
+        _print_memories(page.memories)
     if not page.memories:
         print_notes(["no memory matches"])
     if page.cursor:
@@ -132,6 +140,7 @@ def history(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     memotherm history mem_01J8ZQ4X0000000000000000
     """
     with opened(store, existing=True) as mem:
+        memory_id = mem.full_id(memory_id)
         ledger = mem.history(memory_id)
     if as_json:
         print_json({"id": memory_id, "events": [event_json(event) for event in ledger]})
@@ -183,11 +192,24 @@ def status(store: StoreOptions, as_json: bool) -> None:
     out = console()
     out.print(Text(f"{current.store}  ({current.scope})", style="bold"))
     for tier in Tier:
-        out.print(tier_bar(current, tier))
+        out.print(tier_bar(current, tier, out.width))
     hidden = {name: count for name, count in current.retention.items() if name is not Retention.ACTIVE and count}
     totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}"]
     out.print(Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim"))
     print_notes(current.degraded)
+
+
+def _print_memories(memories: tuple[Memory, ...]) -> None:
+    """Print a table of memories; in a narrow terminal, each as a line and its content below it."""
+    out = console()
+    if out.width >= _NARROW:
+        out.print(_table(memories))
+        return
+    for memory in memories:
+        out.print(Text(memory.id, style="dim"))
+        line = memory_line(memory)
+        line.truncate(_NARROW * 2, overflow="ellipsis")
+        out.print(line)
 
 
 def _table(memories: tuple[Memory, ...]) -> Table:

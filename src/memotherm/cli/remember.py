@@ -65,7 +65,7 @@ def command(
             ttl=_duration(ttl),
             metadata=_object(metadata),
             source=source,
-            supersedes=supersedes,
+            supersedes=None if supersedes is None else mem.full_id(supersedes),
             key=key,
             index=not no_index,
         )

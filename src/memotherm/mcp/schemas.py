@@ -53,6 +53,7 @@ def _object(required: str = "", **properties: Schema) -> Schema:
 
 _MEMORY = _object("id tier", id=_TEXT, tier=_TEXT, version=_NUMBER)
 _OUTPUTS: dict[str, Schema] = {
+    "store_memory": _object(id=_TEXT, tier=_TEXT, version=_NUMBER),
     "memory_recall": _object("items", items=_LIST, promoted=_LIST),
     "memory_spill": _object("spilledIds", spilledIds=_LIST),
     "memory_promote": _object("promoted", promoted={"type": "boolean"}),

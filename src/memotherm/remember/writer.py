@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
@@ -51,7 +51,7 @@ class MemoryWriter:
             purged = transaction.purged_digests(scope, digests) if digests else set()
             return [
                 None
-                if memory.digest in purged and self._stored(transaction, space, memory, cause) is None
+                if memory.digest in purged and self.existing(transaction, space, memory, cause) is None
                 else self.store(transaction, space, memory, vectors, cause)
                 for memory, vectors in zip(memories, embedded.vectors, strict=True)
             ]
@@ -59,7 +59,7 @@ class MemoryWriter:
     def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
         """Store one memory inside a transaction, or change the one that has the same key or the same content."""
         cause = replace(cause, rule=memory.tier_rule)
-        stored = self._stored(transaction, space, memory, cause)
+        stored = self.existing(transaction, space, memory, cause)
         if memory.supersedes is not None:
             successor = stored.memory.id if stored is not None else memory.id
             superseded = require_visible(transaction, memory.scope, memory.supersedes)
@@ -71,13 +71,17 @@ class MemoryWriter:
         self._limits.admit(transaction, space, memory, cause)
         return transaction.insert(space, memory, vectors, cause)
 
-    def _stored(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
+    def existing(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
         """Return the memory with the same key; for one without a key, that with the same content."""
+        settings = self._settings
         if memory.key is not None:
             return transaction.with_key(space, memory.key)
-        if not self._settings.deduplicate:
+        if not settings.deduplicate:
             return None
-        return transaction.duplicate(space, memory.digest, memory.kind, cause.at)
+        window = timedelta(hours=settings.duplicate_window_hours)
+        return transaction.duplicate(
+            space, memory.digest, memory.kind, cause.at, since=cause.at - window if window else None
+        )
 
     def _replace(
         self,

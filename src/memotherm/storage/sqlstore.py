@@ -180,6 +180,12 @@ class SqlStore(ABC):
         values = {"spaces": list(spaces), "first": first, "last": last, "now": to_micros(now), "limit": limit}
         return [key for (key,) in self._rows("keys", **values)]
 
+    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
+        """Return the ids that begin with a prefix, in order."""
+        # No id has a character above the tilde.
+        rows = self._rows("ids_from", low=prefix, high=f"{prefix}~", spaces=list(spaces), limit=limit)
+        return [memory_id for (memory_id,) in rows]
+
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
         return self._records(

@@ -37,6 +37,7 @@ from memotherm.text.words import WORDS_VERSION, words
 __all__ = ["SqlTransaction", "indexed_words", "settle_words", "words_outdated"]
 
 _UNLIMITED = 1 << 62
+_EARLIEST = -_UNLIMITED
 #: The fields that change when a memory moves to another tier.
 _MOVED = {"tier", "tier_rule"}
 
@@ -96,10 +97,17 @@ class SqlTransaction(ABC):
         """Return the memory of a space's scope with a key, of any retention."""
         return self._record("memory_by_key", space=space, key=key)
 
-    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
-        """Return the visible memory of a space with the same content and no key."""
+    def duplicate(
+        self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
+    ) -> Record | None:
+        """Return the visible memory of a space with the same content and no key, if it was created since a moment."""
         return self._record(
-            "memory_duplicate", space=space, digest=bytes.fromhex(digest), kind=kind, now=to_micros(now)
+            "memory_duplicate",
+            space=space,
+            digest=bytes.fromhex(digest),
+            kind=kind,
+            now=to_micros(now),
+            since=_EARLIEST if since is None else to_micros(since),
         )
 
     def count_priority(self, space: int, priority: Priority, now: datetime) -> int:

@@ -11,6 +11,7 @@ from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
 
 __all__ = [
+    "DISCARDED",
     "CandidateRow",
     "CandidateText",
     "Cause",
@@ -27,6 +28,9 @@ __all__ = [
     "Scores",
     "Tally",
 ]
+
+#: The rule in the event of a chunk whose lines are no longer in its file.
+DISCARDED = "note.gone"
 
 
 @dataclass(frozen=True, slots=True)

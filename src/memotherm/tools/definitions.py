@@ -16,6 +16,7 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
 from memotherm.session import Session
+from memotherm.text.filler import is_filler
 from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
@@ -247,10 +248,15 @@ def store_memory(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Store a memory. `tier` is hot, warm or cold, or a priority: pinned, critical, important, normal, low."""
+    skipped = _filler_json(mem, content)
+    if skipped is not None:
+        return skipped
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
-    memory = _view(mem, sessionId).remember(
+    everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
+    view = mem.for_user() if everywhere else _view(mem, sessionId)
+    memory = view.remember(
         content,
         kind=kind,
         tags=tags,
@@ -487,6 +493,13 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
         for hit in hits
     ]
     return {"results": results, "stale": False, "degraded": list(recall.degraded)}
+
+
+def _filler_json(mem: Memotherm, content: str) -> Json | None:
+    """Return that a content is skipped because it is filler; None if it is to be stored."""
+    if not mem.settings.skip_filler or not isinstance(content, str) or not content.strip() or not is_filler(content):
+        return None
+    return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
 
 
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:

@@ -38,6 +38,9 @@ class MemoryStore(Protocol):
     def keys(self, spaces: Sequence[int], first: str, last: str, now: datetime, limit: int) -> list[str]:
         """Return the distinct keys of visible memories from `first` to before `last`, in the order of their UTF-8."""
 
+    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
+        """Return the ids that begin with a prefix, in order."""
+
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
 
@@ -80,8 +83,10 @@ class MemoryTransaction(Protocol):
     def with_key(self, space: int, key: str) -> Record | None:
         """Return the memory of a space's scope with a key, of any retention."""
 
-    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
-        """Return the visible memory of a space with the same content and no key."""
+    def duplicate(
+        self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
+    ) -> Record | None:
+        """Return the visible memory of a space with the same content and no key, if it was created since a moment."""
 
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
         """Store a new memory with its vectors (None = pending) and its event.

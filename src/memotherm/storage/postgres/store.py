@@ -397,7 +397,7 @@ class PostgresStore(SqlStore):
             copy = SqliteStore(str(Path(folder) / "copy.db"), self._settings)
             with closing(copy):
                 transfer(self, copy)
-                copy.checkpoint(path)
+                copy.checkpoint(path, origin=self.name)
 
     def close(self) -> None:
         """Close all connections; calling it twice, or in a forked process, is harmless."""

@@ -72,6 +72,9 @@ SELECT number FROM embedders ORDER BY number
 -- memory_by_id: One memory, in any scope.
 SELECT {columns} FROM memories WHERE {own}id = :id
 
+-- ids_from: The ids of memories of some spaces, from one id to another.
+SELECT id FROM memories WHERE {own}id >= :low AND id < :high AND space {in spaces} ORDER BY id LIMIT :limit
+
 -- memory_by_no: One memory by its number.
 SELECT {columns} FROM memories WHERE {own}no = :no
 
@@ -100,7 +103,7 @@ SELECT {columns} FROM memories
 WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND key IS NULL AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
-  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND created_at >= :since
 ORDER BY no LIMIT 1
 
 -- memory_add: A new memory.
