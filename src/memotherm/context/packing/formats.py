@@ -1,9 +1,9 @@
 """The output formats of a context: markdown, xml, index, and messages.
 
 Every format is a sequence of whole lines: an opening, for each section its head, entries and
-tail, and a closing. Each line begins with a visible character and ends with a line break. The tokens of
-the text are then the sum of the tokens of its lines, for every vocabulary that has no token across such
-a break (as all of today's), so that packing can add costs.
+tail, a line with the cost of the text, and a closing. Each line begins with a visible character and
+ends with a line break. The tokens of the text are then the sum of the tokens of its lines, for every
+vocabulary that has no token across such a break (as all of today's), so that packing can add costs.
 
 The sections are in the order pinned, hot, recalled: what depends on the query is last, so that the text
 before it stays in a model's prompt cache.
@@ -23,7 +23,7 @@ from memotherm.rules.marks import is_blocker
 from memotherm.text.marker import CLOSE, OPEN, escape_markers
 from memotherm.text.truncation import title
 
-__all__ = ["FORMATS", "FULL", "SECTIONS", "SHORTENED", "TITLE", "Format", "format_of"]
+__all__ = ["FORMATS", "FULL", "SECTIONS", "SHORTENED", "TITLE", "Format", "cost_line", "format_of"]
 
 #: The sections of a context, in their order.
 SECTIONS = ("pinned", "hot", "recalled")
@@ -56,15 +56,20 @@ class Format:
     #: Whether entries are titles, never content.
     titles_only: bool = False
 
-    def lines(self, sections: Mapping[str, Sequence[str]]) -> str:
-        """Return all lines; an empty text when there is no entry."""
+    def lines(self, sections: Mapping[str, Sequence[str]], cost: str) -> str:
+        """Return all lines, with that of the cost; an empty text when there is no entry."""
         inner = [
             line
             for section in SECTIONS
             if sections.get(section)
             for line in (self.head(section), *sections[section], self.tail(section))
         ]
-        return "".join((self.opening, *inner, self.closing)) if inner else ""
+        return "".join((self.opening, *inner, cost, self.closing)) if inner else ""
+
+
+def cost_line(tokens: int, budget: int) -> str:
+    """Return the last line of a text: its tokens, this line included, and the budget."""
+    return f"[{tokens:,}/{budget:,} tokens]\n"
 
 
 def format_of(name: str, role: str = "user") -> Format:
