@@ -129,6 +129,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     context = _off_thread(Memotherm.context)
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
+    verify = _off_thread(Memotherm.verify)
     full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
     history = _off_thread(Memotherm.history)

@@ -502,6 +502,10 @@ class Memotherm:
         """Give a pinned memory normal priority; another one is left as it is."""
         return self._services.changes.unpin(self.scope, memory_id, self._view.cause("prioritize", why))
 
+    def verify(self, memory_id: str, why: str = "") -> Memory:
+        """Record that a memory still holds; contexts say when an old fact was last verified."""
+        return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why))
+
     def widen(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
         return self._services.changes.widen(self.scope, memory_id, self._view.cause("widen", why))
