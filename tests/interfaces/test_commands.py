@@ -333,7 +333,7 @@ def test_working_memory_of_a_session(cli: Cli):
     assert cli("session", "spill", "s1", "--dry-run", "--json").data["spilledIds"] == [memory_id]
     assert cli("session", "spill", "s1", "--json").data["spilledIds"] == [memory_id]
     found = cli("session", "recall", "s1", "short answers", "--no-promote", "--json").data
-    assert [hit["id"] for hit in found["hits"]] == [memory_id]
+    assert [hit["id"] for hit in found["hits"]] == [memory_id] == list(found["relevanceScores"])
     assert cli("session", "promote", "s1", memory_id, "--json").data["promoted"] is True
     assert cli("session", "status", "s1", "--json").data["hot"]["items"] == 1
     assert cli("session", "end", "s1", "--summary", "-", "--json", stdin="we talked").code == exit_codes.OK

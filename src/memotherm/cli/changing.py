@@ -84,6 +84,7 @@ restore = _command(Memotherm.restore, "Restore an archived or deleted memory.")
 @click.option("--kind", "-k", help="The new kind.")
 @click.option("--tag", "-t", "tags", multiple=True, help="The new tags, all of them (repeatable).")
 @click.option("--ttl", help="The time to live from now, such as 7d.")
+@click.option("--key", help="The new key.")
 @_options
 def update(
     memory_id: str,
@@ -95,7 +96,7 @@ def update(
     as_json: bool,
     **others: Any,  # noqa: ANN401
 ) -> None:
-    """Change the content, kind, tags or time to live of a memory.
+    """Change the content, kind, tags, time to live or key of a memory.
 
     \b
     memotherm update mem_01J8ZQ4X0000000000000000 --content "Deploys are frozen until Monday"

@@ -11,7 +11,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.tools.serializers import event_json, memory_json, status_json
+from memotherm.tools.serializers import event_json, memory_json, metrics_json, status_json
 
 #: Below this width a table does not fit.
 _NARROW = 80
@@ -20,17 +20,19 @@ __all__ = ["events", "get", "history", "list_", "status"]
 
 
 @click.command("get")
-@click.argument("memory_id", metavar="ID")
+@click.argument("memory_id", metavar="ID", required=False)
+@click.option("--key", help="The key of the memory, instead of its id.")
 @store_option
 @json_option
-def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
-    """Show a memory with all its fields.
+def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bool) -> None:
+    """Show a memory with all its fields, by its id or its key.
 
     \b
     memotherm get mem_01J8ZQ4X0000000000000000
+    memotherm get --key plans/release
     """
     with opened(store, existing=True) as mem:
-        memory = mem.get(mem.full_id(memory_id))
+        memory = mem.get(None if memory_id is None else mem.full_id(memory_id), key=key)
     if as_json:
         print_json(memory_json(memory))
         return
@@ -60,6 +62,9 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page.")
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
+@click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
+@click.option("--prefix", default="", help="With --keys: only keys that begin with this.")
+@click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
 @store_option
 @json_option
 def list_(
@@ -71,6 +76,9 @@ def list_(
     limit: int,
     cursor: str | None,
     ids: bool,
+    keys: bool,
+    prefix: str,
+    depth: int | None,
     store: StoreOptions,
     as_json: bool,
 ) -> None:
@@ -80,7 +88,13 @@ def list_(
     memotherm list --tier hot
     memotherm list --retention deleted --json
     memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
+    memotherm list --keys --prefix plans/ --depth 1
     """
+    if keys:
+        _list_keys(store, prefix, depth, limit, cursor, as_json=as_json)
+        return
+    if prefix or depth is not None:
+        raise click.UsageError("--prefix and --depth are options of --keys: add it")
     with opened(store, existing=True) as mem:
         page = mem.find(
             tier=tier, priority=priority, retention=retention, kind=kind, tags=tags or None, limit=limit, cursor=cursor
@@ -96,6 +110,23 @@ def list_(
         print_notes(["no memory matches"])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
+
+
+def _list_keys(
+    store: StoreOptions, prefix: str, depth: int | None, limit: int, after: str | None, *, as_json: bool
+) -> None:
+    with opened(store, existing=True) as mem:
+        found = mem.keys(prefix, depth, limit, after)
+    # A full page may be the last one.
+    cursor = found[-1] if found and len(found) == limit else None
+    if as_json:
+        print_json({"keys": found, "cursor": cursor})
+        return
+    click.echo("".join(f"{printable(key)}\n" for key in found), nl=False)
+    if not found:
+        print_notes(["no key matches"])
+    if cursor:
+        print_notes([f"more with --cursor {cursor}"])
 
 
 @click.command("history")
@@ -153,7 +184,7 @@ def status(store: StoreOptions, as_json: bool) -> None:
     """Show how much each tier holds, and how it can be searched."""
     with opened(store, existing=True) as mem:
         current = mem.status()
-        metrics = mem.metrics().as_dict()
+        metrics = metrics_json(mem.metrics())
     if as_json:
         sizes = {"bytes": current.bytes, "seq": current.seq, "schema": current.schema}
         print_json({**status_json(current), **sizes, "metrics": metrics})

@@ -7,10 +7,10 @@ import click
 from memotherm import Memotherm, tools
 from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import content_of, print_changed, print_json, print_notes
+from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import added_json, hit_json, memory_json, move_json, session_status_json
+from memotherm.tools.serializers import added_json, memory_json, metrics_json, move_json, session_status_json
 
 __all__ = ["command"]
 
@@ -175,8 +175,7 @@ def recall(
     with opened(store) as mem:
         result = mem.session(name).recall(content_of(query), limit, promote, types or None)
     if as_json:
-        hits = [hit_json(hit) for hit in result]
-        print_json({"query": query, "hits": hits, "promoted": list(result.promoted), "degraded": list(result.degraded)})
+        print_json(search_json(result, limit))
         return
     out = console()
     for hit in result:
@@ -192,8 +191,9 @@ def show_status(name: str, store: StoreOptions, as_json: bool) -> None:
     """Show how full hot is, and what is suggested."""
     with opened(store) as mem:
         status = mem.session_status(name)
+        metrics = mem.scoped(session=name).metrics()
     if as_json:
-        print_json(session_status_json(status))
+        print_json({**session_status_json(status), "metrics": metrics_json(metrics)})
         return
     hot = f"hot {pluralize(status.hot.memories, 'memory')}, {status.hot.tokens} of {status.limit} tokens"
     click.echo(f"{status.session} ({status.state}): {hot}; warm {status.warm.memories}, cold {status.cold.memories}")
