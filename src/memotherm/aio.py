@@ -179,6 +179,10 @@ class AsyncMemotherm(_Derived[Memotherm]):
         )
         return AsyncMemotherm(view, self._executor)
 
+    def read_only(self) -> AsyncMemotherm:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return AsyncMemotherm(self.sync.read_only(), self._executor)
+
     def key_value(self, namespace: str) -> KeyValue:
         """Return the JSON values of a namespace; they are read and written without a thread of their own."""
         return self.sync.key_value(namespace)
