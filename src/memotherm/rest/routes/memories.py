@@ -12,8 +12,9 @@ from memotherm.rest.idempotency import once
 from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, MemoryId, View
 from memotherm.rest.routes.responses import apply, etag, memory_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
-from memotherm.rest.schemas.fields import PriorityName, TierName
+from memotherm.rest.schemas.fields import Key, PriorityName, TierName
 from memotherm.rest.schemas.memories import (
+    KeysResponse,
     MemoriesResponse,
     MemoryPageResponse,
     MemoryResponse,
@@ -55,7 +56,7 @@ def list_memories(
 @router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
 @once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
-    """Store a memory, or count a use of one with the same content."""
+    """Store a memory, replace the one with the same key, or count a use of one with the same content."""
     return memory_response(view.remember(**body.arguments()), response, created=True)
 
 
@@ -65,6 +66,24 @@ def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
     memories = view.remember_many([request.arguments() for request in body.memories])
     return {"memories": [serializers.memory_json(memory) for memory in memories]}
+
+
+@router.get("/memories:key", operation_id="get_by_key", response_model=MemoryResponse)
+def get_by_key(view: View, key: Annotated[Key, Query()], response: Response) -> Json:
+    """Return the active memory with a key; of several visible scopes, the narrowest wins."""
+    return memory_response(view.get(key=key), response)
+
+
+@router.get("/memories:keys", operation_id="list_keys", response_model=KeysResponse)
+def list_keys(
+    view: View,
+    prefix: Annotated[Key | None, Query(description="Only keys that begin with this.")] = None,
+    depth: Annotated[int | None, Query(ge=1, le=400, description="Cut keys behind that many slashes.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
+    after: Annotated[Key | None, Query(description="Continue behind this key, the last one.")] = None,
+) -> Json:
+    """List the distinct keys of the visible memories in order, or the prefixes that they have in common."""
+    return {"keys": view.keys(prefix or "", depth, limit, after)}
 
 
 @router.get("/memories/{memory_id}", operation_id="get_memory", response_model=MemoryResponse)
@@ -101,6 +120,7 @@ def change(
         tags=body.tags,
         metadata=body.metadata,
         ttl=None if body.ttl_minutes is None else body.ttl_minutes * 60,
+        key=body.key,
         why=body.why,
         version=int(if_match.strip('"')) if if_match else None,
     )

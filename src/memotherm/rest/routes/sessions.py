@@ -80,7 +80,10 @@ def session_hot(session: ExistingSession) -> Json:
     return {"memories": [serializers.memory_json(memory) for memory in session.hot()]}
 
 
-@router.get("/sessions/{session_id}/status", operation_id="session_status", response_model=SessionStatusResponse)
+@router.get(
+    "/sessions/{session_id}/status", operation_id="session_status", response_model=SessionStatusResponse,
+    response_model_exclude_unset=True,
+)  # fmt: skip
 def session_status(outer: OuterMemory, session_id: SessionId) -> Json:
     """Return how full a session's hot memory is, and what is suggested; 404 if the session has not begun."""
     return tools.memory_status(outer, session_id)
@@ -131,7 +134,7 @@ def session_clear(session: ExistingSession) -> Json:
 @router.post("/sessions/{session_id}/recall", operation_id="session_recall", response_model=RecallResponse)
 def session_recall(session: InSession, body: SessionRecallRequest) -> Json:
     """Search a session's own memories in all tiers, and promote the best hits to hot."""
-    return recall_response(session.recall(body.query, body.limit, body.auto_promote, body.types))
+    return recall_response(session.recall(body.query, body.limit, body.auto_promote, body.types), body.limit)
 
 
 @router.post("/sessions/{session_id}/context", operation_id="session_context", response_model=ContextResponse)
@@ -144,10 +147,8 @@ def session_context(session: InSession, body: SessionContextRequest) -> Json:
 @once
 def session_flush(session: InSession, body: FlushRequest) -> Json:
     """Return whether the agent should save memories before the host compacts its context, once per compaction."""
-    due = session.flush_due(body.total_tokens, body.context_window)
-    return (
-        {"due": False} if due is None else {"due": True, "prompt": due.prompt, "system": due.system, "file": due.file}
-    )
+    flush = session.flush_due(**body.model_dump())
+    return {"due": False} if flush is None else {"due": True, **serializers.flush_json(flush)}
 
 
 @router.post("/sessions/{session_id}/end", operation_id="session_end", response_model=CompactionResponse)
