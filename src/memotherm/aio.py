@@ -188,6 +188,10 @@ class AsyncMemotherm(_Derived[Memotherm]):
         )
         return AsyncMemotherm(view, self._executor)
 
+    def read_only(self) -> AsyncMemotherm:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return AsyncMemotherm(self.sync.read_only(), self._executor)
+
     def for_user(self) -> AsyncMemotherm:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         return AsyncMemotherm(self.sync.for_user(), self._executor)

@@ -140,6 +140,10 @@ class Memotherm:
         )
         return self._of(view)
 
+    def read_only(self) -> Self:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return self._of(replace(self._view, services=self._services.read_only()))
+
     def for_user(self) -> Self:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         if self.scope.user is None:
