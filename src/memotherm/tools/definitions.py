@@ -56,6 +56,7 @@ __all__ = [
     "memory_status",
     "memory_undo",
     "memory_update",
+    "memory_verify",
     "pin_memory",
     "query",
     "set_memory_tier",
@@ -256,6 +257,11 @@ def unpin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -
     return memory_json(_view(mem, sessionId).unpin(memory_id))
 
 
+def memory_verify(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Record that a memory still holds."""
+    return memory_json(_view(mem, sessionId).verify(memory_id))
+
+
 def memory_forget(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
     """Delete a memory; it can be restored for some days."""
     return memory_json(_view(mem, sessionId).forget(memory_id))
@@ -385,6 +391,7 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_verify, "Verify a memory"),
     Tool(memory_put_key, "Store under a key", repeatable=True),
     Tool(memory_get_key, "Read a key", reads_only=True, repeatable=True),
     Tool(memory_list_keys, "List keys", reads_only=True, repeatable=True),
