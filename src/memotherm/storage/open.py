@@ -22,7 +22,7 @@ from memotherm.storage.transfer import (
 )
 from memotherm.storage.values import Cause, Find, Record
 
-__all__ = ["migrate_store", "open_store", "partition_store", "restore_store"]
+__all__ = ["migrate_store", "open_store", "partition_store", "recode_store", "restore_store"]
 
 _PAGE = 1000
 
@@ -61,11 +61,10 @@ def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
         return store.partition(parts)
 
 
-def restore_store(checkpoint: Path, into: Path, purged_in: str | None = None) -> None:
+def restore_store(checkpoint: Path, into: Path, settings: Settings, purged_in: str | None = None) -> None:
     """Make a new store from a checkpoint; what was purged in another store since then is purged in it too."""
     from memotherm.storage.sqlite.backup import restore
 
-    settings = Settings()
     purged = [] if purged_in is None else _purged(purged_in, settings)
 
     def finish(copy: Path) -> None:
@@ -73,7 +72,19 @@ def restore_store(checkpoint: Path, into: Path, purged_in: str | None = None) ->
             for record in purged:
                 _purge_again(store, record.memory)
 
-    restore(checkpoint, into, finish if purged else None)
+    restore(checkpoint, into, settings.key, finish if purged else None)
+
+
+def recode_store(url: str, key: str, new_key: str, settings: Settings) -> Path:
+    """Encrypt, decrypt or change the key of a store in a file; an empty key means that it is not encrypted."""
+    from memotherm.storage.sqlite.encryption import recode
+
+    _require_existing(url, "to encrypt or decrypt")
+    path = sqlite_path(url)
+    if path is None:
+        raise InvalidInput(f"{url} is not a file: a database server encrypts its own files")
+    recode(path, key, new_key, settings.busy_timeout_ms)
+    return path
 
 
 def _purged(url: str, settings: Settings) -> list[Record]:

@@ -21,8 +21,9 @@ from memotherm.storage.sqlite.backup import copy
 from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
-from memotherm.storage.sqlite.connect import MEMORY, Connections, require_openable
+from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
+from memotherm.storage.sqlite.files import MEMORY, require_openable
 from memotherm.storage.sqlite.keys import vector_base, vector_range
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings, strengths
@@ -45,8 +46,8 @@ class SqliteStore(SqlStore):
     """Rows, words and vectors in one file; several processes may use it at once."""
 
     def __init__(self, path: str, settings: Settings) -> None:
-        require_openable(path)
-        require_ours(path)
+        require_openable(path, settings.key)
+        require_ours(path, settings.key)
         super().__init__(path, SCHEMA_VERSION, settings.use_window_days, {}, new_waiting())
         #: Scope -> the highest space number then, and the spaces it can see.
         self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
@@ -58,7 +59,8 @@ class SqliteStore(SqlStore):
         except BaseException:
             self._connections.close()
             raise
-        folder = None if path == MEMORY else Path(f"{path}-vectors")
+        # The cache files are not encrypted.
+        folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
@@ -278,7 +280,7 @@ class SqliteStore(SqlStore):
         with self._connections.reading() as connection:
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-        return int(pages * page_size)
+        return int(pages) * int(page_size)
 
     def build_indexes(self) -> None:
         """Finish a pending erasure; bands are built when they are searched."""
@@ -308,7 +310,7 @@ class SqliteStore(SqlStore):
     def checkpoint(self, path: Path) -> None:
         """Write a consistent copy to a new file while the store is in use."""
         with self._connections.reading() as connection:
-            copy(connection, path)
+            copy(connection, path, cipher=self._connections.cipher_for(path))
 
     def close(self) -> None:
         """Close all connections; calling it twice, or in a forked process, is harmless."""
