@@ -23,7 +23,7 @@ from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateL
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import encode_problem, status_of
 from memotherm.rest.routes import router
-from memotherm.rest.schemas import ProblemResponse
+from memotherm.rest.schemas.server import ProblemResponse
 
 __all__ = ["application"]
 

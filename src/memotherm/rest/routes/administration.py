@@ -1,0 +1,51 @@
+"""Status, compaction and maintenance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from memotherm import tools
+from memotherm.rest.routes.parameters import View
+from memotherm.rest.routes.responses import compaction_response
+from memotherm.rest.schemas.administration import (
+    CompactionResponse,
+    CompactRequest,
+    MaintenanceResponse,
+    StatusResponse,
+)
+from memotherm.tools import serializers
+
+__all__ = ["router"]
+
+Json = dict[str, Any]
+
+router = APIRouter(tags=["administration"])
+
+
+@router.get("/status", operation_id="status", response_model=StatusResponse)
+def status(view: View) -> Json:
+    """Return how much is stored, and how it can be searched."""
+    return {key: value for key, value in tools.memory_status(view).items() if key != "store"}
+
+
+@router.post("/compact", operation_id="compact", response_model=CompactionResponse)
+def compact(view: View, body: CompactRequest | None = None) -> Json:
+    """Run the tier rules once."""
+    return compaction_response(view.compact(dry_run=body is not None and body.dry_run))
+
+
+@router.post("/maintain", operation_id="maintain", response_model=MaintenanceResponse)
+def maintain(view: View) -> Json:
+    """Run maintenance: expiry, retention and cooling."""
+    run = view.maintain()
+    return {
+        "moves": [serializers.move_json(move) for move in run.moves],
+        "expired": run.expired,
+        "archived": run.archived,
+        "deleted": run.deleted,
+        "purged": run.purged,
+        "embedded": run.embedded,
+        "degraded": list(run.degraded),
+    }

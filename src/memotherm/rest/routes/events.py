@@ -1,0 +1,39 @@
+"""Read the ledger, and undo its events."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+
+from memotherm.rest.routes.parameters import View
+from memotherm.rest.routes.responses import apply, memory_response
+from memotherm.rest.schemas.events import EventPageResponse
+from memotherm.rest.schemas.memories import MemoryResponse
+from memotherm.tools import serializers
+
+__all__ = ["router"]
+
+Json = dict[str, Any]
+
+router = APIRouter(tags=["administration"])
+
+
+@router.get("/events", operation_id="events", response_model=EventPageResponse)
+def events(
+    view: View,
+    order: Annotated[Literal["newest", "oldest"], Query(description="The order, if no page is given.")] = "newest",
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    page: Annotated[
+        str | None, Query(pattern=r"^(before|after)-[0-9]{1,18}$", description="`after-N`: the events after event N.")
+    ] = None,
+) -> Json:
+    """Return the events of all visible memories, a page at a time."""
+    ledger = view.events(limit, page, order == "oldest")
+    return {"events": [serializers.event_json(event) for event in ledger], "next_page": ledger.cursor}
+
+
+@router.post("/events/{seq}/undo", operation_id="undo", response_model=MemoryResponse)
+def undo(view: View, seq: Annotated[int, Path(ge=1, le=2**62)], response: Response) -> Json:
+    """Undo an event of the ledger, unless later events depend on it."""
+    return memory_response(apply(view.undo, seq), response)

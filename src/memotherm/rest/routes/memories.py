@@ -1,0 +1,154 @@
+"""Store, read and change memories."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Response
+
+from memotherm.errors import NotFound
+from memotherm.model import Retention
+from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, MemoryId, View
+from memotherm.rest.routes.responses import apply, etag, memory_response, reason
+from memotherm.rest.schemas.events import HistoryResponse
+from memotherm.rest.schemas.fields import PriorityName, TierName
+from memotherm.rest.schemas.memories import (
+    MemoriesResponse,
+    MemoryPageResponse,
+    MemoryResponse,
+    MoveRequest,
+    PrioritizeRequest,
+    ReasonRequest,
+    RememberManyRequest,
+    RememberRequest,
+    UpdateRequest,
+)
+from memotherm.tools import serializers
+
+__all__ = ["router"]
+
+Json = dict[str, Any]
+
+router = APIRouter(tags=["memories"])
+
+
+@router.get("/memories", operation_id="list_memories", response_model=MemoryPageResponse)
+def list_memories(
+    view: View,
+    tier: Annotated[TierName | None, Query()] = None,
+    priority: Annotated[PriorityName | None, Query()] = None,
+    retention: Annotated[Literal["active", "archived", "deleted"], Query()] = "active",
+    kind: Annotated[str | None, Query(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] = None,
+    tag: Annotated[str | None, Query(pattern=NAME, max_length=100)] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    page: Annotated[str | None, Query(pattern=r"^before-[0-9]{1,18}$")] = None,
+) -> Json:
+    """List memories, newest first, a page at a time."""
+    memories = view.find(
+        tier=tier, priority=priority, retention=retention, kind=kind, tags=None if tag is None else [tag],
+        limit=limit, cursor=page,
+    )  # fmt: skip
+    return {"memories": [serializers.memory_json(memory) for memory in memories], "next_page": memories.cursor}
+
+
+@router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
+def remember(view: View, body: RememberRequest, response: Response) -> Json:
+    """Store a memory, or count a use of one with the same content."""
+    return memory_response(view.remember(**body.arguments()), response, created=True)
+
+
+@router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)
+def remember_many(view: View, body: RememberManyRequest) -> Json:
+    """Store several memories, all or none."""
+    memories = view.remember_many([request.arguments() for request in body.memories])
+    return {"memories": [serializers.memory_json(memory) for memory in memories]}
+
+
+@router.get("/memories/{memory_id}", operation_id="get_memory", response_model=MemoryResponse)
+def get_memory(
+    view: View,
+    memory_id: MemoryId,
+    response: Response,
+    hidden: Annotated[bool, Query(description="Include a memory that was forgotten.")] = False,
+    if_none_match: Annotated[str, Header(pattern=ETAG)] = ABSENT,
+) -> Any:  # noqa: ANN401 - JSON, or an empty response if nothing has changed
+    """Return a memory; 404 if it was forgotten, unless `hidden` is true."""
+    memory = view.get(memory_id)
+    if memory.retention is Retention.DELETED and not hidden:
+        raise NotFound(f"{memory_id} was forgotten: add ?hidden=true to read it, or restore it")
+    if if_none_match and if_none_match.strip('"') == str(memory.version):
+        return Response(status_code=304, headers={"etag": etag(memory)})
+    return memory_response(memory, response)
+
+
+@router.patch("/memories/{memory_id}", operation_id="change", response_model=MemoryResponse)
+def change(
+    view: View,
+    memory_id: MemoryId,
+    body: UpdateRequest,
+    response: Response,
+    if_match: Annotated[str, Header(pattern=ETAG)] = ABSENT,
+) -> Json:
+    """Change a memory; with If-Match only if it has not changed since it was read."""
+    memory = apply(
+        view.update,
+        memory_id,
+        content=body.content,
+        kind=body.kind,
+        tags=body.tags,
+        metadata=body.metadata,
+        ttl=None if body.ttl_minutes is None else body.ttl_minutes * 60,
+        why=body.why,
+        version=int(if_match.strip('"')) if if_match else None,
+    )
+    return memory_response(memory, response)
+
+
+@router.delete("/memories/{memory_id}", operation_id="forget", response_model=MemoryResponse)
+def forget(view: View, memory_id: MemoryId, response: Response) -> Json:
+    """Delete a memory; it can be restored for `grace_days`, and `version` is the event to undo."""
+    if view.get(memory_id).retention is Retention.DELETED:
+        raise NotFound(f"{memory_id} was forgotten already")
+    return memory_response(view.forget(memory_id), response)
+
+
+@router.post("/memories/{memory_id}/move", operation_id="move", response_model=MemoryResponse)
+def move(view: View, memory_id: MemoryId, body: MoveRequest, response: Response) -> Json:
+    """Move a memory to another tier."""
+    return memory_response(apply(view.move, memory_id, body.tier, body.why), response)
+
+
+@router.post("/memories/{memory_id}/prioritize", operation_id="prioritize", response_model=MemoryResponse)
+def prioritize(view: View, memory_id: MemoryId, body: PrioritizeRequest, response: Response) -> Json:
+    """Set the priority of a memory."""
+    return memory_response(apply(view.prioritize, memory_id, body.priority, body.why), response)
+
+
+@router.post("/memories/{memory_id}/pin", operation_id="pin", response_model=MemoryResponse)
+def pin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
+    """Pin a memory: every context includes it until it is unpinned."""
+    return memory_response(apply(view.pin, memory_id, reason(body)), response)
+
+
+@router.post("/memories/{memory_id}/unpin", operation_id="unpin", response_model=MemoryResponse)
+def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
+    """Give a pinned memory normal priority."""
+    return memory_response(apply(view.unpin, memory_id, reason(body)), response)
+
+
+@router.post("/memories/{memory_id}/archive", operation_id="archive", response_model=MemoryResponse)
+def archive(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
+    """Archive a memory: no search finds it until it is restored."""
+    return memory_response(apply(view.archive, memory_id, reason(body)), response)
+
+
+@router.post("/memories/{memory_id}/restore", operation_id="restore", response_model=MemoryResponse)
+def restore(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
+    """Restore an archived or deleted memory."""
+    return memory_response(apply(view.restore, memory_id, reason(body)), response)
+
+
+@router.get("/memories/{memory_id}/history", operation_id="history", response_model=HistoryResponse)
+def history(view: View, memory_id: MemoryId) -> Json:
+    """Return the events of a memory, oldest first."""
+    return {"events": [serializers.event_json(event) for event in view.history(memory_id)]}

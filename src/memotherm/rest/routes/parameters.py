@@ -1,0 +1,78 @@
+"""Parameters that several handlers take: the scope of a request, ids and headers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+from fastapi import Depends, Header, Path, Request
+
+from memotherm import Memotherm
+from memotherm.errors import InvalidInput
+from memotherm.model import SCOPE_FIELDS
+from memotherm.session import Session
+
+__all__ = ["ABSENT", "ETAG", "NAME", "ExistingSession", "InSession", "MemoryId", "OuterMemory", "SessionId", "View"]
+
+#: Visible ASCII, with spaces inside only.
+NAME = r"^[!-~]([ -~]{0,198}[!-~])?$"
+#: The quotes are optional, because some clients drop them.
+ETAG = '^"?[0-9]{1,18}"?$'
+#: The default of an optional header that is never null.
+ABSENT: Any = None
+
+_SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
+#: A name in the scope header: visible ASCII without the semicolon; percent-encoding gives any other character.
+_VALUE = "[!-:<-~]{1,2400}"
+_FIELDS = ("project", "environment", "user", "agent", "session")
+_SCOPE = "^" + "".join(f"({name}={_VALUE};?)?" for name in _FIELDS) + "$"
+
+
+# The first two are coroutines, because they do too little for a thread.
+async def outer_memory(
+    request: Request,
+    memotherm_scope: Annotated[
+        str,
+        Header(
+            pattern=_SCOPE,
+            description="The scope, such as `project=web;agent=planner`, in the order project, environment, user, "
+            "agent, session; other characters are percent-encoded. The tenant is that of the API key.",
+        ),
+    ] = ABSENT,
+) -> Memotherm:
+    """Return the memory of the key's tenant, in the scope of the header without its session."""
+    mem: Memotherm = request.scope["memotherm"]
+    misplaced = [name for name in SCOPE_FIELDS if name in request.query_params]
+    if misplaced:
+        # Ignored, it would give the caller another scope than intended.
+        raise InvalidInput(f"{misplaced[0]} is not a query parameter: send the header Memotherm-Scope")
+    pairs = (pair.partition("=") for pair in (memotherm_scope or "").split(";") if pair)
+    scope = {name: unquote(value) for name, _, value in pairs}
+    request.state.session = scope.pop("session", None)
+    return mem.scoped(**scope) if scope else mem
+
+
+async def scoped_memory(request: Request, outer: Annotated[Memotherm, Depends(outer_memory)]) -> Memotherm:
+    """Return the memory in the scope of the header, with its session."""
+    return outer if request.state.session is None else outer.scoped(session=request.state.session)
+
+
+OuterMemory = Annotated[Memotherm, Depends(outer_memory)]
+View = Annotated[Memotherm, Depends(scoped_memory)]
+MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
+SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
+
+
+def begun_session(outer: Annotated[Memotherm, Depends(outer_memory)], session_id: SessionId) -> Session[Memotherm]:
+    """Return a session; a new one begins."""
+    return outer.session(session_id)
+
+
+def existing_session(outer: OuterMemory, session_id: SessionId) -> Session[Memotherm]:
+    """Return a session that has begun; reading one must not begin it."""
+    outer.session_status(session_id)
+    return outer.session(session_id)
+
+
+InSession = Annotated[Session[Memotherm], Depends(begun_session)]
+ExistingSession = Annotated[Session[Memotherm], Depends(existing_session)]

@@ -1,0 +1,70 @@
+"""Responses that several handlers give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import Response
+from starlette.exceptions import HTTPException
+
+from memotherm import Context
+from memotherm.errors import ContentTooLarge, InvalidInput
+from memotherm.model import Memory, Recall
+from memotherm.model.results import Compaction
+from memotherm.rest.schemas.memories import ReasonRequest
+from memotherm.tools import serializers
+
+__all__ = ["apply", "compaction_response", "context_response", "etag", "memory_response", "reason", "recall_response"]
+
+Json = dict[str, Any]
+
+
+def apply(verb: Callable[..., Memory], *arguments: object, **options: object) -> Memory:
+    """Call a verb; the request is valid, so that an error is a conflict with the state of the memory."""
+    try:
+        return verb(*arguments, **options)
+    except ContentTooLarge:
+        raise
+    except InvalidInput as exc:
+        raise HTTPException(409, str(exc)) from exc
+
+
+def etag(memory: Memory) -> str:
+    """Return the entity tag of a memory."""
+    return f'"{memory.version}"'
+
+
+def memory_response(memory: Memory, response: Response, *, created: bool = False) -> Json:
+    """Return a memory as JSON, and set the headers that belong to it."""
+    response.headers["etag"] = etag(memory)
+    if created:
+        response.headers["location"] = f"/memories/{memory.id}"
+    return serializers.memory_json(memory)
+
+
+def reason(body: ReasonRequest | None) -> str:
+    """Return the reason that an optional body gives."""
+    return "" if body is None else body.why
+
+
+def recall_response(recall: Recall) -> Json:
+    """Return the hits of a recall as JSON."""
+    return {
+        "items": [serializers.hit_json(hit) for hit in recall],
+        "promoted": list(recall.promoted),
+        "tiers": [str(tier) for tier in recall.tiers],
+        "degraded": list(recall.degraded),
+    }
+
+
+def context_response(context: Context) -> Json:
+    """Return a context as JSON."""
+    return {"text": context.text, "tokens": context.tokens, "receipt": context.receipt.as_dict()}
+
+
+def compaction_response(compaction: Compaction) -> Json:
+    """Return a compaction as JSON."""
+    counts = {"hot": compaction.hot, "warm": compaction.warm, "cold": compaction.cold}
+    moves = [serializers.move_json(move) for move in compaction.moves]
+    return {**counts, "dry_run": compaction.dry_run, "moves": moves, "degraded": list(compaction.degraded)}

@@ -1,0 +1,37 @@
+"""Health and metrics of the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from memotherm import __version__
+from memotherm.rest.observability import RequestMetrics
+from memotherm.rest.routes.parameters import View
+from memotherm.rest.schemas.server import HealthResponse
+
+__all__ = ["router"]
+
+Json = dict[str, Any]
+
+router = APIRouter(tags=["server"])
+
+
+@router.get("/health", operation_id="health", response_model=HealthResponse, openapi_extra={"security": []})
+def health(request: Request) -> Json:
+    """Return 200 if the server and its store work."""
+    request.app.state.mem.status()
+    return {"status": "ok", "version": __version__}
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    response_class=Response,
+    responses={200: {"description": "Prometheus metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def metrics_page(view: View, request: Request) -> Response:
+    """Return the metrics of the server and of the memories visible with this key, for Prometheus."""
+    metrics: RequestMetrics = request.app.state.metrics
+    return Response(metrics.page(view), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,1 @@
+"""The schemas of requests and responses, from which the OpenAPI document is generated."""

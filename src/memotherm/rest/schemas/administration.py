@@ -1,0 +1,66 @@
+"""The schemas of compaction, maintenance and status."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memotherm.rest.schemas.fields import Json, RequestBody, RetentionName, TierName
+
+__all__ = ["CompactRequest", "CompactionResponse", "MaintenanceResponse", "MoveResponse", "StatusResponse"]
+
+
+class CompactRequest(RequestBody):
+    """The options of a compaction."""
+
+    dry_run: bool = False
+
+
+class MoveResponse(BaseModel):
+    """A move of a memory to another tier."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: str
+    from_: TierName = Field(alias="from")
+    to: TierName
+    #: The retention that the memory gets, if a rule changes it.
+    retention: RetentionName | None = None
+    rule: str
+    why: str
+
+
+class CompactionResponse(BaseModel):
+    """What a compaction moved, or would move."""
+
+    hot: int
+    warm: int
+    cold: int
+    dry_run: bool
+    moves: list[MoveResponse]
+    degraded: list[str] = []
+
+
+class MaintenanceResponse(BaseModel):
+    """What a run of maintenance did."""
+
+    moves: list[MoveResponse]
+    expired: int
+    archived: int
+    deleted: int
+    purged: int
+    embedded: int
+    degraded: list[str]
+
+
+class StatusResponse(BaseModel):
+    """How much is stored, and how it can be searched."""
+
+    model_config = ConfigDict(extra="allow")
+
+    scope: dict[str, str]
+    hot: Json
+    warm: Json
+    cold: Json
+    retention: dict[str, int]
+    embedder: str
+    degraded: list[str]

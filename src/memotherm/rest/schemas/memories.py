@@ -1,0 +1,126 @@
+"""The schemas of memories and their changes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from memotherm.rest.schemas.fields import (
+    Json,
+    Kind,
+    Label,
+    Labels,
+    MemoryId,
+    Minutes,
+    PriorityName,
+    Reason,
+    RequestBody,
+    RetentionName,
+    Text,
+    TierName,
+)
+
+__all__ = [
+    "MemoriesResponse",
+    "MemoryPageResponse",
+    "MemoryResponse",
+    "MoveRequest",
+    "PrioritizeRequest",
+    "ReasonRequest",
+    "RememberManyRequest",
+    "RememberRequest",
+    "UpdateRequest",
+]
+
+
+class RememberRequest(RequestBody):
+    """A memory to store."""
+
+    content: Text
+    kind: Kind = "fact"
+    tags: Labels = []
+    tier: TierName | None = None
+    priority: PriorityName = "normal"
+    ttl_minutes: Minutes | None = None
+    metadata: Json | None = None
+    source: Label = "api"
+    supersedes: MemoryId | None = None
+
+    def arguments(self) -> Json:
+        """Return the arguments of `remember`."""
+        values = self.model_dump(exclude={"ttl_minutes"})
+        return {**values, "ttl": None if self.ttl_minutes is None else self.ttl_minutes * 60}
+
+
+class RememberManyRequest(RequestBody):
+    """Memories to store, all or none."""
+
+    memories: Annotated[list[RememberRequest], Field(min_length=1, max_length=1000)]
+
+
+class UpdateRequest(RequestBody):
+    """The fields of a memory to change."""
+
+    content: Text | None = None
+    kind: Kind | None = None
+    tags: Labels | None = None
+    metadata: Json | None = None
+    ttl_minutes: Minutes | None = None
+    why: Reason = ""
+
+
+class MoveRequest(RequestBody):
+    """The tier to move a memory to."""
+
+    tier: TierName
+    why: Reason = ""
+
+
+class PrioritizeRequest(RequestBody):
+    """The priority to give a memory."""
+
+    priority: PriorityName
+    why: Reason = ""
+
+
+class ReasonRequest(RequestBody):
+    """The reason of a change, for the ledger."""
+
+    why: Reason = ""
+
+
+class MemoryResponse(BaseModel):
+    """A memory."""
+
+    id: str
+    content: str
+    kind: str
+    tags: list[str]
+    tier: TierName
+    priority: PriorityName
+    retention: RetentionName
+    scope: dict[str, str]
+    metadata: Json
+    source: str
+    tokens: int
+    relevance: float
+    access_count: int
+    created_at: str
+    updated_at: str
+    accessed_at: str | None
+    expires_at: str | None
+    supersedes: str | None
+    version: int
+
+
+class MemoriesResponse(BaseModel):
+    """A list of memories."""
+
+    memories: list[MemoryResponse]
+
+
+class MemoryPageResponse(MemoriesResponse):
+    """A page of memories; `next_page` is null on the last one."""
+
+    next_page: str | None

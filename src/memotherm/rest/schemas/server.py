@@ -1,0 +1,29 @@
+"""The schemas of the server itself."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from memotherm.rest.schemas.fields import Json
+
+__all__ = ["HealthResponse", "ProblemResponse"]
+
+
+class HealthResponse(BaseModel):
+    """The state of the server."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class ProblemResponse(BaseModel):
+    """A problem (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    errors: list[Json] | None = None
