@@ -14,7 +14,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Settings
 from memotherm.cli.app import run
-from memotherm.errors import InvalidInput, NotAStore, SettingsError, StoreBusy, WrongKey
+from memotherm.errors import InvalidInput, NotAStore, SettingsError, StoreBusy, StoreDamaged, WrongKey
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.spool import Spool
 from memotherm.testing import HashEmbedder
@@ -161,6 +161,19 @@ def test_a_checkpoint_has_the_key_of_its_store(tmp_path: Path) -> None:
         with opened(tmp_path / f"restored-{name}.db") as restored:
             assert contents(restored.recall("heron")) == [SECRET]
             assert restored.check() == []
+
+
+def test_an_encrypted_checkpoint_is_not_mixed_with_the_log_of_a_store(tmp_path: Path) -> None:
+    """A copy over a store whose log remains is refused, as for a plain file."""
+    path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
+    with opened(path) as mem:
+        mem.checkpoint(copy)
+        mem.remember(SECRET)
+        log = (tmp_path / "memory.db-wal").read_bytes()
+    (tmp_path / "copy.db-wal").write_bytes(log)
+
+    with pytest.raises(StoreDamaged, match="belongs to another file"):
+        opened(copy)
 
 
 def test_check_finds_a_changed_byte(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.settings.private_files import create_file
 from memotherm.storage.sqlite import driver, forking
-from memotherm.storage.sqlite.files import MEMORY, identity_of
+from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of
 
 __all__ = ["Connections", "mapped", "require_unused"]
 
@@ -179,10 +179,14 @@ class Connections:
             )
 
     def _connect_writer(self) -> sqlite3.Connection:
+        before = identity_of(self._path)
         writer = self._connect_first()
         if self._path != MEMORY:
             writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
             self._file, self._log = identity_of(self._path), identity_of(f"{self._path}-wal")
+            if before not in (self._file, NO_FILE):
+                writer.close()
+                raise StoreUnavailable(f"{self.name} was replaced while it was being opened: open it again")
         return writer
 
     def _connect_first(self) -> sqlite3.Connection:

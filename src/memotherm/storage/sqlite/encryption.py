@@ -65,7 +65,10 @@ def export(source: sqlite3.Connection, target: Path, cipher: str) -> None:
     key = f"x'{cipher}'" if cipher else ""
     source.execute("ATTACH DATABASE ? AS target KEY ?", (str(target), key))
     try:
-        source.execute(f"PRAGMA target.{'cipher_page_size' if cipher else 'page_size'} = {driver.PAGE_SIZE}")
+        if cipher:
+            driver.configure(source, "target")
+        else:
+            source.execute(f"PRAGMA target.page_size = {driver.PAGE_SIZE}")
         source.execute("SELECT sqlcipher_export('target')")
         for pragma in _PRAGMAS:
             (value,) = source.execute(f"PRAGMA main.{pragma}").fetchone()

@@ -8,10 +8,12 @@ from pathlib import Path
 from memotherm.errors import NotAStore, StoreDamaged, StoreUnavailable, WrongKey
 from memotherm.storage.sqlite import driver
 
-__all__ = ["MEMORY", "identity_of", "require_openable"]
+__all__ = ["MEMORY", "NO_FILE", "identity_of", "require_openable"]
 
 #: The path of a store that lives only as long as its process.
 MEMORY = ":memory:"
+#: The identity of a file that does not exist.
+NO_FILE = (0, 0)
 
 _HEADER_SIZE = 100
 #: The byte of the header that tells how the file is written, and its value for a file without a write-ahead log.
@@ -23,7 +25,7 @@ def identity_of(path: str) -> tuple[int, int]:
     try:
         status = os.stat(path)  # noqa: PTH116 - before each commit, and a Path takes three times as long
     except OSError:
-        return 0, 0
+        return NO_FILE
     return status.st_dev, status.st_ino
 
 
