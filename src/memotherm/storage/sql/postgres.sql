@@ -275,3 +275,6 @@ WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
 
 -- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
 SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)
+
+-- vectors_by_digest: Vectors already made for the same content, in any space of the tenant.
+SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1

@@ -232,9 +232,6 @@ accessed_at > :used_within
 -- where_unexpired: A condition of `select`.
 (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
--- vectors_by_digest: Vectors already made for the same content, in any space.
-SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1
-
 -- tag_add: One tag of a memory.
 INSERT INTO tags (tag, no) VALUES (:tag, :no)
 

@@ -31,15 +31,20 @@ from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
-from memotherm.storage.sqlstore import SqlClaim, SqlStore, any_expired, identity_of, new_waiting, visible_rows
+from memotherm.storage.sqlstore import (
+    MOST_SCOPES,
+    SqlClaim,
+    SqlStore,
+    any_expired,
+    identity_of,
+    new_waiting,
+    visible_rows,
+)
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["SqliteStore"]
 
 Vectors = NDArray[np.float32]
-
-#: How many scopes' spaces are remembered.
-_MOST_SCOPES = 10_000
 
 
 class SqliteStore(SqlStore):
@@ -67,9 +72,11 @@ class SqliteStore(SqlStore):
         # A store in memory reads uncommitted data, which must not be cached.
         self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
 
-    def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
-        """Return the store itself: a file has no row-level security."""
-        return self
+    def for_tenant(self, tenant: str | None) -> Self:
+        """Return the same store as one tenant uses it; a file has no row-level security."""
+        view = self._view()
+        view.tenant = tenant
+        return view
 
     def parts(self, scope: Scope) -> list[Self]:  # noqa: ARG002
         """Return the store itself, which holds what lies inside any scope."""
@@ -129,7 +136,7 @@ class SqliteStore(SqlStore):
             spaces = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
         # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
         if self.name != MEMORY:
-            if len(self._visible) >= _MOST_SCOPES:
+            if len(self._visible) >= MOST_SCOPES:
                 self._visible.clear()
             self._visible[scope] = (last, spaces)
         return spaces
@@ -241,12 +248,13 @@ class SqliteStore(SqlStore):
         return Identity(number=number, name=name, dimensions=dimensions)
 
     def cached_vectors(self, digest: str) -> Vectors | None:
-        """Return the stored vectors of the same content, made by the serving embedder."""
-        if not self._rows("vectors_by_digest", digest=bytes.fromhex(digest)):
+        """Return the vectors of the same content that the tenant can see, made by the serving embedder."""
+        key: dict[str, object] = {"digest": bytes.fromhex(digest), "tenant": self.tenant}
+        if not self._rows("vectors_by_digest", **key):
             return None
         with self._reading() as statements:
             identity = identity_of(statements)
-            no = statements.value("vectors_by_digest", digest=bytes.fromhex(digest))
+            no = statements.value("vectors_by_digest", **key)
             if identity is None or no is None:
                 return None
             rows = statements.rows("vectors_between", **vector_range(identity.number, no)._asdict())
