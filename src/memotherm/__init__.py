@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memotherm.errors import MemothermError
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
-    from memotherm.model.results import EventPage, Page, Problem, Status
+    from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
     from memotherm.opening import aopen, decrypt, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, Rule, Select, Situation
     from memotherm.settings import Settings
@@ -45,6 +45,7 @@ _HOMES = {
     "Retention": "model",
     "Rule": "rules",
     "Scope": "model",
+    "ScopeCount": "model.results",
     "Select": "rules",
     "Settings": "settings",
     "Situation": "rules",
@@ -82,6 +83,7 @@ __all__ = [
     "Retention",
     "Rule",
     "Scope",
+    "ScopeCount",
     "Select",
     "Settings",
     "Situation",

@@ -126,10 +126,13 @@ class AsyncMemotherm(_Derived[Memotherm]):
     recall = _off_thread(Memotherm.recall)
     context = _off_thread(Memotherm.context)
     get = _off_thread(Memotherm.get)
+    keys = _off_thread(Memotherm.keys)
+    full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
     status = _off_thread(Memotherm.status)
+    scopes = _off_thread(Memotherm.scopes)
     session_status = _off_thread(Memotherm.session_status)
     update = _off_thread(Memotherm.update)
     move = _off_thread(Memotherm.move)
@@ -140,6 +143,9 @@ class AsyncMemotherm(_Derived[Memotherm]):
     forget = _off_thread(Memotherm.forget)
     restore = _off_thread(Memotherm.restore)
     purge = _off_thread(Memotherm.purge)
+    forget_many = _off_thread(Memotherm.forget_many)
+    restore_many = _off_thread(Memotherm.restore_many)
+    purge_many = _off_thread(Memotherm.purge_many)
     undo = _off_thread(Memotherm.undo)
     capture = _off_thread(Memotherm.capture)
     pinned = _off_thread(Memotherm.pinned)
@@ -178,6 +184,10 @@ class AsyncMemotherm(_Derived[Memotherm]):
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
         return AsyncMemotherm(view, self._executor)
+
+    def for_user(self) -> AsyncMemotherm:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        return AsyncMemotherm(self.sync.for_user(), self._executor)
 
     def key_value(self, namespace: str) -> KeyValue:
         """Return the JSON values of a namespace; they are read and written without a thread of their own."""

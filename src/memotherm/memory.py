@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_duration, system_clock
+from memotherm.model.filters import MemoryFilters
 from memotherm.model.process import OwnProcess
 from memotherm.model.results import (
     Captured,
@@ -25,6 +26,7 @@ from memotherm.model.results import (
     Metrics,
     Page,
     Problem,
+    ScopeCount,
     SessionStatus,
     Status,
 )
@@ -35,18 +37,19 @@ from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
 from memotherm.remember.importing import Importer
+from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
-from memotherm.services import Services, View, require_limit
+from memotherm.services import ANY_RETENTION, Services, View, require_limit
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
-from memotherm.storage.values import Find
 from memotherm.text.clean import require_text
+from memotherm.text.filler import is_filler
 from memotherm.text.marker import without_blocks
 from memotherm.tiers.engine import combined
 from memotherm.tiers.metrics import metrics
@@ -136,6 +139,12 @@ class Memotherm:
         )
         return self._of(view)
 
+    def for_user(self) -> Self:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        if self.scope.user is None:
+            raise InvalidInput("the scope has no user: open it with Scope(user=...)")
+        return self._of(self._view.of_user())
+
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
         if self._owner and self._process.current:
@@ -164,8 +173,13 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "agent",
         supersedes: str | None = None,
+        key: str | None = None,
+        index: bool = True,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
+
+        With a key, replace the memory of this scope that has the key, even if it is archived or deleted: it keeps
+        its id, its first time and its history, and its tier and priority unless others are given.
 
         Args:
             content: The text.
@@ -177,10 +191,12 @@ class Memotherm:
             metadata: Further values, as JSON.
             source: Where it comes from.
             supersedes: The id of a memory that this one replaces; that one is archived.
+            key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
+            index: Whether to make vectors of it; without them, it is found by its words only.
         """
         draft = Draft(
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
-            metadata=metadata, source=source, supersedes=supersedes,
+            metadata=metadata, source=source, supersedes=supersedes, key=key, index=index,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
 
@@ -199,7 +215,7 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
     ) -> Captured:
-        """Store text of a conversation, unless it is short or stored already.
+        """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
         having been recalled; the result says how many characters were removed.
@@ -212,6 +228,8 @@ class Memotherm:
         if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
             why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
             return Captured(status="skipped", why=why, removed_chars=removed)
+        if isinstance(text, str) and self.settings.skip_filler and is_filler(text):
+            return Captured(status="skipped", why="nothing but filler words", removed_chars=removed)
         before = self._services.store.seq()
         memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
@@ -230,6 +248,11 @@ class Memotherm:
         promote: bool = False,
         track: bool = True,
         as_of: datetime | None = None,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
+        inside: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
@@ -245,19 +268,29 @@ class Memotherm:
             promote: Move the hits that the promotion rules select to hot.
             track: Count this as a use of the hits; with False, only the recall log records it.
             as_of: Answer from the state of the memories at an earlier moment, which the ledger records.
+            since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
+            until: Only memories created before this.
+            where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
+            inside: Search this scope and narrower ones, instead of what is visible from it.
         """
         require_limit(limit, self.settings.pool_size)
+        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until, "where": where}
+        if inside and (promote or as_of is not None):
+            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
         if as_of is not None:
             moment, services = require_moment(as_of), self._services
-            question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score, now=moment)
+            question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
                 return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
-        question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
+        view = self._view.at_and_below() if inside else self._view
+        spaces = view.services.reader.spaces_within(self.scope) if inside else None
+        question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
-        return self._services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
     def context(
         self,
@@ -293,39 +326,65 @@ class Memotherm:
 
     # Reading
 
-    def get(self, memory_id: str) -> Memory:
-        """Return a memory by its id, archived and deleted ones included, unless it was purged."""
-        return self._view.record(memory_id).memory
+    def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
+        """Return a memory by its id, archived and deleted ones included, unless it was purged.
+
+        With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
+        """
+        if (memory_id is None) == (key is None):
+            raise InvalidInput("get takes either the id of a memory or a key")
+        if memory_id is not None:
+            return self._view.record(memory_id).memory
+        return self._view.record_with_key(checked_key(key)).memory
+
+    def keys(
+        self, prefix: str = "", depth: int | None = None, limit: int = _LARGEST_PAGE, after: str | None = None
+    ) -> list[str]:
+        """Return the distinct keys of the visible memories in order, or the prefixes that they have in common.
+
+        Args:
+            prefix: Only keys that begin with this.
+            depth: Cut each key behind that many slashes after the prefix; a cut one ends with a slash.
+            limit: The most keys.
+            after: Continue behind this one, the last of the call before.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+            raise InvalidInput(f"depth must be a whole number from 1, or None for whole keys, not {depth!r}")
+        begin = checked_key(prefix) if prefix else ""
+        behind = None if after is None else checked_key(after)
+        return list_keys(self._services.store, self._view.spaces(), self._view.now(), begin, depth, behind, limit)
+
+    def full_id(self, prefix: str) -> str:
+        """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
+        return self._view.full_id(prefix)
 
     def find(
-        self,
-        *,
-        tier: Tier | str | None = None,
-        priority: Priority | str | int | None = None,
-        retention: Retention | str = Retention.ACTIVE,
-        kind: str | None = None,
-        tags: Sequence[str] | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
+        self, *, limit: int = 100, cursor: str | None = None, inside: bool = False, **filters: Unpack[MemoryFilters]
     ) -> Page:
-        """List memories, newest first, a page at a time."""
+        """List memories, newest first, a page at a time.
+
+        Args:
+            limit: The most memories of a page.
+            cursor: The cursor of the last page.
+            inside: List the memories of this scope and of narrower ones, instead of those visible from it.
+            filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
+                `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
+                metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}. `retention` is active
+                unless given: archived, deleted or any.
+        """
         require_limit(limit, _LARGEST_PAGE)
-        find = Find(
-            now=self._view.now(),
-            tier=None if tier is None else Tier.of(tier),
-            priority=None if priority is None else Priority.of(priority),
-            retention=Retention.of(retention),
-            kind=kind,
-            tags=None if tags is None else checked_tags(tags),
-            limit=limit + 1,
-            before=None if cursor is None else _cursor_number(cursor, "before"),
-        )
-        records = self._services.store.find(self._view.spaces(), find)
+        find = self._view.listing(**filters)
+        before = None if cursor is None else _cursor_number(cursor, "before")
+        store = self._view.inside if inside else self._services.store
+        spaces = store.spaces_within(self.scope) if inside else self._view.spaces()
+        records = store.find(spaces, replace(find, limit=limit + 1, before=before))
         more = len(records) > limit
         page = records[:limit]
         return Page(
             memories=tuple(record.memory for record in page),
             cursor=f"before-{page[-1].no}" if more and page else None,
+            hint="" if page or inside or before is not None else self._view.hint(),
         )
 
     def history(self, memory_id: str) -> list[Event]:
@@ -370,7 +429,13 @@ class Memotherm:
             seq=self._services.store.seq(),
             schema=self._services.store.schema,
             degraded=tuple(reason for reason in degraded if reason),
+            hint="" if inside or any(count.memories for count in counts.tiers.values()) else self._view.hint(),
         )
+
+    def scopes(self) -> list[ScopeCount]:
+        """Return every scope at and below this one that holds memories, with counts and tokens."""
+        store = self._view.inside
+        return store.scopes(store.spaces_within(self.scope))
 
     # Changing
 
@@ -383,10 +448,11 @@ class Memotherm:
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         ttl: timedelta | float | str | None = None,
+        key: str | None = None,
         why: str = "",
         version: int | None = None,
     ) -> Memory:
-        """Change the content, kind, tags, metadata or expiry of a memory; arguments left out change nothing.
+        """Change the content, kind, tags, metadata, expiry or key of a memory; arguments left out change nothing.
 
         With `version`, that of the memory as you read it, a change that came in between is an error.
         """
@@ -400,6 +466,8 @@ class Memotherm:
             changes["metadata"] = checked_metadata(metadata)
         if ttl is not None:
             changes["expires_at"] = expiry(now, as_duration(ttl))
+        if key is not None:
+            changes["key"] = checked_key(key)
 
         def alter(memory: Memory) -> Memory:
             if version is not None and memory.version != version:
@@ -410,8 +478,8 @@ class Memotherm:
         if content is None:
             return self._services.changes.change(self.scope, memory_id, alter, cause)
         content = require_text(content, "content", self.settings.max_content_chars)
-        self._view.record(memory_id)
-        return self._services.changes.rewrite(self.scope, memory_id, alter, content, cause)
+        stored = self._view.record(memory_id).memory
+        return self._services.changes.rewrite(self.scope, stored, alter, content, cause)
 
     def move(self, memory_id: str, tier: Tier | str, why: str = "") -> Memory:
         """Move a memory to another tier."""
@@ -449,6 +517,43 @@ class Memotherm:
     def purge(self, memory_id: str, why: str = "") -> None:
         """Erase the content, vectors and words of a memory permanently; only its events remain."""
         self._services.changes.purge(self.scope, memory_id, self._view.cause("purge", why))
+
+    def forget_many(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Delete all memories that the filters of `find` select, all or none; `restore_many` brings them back.
+
+        Args:
+            why: The reason, for the ledger.
+            count: How many there must be; with another number nothing is changed.
+            dry_run: Return the memories without changing them.
+            filters: As in `find`; at least one.
+        """
+        memories = self._selected(count, filters)
+        return memories if dry_run else self._retain_many(memories, Retention.DELETED, "forget", why)
+
+    def restore_many(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Make all deleted memories that the filters select active again, or with `retention` archived ones.
+
+        The arguments are those of `forget_many`.
+        """
+        memories = self._selected(count, {"retention": Retention.DELETED, **filters})
+        return memories if dry_run else self._retain_many(memories, Retention.ACTIVE, "restore", why)
+
+    def purge_many(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Erase all memories that the filters select permanently, deleted and archived ones included.
+
+        The arguments are those of `forget_many`. Return the memories as they were.
+        """
+        memories = self._selected(count, {"retention": ANY_RETENTION, **filters})
+        if memories and not dry_run:
+            ids = [memory.id for memory in memories]
+            self._services.changes.purge_many(self.scope, ids, self._view.cause("purge", why))
+        return memories
 
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""
@@ -587,6 +692,23 @@ class Memotherm:
         return KeyValue(self._services.whole, namespace, self._view.now)
 
     # Helpers
+
+    def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
+        """Return all memories that filters select and that this scope may change."""
+        if not any(value is not None for name, value in filters.items() if name != "retention"):
+            raise InvalidInput("no filter is given: name the memories with where, since, until, kind, tags or others")
+        find = replace(self._view.listing(**filters), limit=_LARGEST_PAGE)
+        selected: list[Memory] = []
+        while page := self._services.store.find(self._view.spaces(), find):
+            selected += [record.memory for record in page if self.scope.may_change(record.memory.scope)]
+            find = replace(find, before=page[-1].no)
+        if count is not None and count != len(selected):
+            raise StaleWrite(f"{len(selected)} memories match the filters, not {count}: nothing was changed")
+        return selected
+
+    def _retain_many(self, memories: Sequence[Memory], wanted: Retention, action: str, why: str) -> list[Memory]:
+        ids = [memory.id for memory in memories]
+        return self._services.changes.retain_many(self.scope, ids, wanted, self._view.cause(action, why))
 
     def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
         return self._services.changes.retain(self.scope, memory_id, wanted, self._view.cause(action, why))

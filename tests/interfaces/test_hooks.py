@@ -26,6 +26,7 @@ from memotherm.hooks.recalling import project_name
 from memotherm.hooks.server import advertised, running_server
 from memotherm.hooks.spool import Spool
 from memotherm.testing import FakeClock
+from memotherm.text.person import kind_about_user
 from tests.helpers import ROOT
 from tests.interfaces.served import served
 
@@ -345,6 +346,47 @@ def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
     ask = {"hook_event_name": "UserPromptSubmit", "prompt": "mascot walrus", "session_id": "s2"}
     assert "purple" in hook({**ask, "cwd": str(tmp_path / "shop")}, "--project", "auto", "--no-capture")[0]
     assert "purple" not in hook({**ask, "cwd": str(tmp_path / "bank")}, "--project", "auto", "--no-capture")[0]
+
+
+def test_what_users_say_about_themselves_reaches_all_their_projects(home: Path, tmp_path: Path):
+    """A preference of one project is recalled in another one, and what is said about the project is not."""
+    scope = ("--project", "auto", "--user", "ana")
+    for name in ("shop", "bank"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    shop, bank = ({"hook_event_name": "UserPromptSubmit", "cwd": str(tmp_path / name)} for name in ("shop", "bank"))
+    for prompt in ("I prefer answers about walruses in French", "Our walruses are painted purple"):
+        hook({**shop, "prompt": prompt}, *scope)
+    process_spool(Spool(home / "spool"), include_running=True)
+
+    told = hook({**bank, "prompt": "walruses", "session_id": "s2"}, *scope, "--no-capture")[0]
+    assert "in French" in told
+    assert "purple" not in told
+    with memotherm.open(scope=Scope(user="ana")) as mem:
+        assert [memory.content for memory in mem.find(kind="preference")] == [
+            "I prefer answers about walruses in French"
+        ]
+    with memotherm.open(scope=Scope(user="bob", project="bank")) as mem:
+        assert not mem.find(kind="preference").memories
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I prefer tabs over spaces", "preference"),
+        ("Fix the test. And I don't like long comments.", "preference"),
+        ("From now on, answer in German", "preference"),
+        ("please always use uv", "preference"),
+        ("My name is Ana", "fact"),
+        ("I'm a nurse and I work in Lyon", "fact"),
+        ("Do I like this?", None),
+        ("Rename the function my_name and run it", None),
+        ("The server should never use HTTP", None),
+        ("I like this. " + "Now read the file and correct it. " * 20, None),
+    ],
+)
+def test_statements_of_users_about_themselves_are_recognised(text: str, kind: str | None):
+    """Short statements only, and no questions or tasks."""
+    assert kind_about_user(text) == kind
 
 
 def test_the_hook_starts_with_the_standard_library_alone(home: Path):

@@ -137,8 +137,8 @@ def test_uninstalling_from_nothing_leaves_nothing(client: str, home: Path, insta
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])
 def test_a_new_installation_replaces_the_old_one(client: str, home: Path, install: Callable[..., dict[str, Any]]):
     """Other options, or another place of the program: one entry per event, the new one."""
-    install(client)
-    install(client, "--project", "auto", "--store", "agent db.sqlite", "--no-capture")
+    install(client, "--shared")
+    install(client, "--store", "agent db.sqlite", "--no-capture")
 
     text = (home / FILES[client][0]).read_text("utf-8")
     hooks = json.loads(text)["hooks"]
@@ -146,7 +146,7 @@ def test_a_new_installation_replaces_the_old_one(client: str, home: Path, instal
         assert [len(group["hooks"]) for group in groups] == [1], event
     words = shlex.split(hooks["SessionStart"][0]["hooks"][0]["command"])
     store = str(home / "project" / "agent db.sqlite")
-    assert words[-5:] == ["--store", store, "--project", "auto", "--no-capture"]
+    assert words[-7:] == ["--store", store, "--project", "auto", "--user", "auto", "--no-capture"]
     assert install(client, "--uninstall")["changed"]
     assert files(home) == {}
 
@@ -154,7 +154,7 @@ def test_a_new_installation_replaces_the_old_one(client: str, home: Path, instal
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])
 def test_the_command_has_its_absolute_path(client: str, home: Path, install: Callable[..., dict[str, Any]]):
     """Hosts do not have our PATH."""
-    install(client)
+    install(client, "--shared")
     hooks = json.loads((home / FILES[client][0]).read_text("utf-8"))["hooks"]
     commands = {hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]}
     (command,) = commands
@@ -170,13 +170,34 @@ def test_the_command_has_its_absolute_path(client: str, home: Path, install: Cal
 def test_the_server_of_each_host(home: Path, install: Callable[..., dict[str, Any]]):
     """`memotherm mcp` stands where the host looks for it."""
     for client in CLIENTS:
-        install(client)
+        install(client, "--shared")
 
     claude = json.loads((home / ".claude.json").read_text("utf-8"))["mcpServers"]["memotherm"]
     gemini = json.loads((home / ".gemini/settings.json").read_text("utf-8"))["mcpServers"]["memotherm"]
     codex = tomllib.loads((home / ".codex/config.toml").read_text("utf-8"))["mcp_servers"]["memotherm"]
     assert claude["args"][-1] == gemini["args"][-1] == codex["args"][-1] == "mcp"
     assert claude["command"] == gemini["command"] == codex["command"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ["--project", "auto", "--user", "auto"]),
+        (["--shared"], []),
+        (["--project", "shop", "--user", "ana"], ["--project", "shop", "--user", "ana"]),
+    ],
+)
+def test_each_project_has_its_own_memory_unless_it_is_shared(
+    options: list[str], expected: list[str], home: Path, install: Callable[..., dict[str, Any]]
+):
+    """Hooks and server get the same scope."""
+    install("claude-code", *options)
+    hooks = json.loads((home / ".claude/settings.json").read_text("utf-8"))["hooks"]
+    server = json.loads((home / ".claude.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    words = shlex.split(hooks["Stop"][0]["hooks"][0]["command"])
+
+    assert words[words.index("claude") + 1 :] == expected
+    assert server["args"][server["args"].index("mcp") + 1 :] == expected
 
 
 def test_a_project_has_its_own_files(home: Path, install: Callable[..., dict[str, Any]]):

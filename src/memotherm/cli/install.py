@@ -22,7 +22,21 @@ __all__ = ["command", "plugin_dir"]
     help="Configure your user account, or this folder.",
 )  # fmt: skip
 @click.option("--store", "-s", metavar="URL", help="The store, a path or URL; default: the setting `store`.")
-@click.option("--project", metavar="NAME", help="The project of the memories; `auto` uses the name of the folder.")
+@click.option(
+    "--project",
+    metavar="NAME",
+    default="auto",
+    show_default=True,
+    help="The project of the memories; `auto` uses the name of the repository's folder.",
+)
+@click.option(
+    "--user",
+    metavar="NAME",
+    default="auto",
+    show_default=True,
+    help="The user of the memories; `auto` uses the name of the account.",
+)
+@click.option("--shared", is_flag=True, help="Use one memory for all projects, without a project and a user.")
 @click.option("--no-capture", is_flag=True, help="Recall only; do not store conversations.")
 @click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
 @click.option("--uninstall", is_flag=True, help="Remove what `install` added, and nothing else.")
@@ -31,7 +45,9 @@ def command(
     client: str,
     scope: str,
     store: str | None,
-    project: str | None,
+    project: str,
+    user: str,
+    shared: bool,
     no_capture: bool,
     dry_run: bool,
     uninstall: bool,
@@ -45,7 +61,8 @@ def command(
     memotherm install gemini --uninstall
     """
     url = store if store is None or "://" in store else str(Path(store).expanduser().absolute())
-    options = [*(["--store", url] if url else []), *(["--project", project] if project else [])]
+    named = {"--store": url, **({} if shared else {"--project": project, "--user": user})}
+    options = [word for name, value in named.items() if value for word in (name, value)]
     request = InstallRequest(scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall)
     changes, next_steps = plan(client, request)
     backups = [] if dry_run else [path for change in changes if (path := apply(change)) is not None]

@@ -32,6 +32,7 @@ from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.notes.transcript import transcript
 from memotherm.settings import data_home
 from memotherm.settings.private_files import create_file
+from memotherm.text.person import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "postponed", "process_spool"]
 
@@ -121,7 +122,8 @@ def _process(spool: Spool, now: float, *, include_running: bool) -> WorkerResult
                 result = result._replace(waiting=result.waiting + 1)
                 continue
             try:
-                result = _run(job, _open(job, opened, stack), result)
+                placed = _placed(job)
+                result = _run(placed, _open(placed, opened, stack), result)
             except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
                 if path.name < _name_before(_RETRY_SECONDS, now):
                     spool.set_aside(path)
@@ -165,10 +167,20 @@ def _name_before(seconds: int, now: float) -> str:
     return f"{int((now - seconds) * 10**9):020d}"
 
 
-def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.ExitStack) -> Memotherm:
-    """Open the memory of a job; one whose settings could not be read by the hook gets them now."""
+def _placed(job: dict[str, Any]) -> dict[str, Any]:
+    """Return a job with its settings; what users say about themselves is stored for all of their projects."""
     if "settings" not in job:
+        # The hook could not read them.
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
+    scope = job["scope"]
+    kind = kind_about_user(str(job.get("text", ""))) if job.get("role") == "user" else None
+    if kind is None or "user" not in scope:
+        return job
+    return {**job, "kind": kind, "scope": {name: scope[name] for name in ("tenant", "user") if name in scope}}
+
+
+def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.ExitStack) -> Memotherm:
+    """Open the memory of a job."""
     key = json.dumps([job["store"], job["scope"], job["settings"]], sort_keys=True)
     if key not in opened:
         mem = memotherm.open(job["store"], scope=Scope(**job["scope"]), settings=job_settings(job))
@@ -191,7 +203,7 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
         return result._replace(skipped=result.skipped + 1)
     metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
-    captured = mem.capture(content, metadata=metadata, source="hook")
+    captured = mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook")
     result = result._replace(removed_chars=result.removed_chars + captured.removed_chars)
     if captured.status == "stored":
         return result._replace(captured=result.captured + 1)

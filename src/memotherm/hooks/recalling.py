@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,7 +13,10 @@ from memotherm.hooks.options import SCOPE_OPTIONS, Options
 from memotherm.hooks.server import post, running_server
 from memotherm.settings import data_home, default_store, load
 
-__all__ = ["project_name", "scope_of", "text_for"]
+__all__ = ["AUTO", "project_name", "scope_of", "text_for"]
+
+#: The value of an option that is derived from the working folder or the user account.
+AUTO = "auto"
 
 _MAX_PROMPT_CHARS = 20_000
 
@@ -26,11 +31,13 @@ def text_for(event: HookEvent, options: Options, deadline: float) -> str:
     return _in_process(event, options, scope)
 
 
-def scope_of(named: dict[str, str], folder: str) -> dict[str, str]:
-    """Return the scope of an event; the project `auto` is named after the working folder."""
+def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Return the scope of an event: `auto` stands for the project of the working folder, and for the current user."""
     scope = dict(named)
-    if scope.get("project") == "auto":
+    if scope.get("project") == AUTO:
         scope["project"] = project_name(Path(folder) if folder else Path.cwd())
+    if scope.get("user") == AUTO:
+        scope["user"] = user_name()
     return scope
 
 
@@ -38,6 +45,14 @@ def project_name(folder: Path) -> str:
     """Return the name of the folder that contains the repository, or of the folder itself."""
     root = next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
     return root.name[:200] or "root"
+
+
+def user_name() -> str:
+    """Return the name of the user account that runs the program."""
+    try:
+        return getpass.getuser()[:200]
+    except (OSError, KeyError, ImportError):
+        return "user"
 
 
 def _from_server(event: HookEvent, options: Options, scope: dict[str, str], deadline: float) -> str | None:

@@ -21,7 +21,6 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools.base import Tool as SdkTool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
 
 from memotherm import Memotherm, __version__, tools
 from memotherm.errors import InvalidInput, MemothermError, NotFound
@@ -94,12 +93,12 @@ class _Tool(SdkTool):
     """A tool of the table; its arguments are validated with the schema that hosts receive."""
 
     call: Callable[[Json], Json]
-    #: Other names of parameters, which the schema does not list.
-    aliases: dict[str, str] = Field(default_factory=dict)
+    #: Returns the arguments under the names and in the types of the schema.
+    read: Callable[[Json], Json]
 
     async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:  # noqa: ANN401, ARG002
         """Validate the arguments, call the tool in a thread, and return the result as text and as JSON."""
-        values = {self.aliases.get(key, key): value for key, value in arguments.items() if value is not None}
+        values = self.read({key: value for key, value in arguments.items() if value is not None})
         error = best_match(Draft202012Validator(self.parameters).iter_errors(values))
         if error is not None:
             path = ".".join(str(part) for part in error.path)
@@ -122,13 +121,13 @@ def _tool(mem: Memotherm, tool: tools.Tool) -> _Tool:
         name=tool.name,
         title=tool.title,
         description=" ".join(tool.description.split()),
-        parameters=input_schema(tool),
+        parameters=input_schema(tool, mem.settings.kinds),
         fn_metadata=FuncMetadata(arg_model=_NO_PARAMETERS, output_schema=output_schema(tool)),
         is_async=False,
         context_kwarg=None,
         annotations=hints(tool),
-        aliases=dict(tool.aliases),
         call=functools.partial(_call, mem, tool.name),
+        read=tool.read,
     )
 
 
@@ -169,6 +168,7 @@ def _single_tool(mem: Memotherm) -> _Tool:
             read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
         ),
         call=call,
+        read=dict,
     )
 
 

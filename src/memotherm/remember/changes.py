@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.values import Cause, Record
 from memotherm.text.clean import digest
 from memotherm.text.tokens import count_tokens
-from memotherm.vectors.vectorizer import EmbeddedContents, Vectorizer
+from memotherm.vectors.vectorizer import Vectorizer
 
 __all__ = ["ChangeStore", "Changes", "require_visible", "with_content"]
 
@@ -81,19 +81,23 @@ class Changes:
             return self.apply(transaction, record, after, cause).memory
 
     def rewrite(
-        self, scope: Scope, memory_id: str, alter: Callable[[Memory], Memory], content: str, cause: Cause
+        self, scope: Scope, memory: Memory, alter: Callable[[Memory], Memory], content: str, cause: Cause
     ) -> Memory:
         """Like `change`, with a new content whose vectors are made before the store is held."""
-        embedded = self._vectorizer.for_contents([content])
+        embedded = self._vectorizer.for_contents([content if memory.index else None])
 
         with self._store.write(made_by=embedded.made_by) as transaction:
-            record = require_visible(transaction, scope, memory_id)
+            record = require_visible(transaction, scope, memory.id)
             _require_own_words(record.memory)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             return self.apply(transaction, record, after, cause, embedded.vectors[0]).memory
 
     def retain(self, scope: Scope, memory_id: str, wanted: Retention, cause: Cause) -> Memory:
         """Hide a memory or bring it back; one that had expired comes back without an end."""
+        return self.change(scope, memory_id, self._retaining(wanted, cause), cause)
+
+    def _retaining(self, wanted: Retention, cause: Cause) -> Callable[[Memory], Memory]:
+        """Return the function that gives a memory another retention."""
 
         def alter(memory: Memory) -> Memory:
             retention = changed_retention(memory, wanted, cause.at, self._settings)
@@ -101,7 +105,21 @@ class Changes:
             lifted = wanted is Retention.ACTIVE and over
             return replace(memory, retention=retention, expires_at=None if lifted else memory.expires_at)
 
-        return self.change(scope, memory_id, alter, cause)
+        return alter
+
+    def retain_many(self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause) -> list[Memory]:
+        """Hide memories or bring them back, all or none."""
+        with self._store.write() as transaction:
+            records = [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]
+            alter = self._retaining(wanted, cause)
+            return [self.apply(transaction, record, alter(record.memory), cause).memory for record in records]
+
+    def purge_many(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
+        """Erase memories, all or none; only their events stay."""
+        with self._store.write() as transaction:
+            for place, memory_id in enumerate(memory_ids, 1):
+                record = require_visible(transaction, scope, memory_id)
+                transaction.purge(record, cause, clean=place == len(memory_ids))
 
     def purge(self, scope: Scope, memory_id: str, cause: Cause) -> None:
         """Erase a memory; only its events stay."""
@@ -116,7 +134,8 @@ class Changes:
         event, record = event_and_record
         before = _values_before(event, record.memory)
         content: str | None = before.get("content")
-        embedded = EmbeddedContents([None]) if content is None else self._vectorizer.for_contents([content])
+        indexed = before.get("index", record.memory.index)
+        embedded = self._vectorizer.for_contents([content if indexed else None])
         with self._store.write(made_by=embedded.made_by) as transaction:
             current = require_visible(transaction, scope, record.memory.id)
             _require_unchanged(event, current.memory)
@@ -146,8 +165,20 @@ class Changes:
         if after.scope != record.memory.scope:
             _require_outside_notes(transaction, record)
             space = transaction.space(after.scope)
+        if after.key is not None and (after.key, after.scope) != (record.memory.key, record.memory.scope):
+            _require_free_key(transaction, space, after)
         self._limits.admit(transaction, space, after, cause, record)
         return transaction.change(record, after, cause, vectors)
+
+
+def _require_free_key(transaction: Transaction, space: int, memory: Memory) -> None:
+    """Refuse a key that another memory of the scope has, visible or not."""
+    owner = transaction.with_key(space, memory.key or "")
+    if owner is not None and owner.memory.id != memory.id:
+        raise InvalidInput(
+            f"the key {memory.key!r} belongs to {owner.memory.id} ({owner.memory.retention}) in this scope: "
+            "update that one, give it another key, or purge it"
+        )
 
 
 def _require_outside_notes(transaction: Transaction, record: Record) -> None:

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
+from memotherm.rules.where import Condition
 
 __all__ = [
+    "DISCARDED",
     "CandidateRow",
     "CandidateText",
     "Cause",
@@ -28,6 +30,9 @@ __all__ = [
     "Tally",
 ]
 
+#: The rule in the event of a chunk whose lines are no longer in its file.
+DISCARDED = "note.gone"
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -36,7 +41,7 @@ class Record:
     no: int
     space: int
     memory: Memory
-    #: Vectors under the embedder in use; 0 = still to be made.
+    #: Vectors under the embedder in use; 0 = still to be made, -1 = none are wanted.
     parts: int = 0
 
 
@@ -58,11 +63,16 @@ class Filter:
     now: datetime
     kinds: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
+    #: Created at or after the first of these, and before the second.
+    since: datetime | None = None
+    until: datetime | None = None
+    #: Conditions on the metadata.
+    where: Condition | None = None
 
     @property
     def selective(self) -> bool:
-        """Whether anything but time is filtered."""
-        return self.kinds is not None or self.tags is not None
+        """Whether anything but retention and expiry is filtered."""
+        return any(value is not None for value in (self.kinds, self.tags, self.since, self.until, self.where))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,9 +82,14 @@ class Find:
     now: datetime
     tier: Tier | None = None
     priority: Priority | None = None
-    retention: Retention = Retention.ACTIVE
+    #: None lists active, archived and deleted memories.
+    retention: Retention | None = Retention.ACTIVE
     kind: str | None = None
     tags: tuple[str, ...] | None = None
+    #: As in `Filter`.
+    since: datetime | None = None
+    until: datetime | None = None
+    where: Condition | None = None
     limit: int = 100
     #: Only memories with a smaller number than this.
     before: int | None = None

@@ -2,8 +2,6 @@
 
 from memotherm.tools.definitions import (
     TOOLS,
-    Parameter,
-    Tool,
     call,
     memory_add,
     memory_clear,
@@ -27,6 +25,7 @@ from memotherm.tools.definitions import (
     store_memory,
     unpin_memory,
 )
+from memotherm.tools.tool import Parameter, Tool
 
 __all__ = [
     "TOOLS",

@@ -8,11 +8,13 @@ from fastapi import APIRouter, Header, Query, Response
 
 from memotherm.errors import NotFound
 from memotherm.model import Retention
+from memotherm.rest.idempotency import once
 from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, MemoryId, View
 from memotherm.rest.routes.responses import apply, etag, memory_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
-from memotherm.rest.schemas.fields import PriorityName, TierName
+from memotherm.rest.schemas.fields import Key, PriorityName, TierName
 from memotherm.rest.schemas.memories import (
+    KeysResponse,
     MemoriesResponse,
     MemoryPageResponse,
     MemoryResponse,
@@ -52,16 +54,36 @@ def list_memories(
 
 
 @router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
+@once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
-    """Store a memory, or count a use of one with the same content."""
+    """Store a memory, replace the one with the same key, or count a use of one with the same content."""
     return memory_response(view.remember(**body.arguments()), response, created=True)
 
 
 @router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)
+@once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
     memories = view.remember_many([request.arguments() for request in body.memories])
     return {"memories": [serializers.memory_json(memory) for memory in memories]}
+
+
+@router.get("/memories:key", operation_id="get_by_key", response_model=MemoryResponse)
+def get_by_key(view: View, key: Annotated[Key, Query()], response: Response) -> Json:
+    """Return the active memory with a key; of several visible scopes, the narrowest wins."""
+    return memory_response(view.get(key=key), response)
+
+
+@router.get("/memories:keys", operation_id="list_keys", response_model=KeysResponse)
+def list_keys(
+    view: View,
+    prefix: Annotated[Key | None, Query(description="Only keys that begin with this.")] = None,
+    depth: Annotated[int | None, Query(ge=1, le=400, description="Cut keys behind that many slashes.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
+    after: Annotated[Key | None, Query(description="Continue behind this key, the last one.")] = None,
+) -> Json:
+    """List the distinct keys of the visible memories in order, or the prefixes that they have in common."""
+    return {"keys": view.keys(prefix or "", depth, limit, after)}
 
 
 @router.get("/memories/{memory_id}", operation_id="get_memory", response_model=MemoryResponse)
@@ -98,6 +120,7 @@ def change(
         tags=body.tags,
         metadata=body.metadata,
         ttl=None if body.ttl_minutes is None else body.ttl_minutes * 60,
+        key=body.key,
         why=body.why,
         version=int(if_match.strip('"')) if if_match else None,
     )
@@ -113,36 +136,42 @@ def forget(view: View, memory_id: MemoryId, response: Response) -> Json:
 
 
 @router.post("/memories/{memory_id}/move", operation_id="move", response_model=MemoryResponse)
+@once
 def move(view: View, memory_id: MemoryId, body: MoveRequest, response: Response) -> Json:
     """Move a memory to another tier."""
     return memory_response(apply(view.move, memory_id, body.tier, body.why), response)
 
 
 @router.post("/memories/{memory_id}/prioritize", operation_id="prioritize", response_model=MemoryResponse)
+@once
 def prioritize(view: View, memory_id: MemoryId, body: PrioritizeRequest, response: Response) -> Json:
     """Set the priority of a memory."""
     return memory_response(apply(view.prioritize, memory_id, body.priority, body.why), response)
 
 
 @router.post("/memories/{memory_id}/pin", operation_id="pin", response_model=MemoryResponse)
+@once
 def pin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Pin a memory: every context includes it until it is unpinned."""
     return memory_response(apply(view.pin, memory_id, reason(body)), response)
 
 
 @router.post("/memories/{memory_id}/unpin", operation_id="unpin", response_model=MemoryResponse)
+@once
 def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Give a pinned memory normal priority."""
     return memory_response(apply(view.unpin, memory_id, reason(body)), response)
 
 
 @router.post("/memories/{memory_id}/archive", operation_id="archive", response_model=MemoryResponse)
+@once
 def archive(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Archive a memory: no search finds it until it is restored."""
     return memory_response(apply(view.archive, memory_id, reason(body)), response)
 
 
 @router.post("/memories/{memory_id}/restore", operation_id="restore", response_model=MemoryResponse)
+@once
 def restore(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Restore an archived or deleted memory."""
     return memory_response(apply(view.restore, memory_id, reason(body)), response)

@@ -64,3 +64,4 @@ class StatusResponse(BaseModel):
     retention: dict[str, int]
     embedder: str
     degraded: list[str]
+    metrics: dict[str, float]

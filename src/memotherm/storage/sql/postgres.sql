@@ -54,8 +54,51 @@ WHERE tenant = :tenant AND name = :name AND holder = :holder
 -- job_release: Release the claim on a tenant's job.
 UPDATE jobs SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
--- where_metadata: A condition of `select`: a metadata value, compared as JSON.
-CAST(CAST(nullif(metadata, '') AS JSONB) -> CAST(:metadata_key AS TEXT) AS TEXT) {in metadata}
+-- metadata_root: The metadata, as JSON; JSONB has no NUL.
+CAST(replace(nullif(metadata, ''), '\u0000', '\u0001') AS JSONB)
+
+-- metadata_inner: The value of a node.
+$node.value
+
+-- metadata_member: A member of an object.
+LATERAL (SELECT $parent -> CAST(:key AS TEXT) AS value) AS $node
+
+-- metadata_element: An element of a list.
+LATERAL (SELECT $parent -> CAST(:key AS INTEGER) AS value) AS $node
+
+-- metadata_key: The key of a node.
+$node.value IS NOT NULL
+
+-- test_exists: A test of a value of the metadata.
+1 = 1
+
+-- test_not_null: A test of a value of the metadata.
+jsonb_typeof($node.value) <> 'null'
+
+-- test_object: A test of a value of the metadata.
+jsonb_typeof($node.value) = 'object'
+
+-- test_members: A test of a value of the metadata.
+CASE jsonb_typeof($node.value) WHEN 'object'
+    THEN (SELECT count(*) FROM jsonb_object_keys($node.value)) = :length ELSE false END
+
+-- test_elements: A test of a value of the metadata.
+CASE jsonb_typeof($node.value) WHEN 'array' THEN jsonb_array_length($node.value) = :length ELSE false END
+
+-- test_one_of: A test of a value of the metadata.
+CASE jsonb_typeof($node.value)
+    WHEN 'string' THEN $node.value #>> '{}' = ANY(CAST(:texts AS TEXT[]))
+    WHEN 'number' THEN $node.value IN (SELECT jsonb_array_elements(CAST(:numbers AS JSONB)))
+    WHEN 'boolean' THEN $node.value #>> '{}' = ANY(CAST(:words AS TEXT[]))
+    ELSE false END
+
+-- test_number: A test of a value of the metadata.
+CASE jsonb_typeof($node.value) WHEN 'number'
+    THEN $node.value $compare CAST(:value AS JSONB) ELSE false END
+
+-- test_text: A test of a value of the metadata.
+CASE jsonb_typeof($node.value) WHEN 'string'
+    THEN $node.value #>> '{}' COLLATE "C" $compare :value ELSE false END
 
 -- text_add: Add a memory to the text index, or a part of its words.
 INSERT INTO texts (no, part, space, tier, words, lexemes)
@@ -86,10 +129,7 @@ SELECT no, strength FROM scored s
 WHERE no NOT IN (
     SELECT no FROM memories
     WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
-  AND (:any = 1 OR EXISTS (
-    SELECT 1 FROM memories m
-    WHERE {own m}m.no = s.no AND (:any_kinds = 1 OR m.kind {in kinds}) AND (:any_tags = 1 OR EXISTS (
-        SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
+  AND ($any OR EXISTS (SELECT 1 FROM memories WHERE {own}memories.no = s.no AND $conditions))
 ORDER BY strength DESC, no DESC LIMIT :limit
 
 -- candidates: The fields that ranking uses, of those memories that are visible, with their words.
@@ -167,10 +207,7 @@ SELECT no, max(-(vector <#> :vector)) AS strength FROM vectors v
 WHERE {own}embedder = :number AND space {in spaces} AND tier {in tiers} AND no NOT IN (
     SELECT no FROM memories
     WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
-  AND (:any = 1 OR EXISTS (
-    SELECT 1 FROM memories m
-    WHERE {own m}m.no = v.no AND (:any_kinds = 1 OR m.kind {in kinds}) AND (:any_tags = 1 OR EXISTS (
-        SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
+  AND ($any OR EXISTS (SELECT 1 FROM memories WHERE {own}memories.no = v.no AND $conditions))
 GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
 
 -- vector_strengths: How near some memories are.
@@ -185,18 +222,19 @@ WHERE {own}embedder = :number ORDER BY no, part LIMIT :limit
 
 -- vectors_missing: Memories that have no vector of an embedder yet.
 SELECT no, content FROM memories m
-WHERE {own m}retention < 3 AND no > :after AND NOT EXISTS (
+WHERE {own m}retention < 3 AND parts >= 0 AND no > :after AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 ORDER BY no LIMIT :limit
 
 -- vectors_missing_count: How many memories have no vector of an embedder yet.
 SELECT count(*) FROM memories m
-WHERE {own m}retention < 3 AND NOT EXISTS (
+WHERE {own m}retention < 3 AND parts >= 0 AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 
 -- parts_recount: Set every memory's number of vectors to what an embedder has made.
 UPDATE memories m SET parts = (
     SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+WHERE parts >= 0
 
 -- counter_add: Add the changes of a transaction to a counter.
 INSERT INTO counters (space, tier, retention, memories, tokens)
@@ -222,7 +260,7 @@ SELECT id, parts, found FROM (
     SELECT m.id, m.parts, (
         SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no) AS found
     FROM memories m) AS counted
-WHERE parts <> found
+WHERE greatest(parts, 0) <> found
 
 -- check_orphans: Vectors of memories that do not exist or are purged.
 SELECT v.no || '/' || v.part FROM vectors v

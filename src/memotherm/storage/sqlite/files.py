@@ -8,7 +8,7 @@ from pathlib import Path
 from memotherm.errors import NotAStore, StoreDamaged, StoreUnavailable, WrongKey
 from memotherm.storage.sqlite import driver
 
-__all__ = ["MEMORY", "NO_FILE", "identity_of", "require_openable"]
+__all__ = ["MEMORY", "NO_FILE", "identity_of", "is_read_only", "read_only_uri", "require_openable"]
 
 #: The path of a store that lives only as long as its process.
 MEMORY = ":memory:"
@@ -73,3 +73,18 @@ def _require_own_log(path: str, header: bytes) -> None:
             f"{path}-wal belongs to another file than {path}, which was copied over it: "
             f"move {path}-wal away, and {path}-shm if there is one, and open the store again"
         )
+
+
+def read_only_uri(file: Path) -> str:
+    """Return the URI that opens a file for reading.
+
+    SQLite needs a log beside a file that others may write. Where there is none and none can be created, nobody is
+    writing, and the file is read without one.
+    """
+    alone = not Path(f"{file}-wal").exists() and not os.access(file.parent, os.W_OK)
+    return f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+
+
+def is_read_only(file: Path) -> bool:
+    """Return whether an existing file, or the folder that its log is created in, cannot be written."""
+    return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))

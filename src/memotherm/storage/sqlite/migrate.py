@@ -13,7 +13,7 @@ from memotherm.errors import NotAStore, SchemaTooNew
 from memotherm.storage import queries
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.connect import Connections, mapped
-from memotherm.storage.sqlite.files import MEMORY
+from memotherm.storage.sqlite.files import MEMORY, read_only_uri
 
 __all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
 
@@ -47,8 +47,9 @@ def require_ours(path: str, key: str = "") -> None:
 def _look(path: str, key: str) -> None:
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
+    file = Path(path)
     cipher = driver.cipher_of(key, path) if key else None
-    uri = f"{Path(path).absolute().as_uri()}?mode=ro{'' if key or _marked(path) else '&immutable=1'}"
+    uri = read_only_uri(file) if key or _marked(path) else f"{file.absolute().as_uri()}?mode=ro&immutable=1"
     with mapped(path), closing(driver.connect(uri, cipher, uri=True)) as connection:
         _version(connection, path)
 

@@ -52,6 +52,20 @@ class ReadingContract(Contract):
         assert set(self.seen(_OTHER)) == {everyone, other}
         assert set(self.seen(Scope(user="nobody"))) == {everyone}
 
+    def test_each_scope_is_listed_with_what_it_holds(self) -> None:
+        """Only those of the spaces that are given, each with its own memories."""
+        self.stored("for everyone")
+        first = self.stored("for the project", _PROJECT)
+        second = self.stored("also for the project", _PROJECT)
+        self.stored("for the rival", _OTHER)
+        self.purged(second)
+
+        (count,) = self.store.scopes(self.store.spaces_within(_PROJECT))
+        assert (count.scope, count.memories, count.hidden) == (_PROJECT, 1, 0)
+        assert count.tiers[first.memory.tier].memories == 1
+        everything = self.store.scopes(self.store.spaces_within(Scope()))
+        assert [count.scope for count in everything] == [Scope(), _PROJECT, _OTHER]
+
     def test_a_scope_contains_itself_and_the_narrower_ones(self) -> None:
         """Upkeep works on the spaces inside a scope."""
         everyone = self.stored("for everyone").space
@@ -98,6 +112,16 @@ class ReadingContract(Contract):
         assert self.store.get(self.seen(_PROJECT), record.memory.id) is None
         assert self.store.get((), record.memory.id) is None
         assert self.store.get(self.seen(_OTHER), record.memory.id) == record
+
+    def test_ids_are_completed_only_from_their_spaces(self) -> None:
+        """A prefix finds the ids of the given spaces, in order and up to the limit."""
+        own = sorted(self.stored(f"fact {number}", _PROJECT).memory.id for number in range(3))
+        self.stored("for the rival", _OTHER)
+
+        assert self.store.ids(self.seen(_PROJECT), "mem_", 9) == own
+        assert self.store.ids(self.seen(_PROJECT), own[1], 9) == [own[1]]
+        assert self.store.ids(self.seen(_PROJECT), "mem_", 2) == own[:2]
+        assert self.store.ids(self.seen(_PROJECT), "mem_zz", 9) == []
 
     def test_an_event_is_read_only_from_its_spaces(self) -> None:
         """A sequence number is no key to other people's events."""
