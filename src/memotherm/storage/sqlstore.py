@@ -304,9 +304,9 @@ class SqlStore(ABC):
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or renew a lease; return False if another holder has it."""
-        values = {"name": name, "holder": holder, "now": to_micros(now), "until": to_micros(until)}
+        times = {"now": to_micros(now), "until": to_micros(until), "late": to_micros(until + (until - now))}
         with self._marking() as statements:
-            return statements.row("lease_take", **values) is not None
+            return statements.row("lease_take", name=name, holder=holder, **times) is not None
 
     def release(self, name: str, holder: str) -> None:
         """Release a lease."""

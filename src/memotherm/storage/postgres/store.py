@@ -198,6 +198,7 @@ class PostgresStore(SqlStore):
                 tenant=self.tenant,
                 now=to_micros(now),
                 until=to_micros(now + term),
+                late=to_micros(now + 2 * term),
                 before=to_micros(before),
                 seen=seen,
             )

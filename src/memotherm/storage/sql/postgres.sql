@@ -36,10 +36,12 @@ INSERT INTO jobs (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DIST
 ON CONFLICT (tenant, name) DO NOTHING
 
 -- job_claim: Claim the tenant whose job was done the longest time ago, unless another process has it or is claiming it.
+-- Times more than two terms from now were written by a clock that is ahead.
 UPDATE jobs SET holder = :holder, until = :until
 WHERE name = :name AND tenant = (
     SELECT tenant FROM jobs
-    WHERE name = :name AND until <= :now AND done_at < :before AND tenant <> ALL(CAST(:seen AS TEXT[]))
+    WHERE name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
+      AND tenant <> ALL(CAST(:seen AS TEXT[]))
       AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
     ORDER BY done_at, tenant LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING tenant

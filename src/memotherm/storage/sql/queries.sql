@@ -389,10 +389,11 @@ ON CONFLICT ({key}space, no) DO UPDATE SET updated_at = excluded.updated_at
 -- injected_clear: Delete the record of a session's prompt.
 DELETE FROM injected WHERE {own}space = :space
 
--- lease_take: Take or renew a lease, unless another holder has it.
+-- lease_take: Take or renew a lease, unless another holder has it. One that ends more than two terms from now was
+-- taken by a clock that is ahead.
 INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-WHERE leases.holder = excluded.holder OR leases.until <= :now
+WHERE leases.holder = excluded.holder OR leases.until <= :now OR leases.until > :late
 RETURNING holder
 
 -- lease_renew: Extend a lease, unless another holder has it.
