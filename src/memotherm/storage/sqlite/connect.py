@@ -38,6 +38,8 @@ _HEADER_SIZE = 100
 _WRITE_VERSION, _WITHOUT_LOG = 18, 1
 #: Five vectors of 384 dimensions fit one page; the default of 4096 would waste a quarter.
 _PAGE_SIZE = 8192
+#: To how many bytes the log shrinks after a reader of an old state has let it grow; twice what SQLite keeps in use.
+_LOG_BYTES = 16 << 20
 _CACHE_KIB = 16_384
 #: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
 _abandoned: list[sqlite3.Connection] = []
@@ -205,6 +207,7 @@ class Connections:
         if not self.read_only:
             connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
             self._enter_wal(connection)
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
