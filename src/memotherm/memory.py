@@ -140,6 +140,10 @@ class Memotherm:
         )
         return self._of(view)
 
+    def read_only(self) -> Self:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return self._of(replace(self._view, services=self._services.read_only()))
+
     def for_user(self) -> Self:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         if self.scope.user is None:
@@ -501,6 +505,10 @@ class Memotherm:
     def unpin(self, memory_id: str, why: str = "") -> Memory:
         """Give a pinned memory normal priority; another one is left as it is."""
         return self._services.changes.unpin(self.scope, memory_id, self._view.cause("prioritize", why))
+
+    def verify(self, memory_id: str, why: str = "") -> Memory:
+        """Record that a memory still holds; contexts say when an old fact was last verified."""
+        return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why))
 
     def widen(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""

@@ -216,6 +216,21 @@ def test_a_scope_that_cannot_be_is_a_usage_error(cli: Cli):
     assert cli("list", "--user", " ").code == exit_codes.USAGE
 
 
+def test_keys_have_a_user_and_may_be_read_only_and_no_option_is_ignored(cli: Cli):
+    """`--user` and `--read-only` have an effect; other scope options are refused."""
+    created = cli("keys", "create", "ana", "--tenant", "acme", "--user", "ana", "--read-only", "--json").data
+    cli("keys", "create", "ci", "--tenant", "acme")
+
+    assert created.items() >= {"name": "ana", "tenant": "acme", "user": "ana", "read_only": True}.items()
+    assert [key["name"] for key in cli("keys", "list", "--user", "ana", "--json").data] == ["ana"]
+    lines = cli("keys", "list").out.splitlines()
+    assert ["read-only" in line for line in lines] == [True, False]
+    for ignored in (["create", "x", "--tenant", "acme", "--project", "web"], ["revoke", "ci", "--tenant", "acme"]):
+        refused = cli("keys", *ignored)
+        assert (refused.code, "does not apply" in refused.err) == (2, True)
+    assert len(cli("keys", "list", "--json").data) == 2
+
+
 def test_the_store_is_where_it_is_named(cli: Cli, tmp_path: Path):
     """`--store` wins over the user's own store."""
     remembered(cli, "kept apart", "--store", "other.db")

@@ -12,7 +12,7 @@ from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
 from memotherm.rules import HotUse, Select, Situation
-from memotherm.rules.rule import RuleSet, RuleSource
+from memotherm.rules.rule import RuleSet, RuleSource, Stay
 from memotherm.settings import Settings
 from memotherm.storage.contract import (
     MaintenanceStore,
@@ -127,7 +127,7 @@ class RuleEngine:
     def promotions(self, hits: Iterable[Hit], now: datetime) -> tuple[list[Move], tuple[str, ...]]:
         """Return the moves that hits have earned, best hit first, and the rules that failed."""
         rules = RuleSet(self._rules(), "promote", self._settings)
-        situation = Situation(now=now, settings=self._settings)
+        situation = Situation(now=now, settings=self._settings, recalled=True)
         moves = [
             move
             for hit in hits
@@ -164,20 +164,21 @@ class RuleEngine:
         Hot memories are decided first, so that rules that bring others to hot know what stays there. Those of the
         spaces `beside` stay.
         """
-        decided: dict[str, _Decision] = {}
+        decided: dict[str, _Decision | Stay] = {}
         hot = [memory for memory in self._selected(_ACTIVE_HOT, spaces, situation.now) if _own(memory, scope)]
         for memory in hot:
             move = rules.first_move(memory, situation)
             if move is not None:
                 decided[memory.id] = _Decision(memory, move)
-        leaving = {memory_id for memory_id, decision in decided.items() if decision.move.rule not in rules.failures}
+        moves = [decision for decision in decided.values() if isinstance(decision, _Decision)]
+        leaving = {decision.memory.id for decision in moves if decision.move.rule not in rules.failures}
         staying = [memory for memory in hot if memory.id not in leaving and memory.visible_at(situation.now)]
         if beside:
             staying += self._selected(_ACTIVE_HOT, beside, situation.now)
         self._decide_others(rules, spaces, replace(situation, hot=HotUse.of(staying)), scope, decided)
         by_rule: dict[str, list[_Decision]] = {rule.id: [] for rule, _ in rules}
         for decision in decided.values():
-            if decision.move.rule in by_rule:
+            if isinstance(decision, _Decision) and decision.move.rule in by_rule:
                 by_rule[decision.move.rule].append(decision)
         for rule, selects in rules:
             if not selects.order:
@@ -190,7 +191,7 @@ class RuleEngine:
         spaces: tuple[int, ...],
         situation: Situation,
         scope: Scope | None,
-        decided: dict[str, _Decision],
+        decided: dict[str, _Decision | Stay],
     ) -> None:
         """Decide the memories that are not active and hot, with one statement for each rule."""
         for rule, selects in rules:
@@ -203,6 +204,9 @@ class RuleEngine:
                     continue
                 move = rules.decide(rule, memory, situation)
                 if move is None:
+                    continue
+                if isinstance(move, Stay):
+                    decided[memory.id] = move
                     continue
                 decided[memory.id] = _Decision(memory, move)
                 if move.to is Tier.HOT and move.retention is None:

@@ -54,6 +54,7 @@ __all__ = [
     "memory_spill",
     "memory_status",
     "memory_undo",
+    "memory_verify",
     "pin_memory",
     "query",
     "set_memory_tier",
@@ -190,12 +191,12 @@ def store_memory(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Store a memory. `tier` may also be a priority."""
-    skipped = _filler_json(mem, content)
-    if skipped is not None:
-        return skipped
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
+    skipped = _filler_json(mem, content)
+    if skipped is not None:
+        return skipped
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
     memory = view.remember(
@@ -228,6 +229,11 @@ def pin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> 
 def unpin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
     """Give a pinned memory normal priority."""
     return memory_json(_view(mem, sessionId).unpin(memory_id))
+
+
+def memory_verify(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Record that a memory still holds."""
+    return memory_json(_view(mem, sessionId).verify(memory_id))
 
 
 def memory_forget(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -356,6 +362,7 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_verify, "Verify a memory"),
     Tool(memory_put_key, "Store under a key", repeatable=True),
     Tool(memory_get_key, "Read a key", reads_only=True, repeatable=True),
     Tool(memory_list_keys, "List keys", reads_only=True, repeatable=True),

@@ -67,6 +67,7 @@ def memory_json(memory: Memory) -> Json:
         "created_at": _iso(memory.created_at),
         "updated_at": _iso(memory.updated_at),
         "accessed_at": _iso(memory.accessed_at),
+        "verified_at": _iso(memory.verified_at),
         "expires_at": _iso(memory.expires_at),
         "supersedes": memory.supersedes,
         "index": memory.index,
