@@ -644,7 +644,11 @@ class Memotherm:
         if not folder or not self.settings.sync_on_search:
             return ()
         path = str(Path(folder).expanduser().resolve())
-        known = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        visible = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        known = [root for root in visible if root.scope.tenant == self.scope.tenant]
+        if self.scope.tenant is not None and not known:
+            # The folder is the operator's; a tenant neither changes its index nor gets a copy.
+            return ()
         try:
             # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
             around = replace(self.scope, session=None)
