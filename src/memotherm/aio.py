@@ -201,9 +201,9 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the JSON values of a namespace; they are read and written without a thread of their own."""
         return self.sync.key_value(namespace)
 
-    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+    def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return maintenance that runs in the background, on a thread of its own."""
-        return self.sync.maintenance(every_minutes)
+        return self.sync.maintenance(every_minutes, first_minutes)
 
     async def close(self) -> None:
         """Close the store and the threads; calling it twice, or in a forked process, is harmless."""

@@ -657,7 +657,11 @@ class Memotherm:
         if not folder or not self.settings.sync_on_search:
             return ()
         path = str(Path(folder).expanduser().resolve())
-        known = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        visible = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        known = [root for root in visible if root.scope.tenant == self.scope.tenant]
+        if self.scope.tenant is not None and not known:
+            # The folder is the operator's; a tenant neither changes its index nor gets a copy.
+            return ()
         try:
             # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
             around = replace(self.scope, session=None)
@@ -687,15 +691,22 @@ class Memotherm:
         cause = replace(self._view.cause("maintain"), actor="maintain")
         return self._services.on(part).engine.maintain(part.spaces_within(self.scope), part.spaces(self.scope), cause)
 
-    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+    def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.
 
-        Of all processes that use the store, only one runs maintenance at a time.
+        Of all processes that use the store, only one runs maintenance at a time, and a run is left out if another
+        process has finished one less than half an interval ago.
+
+        Args:
+            every_minutes: The interval; None for the setting `maintain_every_minutes`.
+            first_minutes: The time before the first run; None for one interval.
         """
         minutes = self.settings.maintain_every_minutes if every_minutes is None else every_minutes
         every = as_duration(timedelta(minutes=minutes))
         name = f"maintain {self.scope}" if self.scope.items() else "maintain"
-        return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, self.settings.maintain_jitter)
+        first = None if first_minutes is None else as_duration(timedelta(minutes=first_minutes))
+        jitter = self.settings.maintain_jitter
+        return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, jitter, first)
 
     def metrics(self) -> Metrics:
         """Return metrics: hot utilisation, spills, recalls, promotions, latency, hit rate, moves by rule."""

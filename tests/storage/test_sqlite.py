@@ -734,3 +734,22 @@ def test_check_names_what_does_not_agree(tmp_path: Path, damage: str, code: str)
             connection.execute(damage)
 
         assert code in {problem.code for problem in mem.check()}
+
+
+def test_the_log_shrinks_after_a_stuck_reader(open_mem: Open, tmp_path: Path) -> None:
+    """A reader of an old state lets it grow; after its end two writes are enough."""
+    mem = open_mem(tmp_path / "a.db")
+    mem.remember("before the reader")
+    log = tmp_path / "a.db-wal"
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM memories").fetchone()
+        for number in range(6):
+            fillings = [{"content": f"{number} {each}", "metadata": {"filling": "x" * 65_000}} for each in range(50)]
+            mem.remember_many(fillings)
+        grown = log.stat().st_size
+
+    mem.remember("after the reader")
+    mem.remember("and once more")
+
+    assert log.stat().st_size <= 16 << 20 < grown

@@ -10,7 +10,14 @@ from memotherm.cli.options import StoreOptions, json_option, kind_option, opened
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import added_json, memory_json, metrics_json, move_json, session_status_json
+from memotherm.tools.serializers import (
+    added_json,
+    flush_json,
+    memory_json,
+    metrics_json,
+    move_json,
+    session_status_json,
+)
 
 __all__ = ["command"]
 
@@ -228,8 +235,7 @@ def flush(
     with opened(store) as mem:
         due = mem.session(name).flush_due(tokens, window, root=root, compactions=compactions, heartbeat=heartbeat)
     if as_json:
-        prompts = {} if due is None else {"prompt": due.prompt, "system": due.system, "file": due.file}
-        print_json({"sessionId": name, "due": due is not None, **prompts})
+        print_json({"sessionId": name, "due": due is not None, **({} if due is None else flush_json(due))})
     elif due is None:
         print_notes(["no flush is due"])
     else:

@@ -101,8 +101,8 @@ class Store(
         """Claim the parts of the store on which no other holder does a job, and yield the claims one by one.
 
         A part counts as done when the next claim is requested. Closing the iterator before that releases the
-        claim. A claim that is not renewed expires after its term. A store with many parts skips those that
-        were done at `before` or later.
+        claim. A claim that is not renewed expires after its term. Parts that were done at `before` or later are
+        skipped.
 
         Args:
             name: The job.

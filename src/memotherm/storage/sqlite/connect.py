@@ -30,6 +30,8 @@ from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read
 
 __all__ = ["Connections", "mapped", "require_unused"]
 
+#: To how many bytes the log shrinks after a reader of an old state has let it grow; twice what SQLite keeps in use.
+_LOG_BYTES = 16 << 20
 _CACHE_KIB = 16_384
 #: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
 _abandoned: list[sqlite3.Connection] = []
@@ -226,6 +228,7 @@ class Connections:
         if not self.read_only:
             connection.execute(f"PRAGMA page_size = {driver.PAGE_SIZE}")
             self._enter_wal(connection)
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memotherm.errors import StoreDamaged, StoreError, StoreUnavailable
 from memotherm.model import Scope, Tier
+from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
@@ -88,14 +89,21 @@ class SqliteStore(SqlStore):
         holder: str,
         now: Callable[[], datetime],
         term: timedelta,
-        before: datetime,  # noqa: ARG002
+        before: datetime,
     ) -> Generator[SqlClaim[Self], None, None]:
-        """Claim the whole store, unless another holder does the same job."""
-        if self.lease(name, holder, now(), now() + term):
+        """Claim the whole store, unless another holder does the same job or it was done since `before`."""
+        if not self._done_since(name, before, now()) and self.lease(name, holder, now(), now() + term):
             try:
                 yield SqlClaim(self._view(), "lease_renew", {"name": name, "holder": holder}, now, term)
+                with self._marking() as statements:
+                    statements.run("meta_set", key=f"done:{name}", value=str(to_micros(now())))
             finally:
                 self.release(name, holder)
+
+    def _done_since(self, name: str, moment: datetime, now: datetime) -> bool:
+        """Return whether a job was done since a moment; a time that is yet to come was that of a wrong clock."""
+        done = self._rows("meta_get", key=f"done:{name}")
+        return bool(done) and to_micros(moment) <= int(done[0][0]) <= to_micros(now)
 
     def for_recall(self) -> Self:
         """Return the store itself: a file has no replica."""

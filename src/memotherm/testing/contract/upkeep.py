@@ -170,6 +170,18 @@ class UpkeepContract(Contract):
             self.clock.advance(minutes=2)
             assert len(list(self.claims("b"))) == 1
 
+    def test_a_part_that_was_done_is_not_claimed_again_before_its_time(self) -> None:
+        """Only if the job was finished; a job that was done in the future was done by a wrong clock."""
+        self.stored("anything")
+        start, term = self.clock(), timedelta(minutes=10)
+        with closing(self.store.claims("tidy", "a", self.clock, term, start)) as broken_off:
+            assert next(broken_off)
+        assert len(list(self.store.claims("tidy", "a", self.clock, term, start))) == 1
+        assert list(self.store.claims("tidy", "b", self.clock, term, start)) == []
+        self.clock.advance(minutes=1)
+        assert list(self.store.claims("tidy", "b", self.clock, term, start)) == []
+        assert len(list(self.store.claims("tidy", "b", self.clock, term, self.clock()))) == 1
+
     def test_a_holder_that_lost_its_claim_cannot_write(self) -> None:
         """Neither while the new holder works nor afterwards; its transaction changes nothing."""
         with closing(self.claims("a")) as mine:
