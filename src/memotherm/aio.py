@@ -18,6 +18,7 @@ from memotherm.errors import StoreClosed
 from memotherm.memory import KeyValue, Memotherm
 from memotherm.model.process import OwnProcess
 from memotherm.notes import Notes, Watcher
+from memotherm.policies import Policies
 from memotherm.session import Session
 from memotherm.tiers.scheduler import Scheduler
 
@@ -104,6 +105,13 @@ class AsyncNotes(_Derived[Notes]):
         return self._twin.watch()
 
 
+class AsyncPolicies(_Derived[Policies]):
+    """Tier policies, for asyncio."""
+
+    lint = _off_thread(Policies.lint)
+    diff = _off_thread(Policies.diff)
+
+
 class AsyncMemotherm(_Derived[Memotherm]):
     """An agent's memory, for asyncio. `sync` is the facade underneath."""
 
@@ -166,6 +174,11 @@ class AsyncMemotherm(_Derived[Memotherm]):
     async def session(self, session_id: str) -> AsyncSession:
         """Return the working memory of one session, beginning or continuing it."""
         return AsyncSession(await self._run(functools.partial(self.sync.session, session_id)), self._run)
+
+    @property
+    def policies(self) -> AsyncPolicies:
+        """Tier policies, and what they would do to these memories."""
+        return AsyncPolicies(self.sync.policies, self._run)
 
     def notes(
         self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None

@@ -2,7 +2,8 @@
 
     MemothermError
     ├── InvalidInput            an invalid argument
-    │   └── ContentTooLarge     longer than `max_content_chars`
+    │   ├── ContentTooLarge     longer than `max_content_chars`
+    │   └── PolicyError         a policy file with errors
     ├── NotFound                no such memory, event or session in this scope
     ├── LimitReached            a priority is full (`max_pinned`, `max_critical`)
     │   └── BudgetTooSmall      the pinned memories alone exceed the token budget
@@ -53,6 +54,7 @@ __all__ = [
     "PluginError",
     "PluginNotFound",
     "PluginUnavailable",
+    "PolicyError",
     "ReadOnly",
     "SchemaTooNew",
     "SettingsError",
@@ -125,6 +127,17 @@ class SettingsError(MemothermError, ValueError):
     """A setting is unknown or has an invalid value."""
 
     code = "settings"
+
+
+class PolicyError(InvalidInput):
+    """A policy file has errors, which `findings` lists; the policy in force stays."""
+
+    code = "policy"
+
+    def __init__(self, message: str, findings: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        #: Everything that is wrong, each with its code, line and remedy.
+        self.findings = findings
 
 
 class StoreError(MemothermError):

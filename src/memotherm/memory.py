@@ -34,6 +34,7 @@ from memotherm.model.results import (
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
+from memotherm.policies import Policies
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
@@ -335,6 +336,11 @@ class Memotherm:
     def pinned(self) -> list[Memory]:
         """Return the pinned memories, oldest first."""
         return [record.memory for record in self._services.store.pinned(self._view.spaces(), self._view.now())]
+
+    @property
+    def policies(self) -> Policies:
+        """Tier policies, and what they would do to these memories."""
+        return Policies(self._view)
 
     # Reading
 

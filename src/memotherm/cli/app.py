@@ -57,6 +57,7 @@ COMMANDS = {
     "session": Command("session", "Manage the working memory of a session."),
     "notes": Command("notes", "Index, search and read Markdown notes."),
     "compact": Command("compact", "Run the tier rules once, and print the moves."),
+    "policy": Command("policy", "Show, lint, test and compare tier policies."),
     "maintain": Command("maintain", "Run maintenance: expiry, cooling and retention."),
     "status": Command("reading", "Show how much each tier holds, and how it can be searched.", "status"),
     "check": Command("admin", "Verify the whole store; exit with 1 if there are problems.", "check"),

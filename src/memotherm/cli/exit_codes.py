@@ -29,6 +29,7 @@ EXITS = {
     "read_only": CONFLICT,
     "note_unavailable": CONFIG,
     "settings": CONFIG,
+    "policy": CONFIG,
     "store": FAILURE,
     "store_unavailable": CONFIG,
     "not_a_store": CONFIG,
