@@ -590,14 +590,22 @@ class Memotherm:
         """
         return Notes(self._note_services(self.scope), root, extra_paths, name)
 
-    def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
-        """Import memories of another program: openclaw, claude-code, codex, mcp-memory, or jsonl from an export.
+    def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
+        """Import memories of another program, or of an export; a second import stores nothing twice.
 
-        Memories that were archived when they were exported are stored as archived.
+        Memories that were archived when they were exported are stored as archived. The times at which other programs
+        stored theirs are kept, and users, agents and projects become the scope, as far as the scope of this memory
+        does not set them.
+
+        Args:
+            kind: openclaw, claude-code, codex, mcp-memory, mem0, letta, claude-mem, mempalace, hindsight, or jsonl
+                for an export.
+            path: The file or folder.
+            progress: Called with (entries done, entries in all); what is done stays if it is interrupted.
         """
         now = self._view.now()
         importer = Importer(self._services.store, self._services.writer, self.scope, now, self._view.actor)
-        return import_memories(kind, path, now, self.settings, importer.store)
+        return import_memories(kind, path, now, self.settings, importer.store, progress)
 
     def _note_services(self, scope: Scope) -> NoteServices:
         return NoteServices(

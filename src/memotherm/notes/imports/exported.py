@@ -1,0 +1,42 @@
+"""The JSON lines that `memotherm export` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memotherm.model import Priority, Retention, Tier
+from memotherm.notes.imports.reading import Draft, Import, json_lines, moment
+
+__all__ = ["read"]
+
+#: The fields of an exported memory that are imported.
+_EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
+
+
+def read(source: Path, reading: Import) -> None:
+    """Read one memory per line."""
+    json_lines(source, reading, _drafts, "not an exported memory")
+
+
+def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    """Yield a memory that `export` wrote, with its tier, priority, retention and times."""
+    draft: Draft = {name: entry[name] for name in _EXPORTED if entry.get(name) is not None}
+    content = entry["content"]
+    if not isinstance(content, str) or not content.strip():
+        raise ValueError("its content is empty, or no text")
+    draft |= {"content": content, **moment(entry.get("created_at"), now)}
+    Tier.of(draft.get("tier", "warm"))
+    Priority.of(draft.get("priority", "normal"))
+    if Retention.of(entry.get("retention") or "active") is Retention.ARCHIVED:
+        draft["retention"] = "archived"
+    expires = entry.get("expires_at")
+    if expires:
+        left = (datetime.fromisoformat(str(expires)) - now).total_seconds()
+        if left > 0:
+            draft["ttl"] = left
+        elif "retention" not in draft:
+            raise ValueError(f"it expired on {expires}")
+    yield draft
