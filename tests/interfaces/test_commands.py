@@ -471,6 +471,7 @@ def test_texts_may_begin_with_a_dash(cli: Cli):
     assert cli("remember", "- buy milk today", "--tag", "shop", "--json").data["content"] == "- buy milk today"
     assert cli("remember", "--force is dangerous", "--json").data["content"] == "--force is dangerous"
     assert cli("recall", "-- milk or water", "--json").data["query"] == "-- milk or water"
+    assert cli("session", "recall", "s1", "- milk or water").code == exit_codes.OK
     assert cli("remember", "--forse").code == exit_codes.USAGE
 
 
@@ -499,7 +500,9 @@ def test_an_unknown_command_suggests_a_similar_one(cli: Cli):
 
 def test_an_empty_result_says_so(cli: Cli):
     """On standard error, so that a pipe receives nothing."""
-    for arguments in (("recall", "otter"), ("search", "otter"), ("list",), ("context",), ("notes", "search", "x")):
+    commands = ("recall otter", "search otter", "list", "context", "notes search x", "events", "keys list")
+    sessions = ("session hot s1", "session recall s1 otter")
+    for arguments in (command.split() for command in (*commands, *sessions)):
         ran = cli(*arguments)
         assert (ran.code, ran.out) == (exit_codes.OK, "")
         assert ran.err.startswith("note: ")
