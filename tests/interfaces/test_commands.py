@@ -730,3 +730,14 @@ def test_a_terminal_shows_a_bar_with_the_rate(cli: Cli, tmp_path: Path):
     screen = in_terminal("from memotherm.cli.app import run; run(['import', 'jsonl', 'all.jsonl'])", 100)
 
     assert re.search(r"entries .*450/450 .*/s 0:00:00", screen)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no password database")
+def test_the_user_auto_is_the_account(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    """Whatever the environment says, which hosts of hooks may change."""
+    import pwd
+
+    monkeypatch.setenv("LOGNAME", "somebody-else")
+    scope = cli("remember", "The ferry is blue", "--user", "auto", "--json").data["scope"]
+
+    assert scope == {"user": pwd.getpwuid(os.getuid()).pw_name}
