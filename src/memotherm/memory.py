@@ -119,6 +119,11 @@ class Memotherm:
         return self._services.settings
 
     @property
+    def embedding_seconds(self) -> float:
+        """How long the embedder has worked on contents since the store was opened."""
+        return self._services.vectorizer.seconds
+
+    @property
     def _services(self) -> Services:
         return self._view.services
 
@@ -621,14 +626,22 @@ class Memotherm:
         """
         return Notes(self._note_services(self.scope), root, extra_paths, name)
 
-    def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
-        """Import memories of another program: openclaw, claude-code, codex, mcp-memory, or jsonl from an export.
+    def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
+        """Import memories of another program, or of an export; a second import stores nothing twice.
 
-        Memories that were archived when they were exported are stored as archived.
+        Memories that were archived when they were exported are stored as archived. The times at which other programs
+        stored theirs are kept, and users, agents and projects become the scope, as far as the scope of this memory
+        does not set them.
+
+        Args:
+            kind: openclaw, claude-code, codex, mcp-memory, mem0, letta, claude-mem, mempalace, hindsight, or jsonl
+                for an export.
+            path: The file or folder.
+            progress: Called with (entries done, entries in all); what is done stays if it is interrupted.
         """
         now = self._view.now()
         importer = Importer(self._services.store, self._services.writer, self.scope, now, self._view.actor)
-        return import_memories(kind, path, now, self.settings, importer.store)
+        return import_memories(kind, path, now, self.settings, importer.store, progress)
 
     def _note_services(self, scope: Scope) -> NoteServices:
         return NoteServices(
@@ -685,17 +698,23 @@ class Memotherm:
         """Run the compaction rules once over all visible memories."""
         return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
-    def maintain(self) -> Maintenance:
+    def maintain(self, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules (expiry, retention windows, cooling, promotion) over all inside this scope.
 
         Also makes missing vectors, and all of them after a change of embedder.
-        """
-        return combined([self._maintain(part) for part in self._services.whole.parts(self.scope)])
 
-    def _maintain(self, part: Store) -> Maintenance:
+        Args:
+            progress: Called with (done, total) for the changes and then for the vectors; what is done stays if it is
+                interrupted.
+        """
+        return combined([self._maintain(part, progress) for part in self._services.whole.parts(self.scope)])
+
+    def _maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Maintain the memories of one part of the store inside this scope."""
         cause = replace(self._view.cause("maintain"), actor="maintain")
-        return self._services.on(part).engine.maintain(part.spaces_within(self.scope), part.spaces(self.scope), cause)
+        return self._services.on(part).engine.maintain(
+            part.spaces_within(self.scope), part.spaces(self.scope), cause, progress
+        )
 
     def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.

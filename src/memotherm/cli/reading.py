@@ -174,6 +174,8 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
         line = event_line(event)
         line.append(f"  {event.memory_id}", style="dim")
         out.print(line)
+    if not page.events:
+        print_notes(["there are no events"])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
 

@@ -67,6 +67,8 @@ def hot(name: str, store: StoreOptions, as_json: bool) -> None:
     out = console()
     for memory in memories:
         out.print(memory_line(memory))
+    if not memories:
+        print_notes(["the session has no hot memories"])
 
 
 def _full_id(mem: Memotherm, session: str, prefix: str) -> str:
@@ -167,7 +169,7 @@ def clear(name: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
         click.echo(f"{pluralize(cleared, 'memory')} deleted{' (dry run: nothing was deleted)' if dry_run else ''}")
 
 
-@command.command("recall")
+@command.command("recall", cls=TextCommand)
 @_session
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=3, show_default=True, help="How many hits.")
@@ -187,7 +189,8 @@ def recall(
     out = console()
     for hit in result:
         out.print(hit_line(hit))
-    print_notes([*result.degraded, *(f"{memory_id} moved to hot" for memory_id in result.promoted)])
+    found = [] if len(result) else ["no memory matches"]
+    print_notes([*found, *result.degraded, *(f"{memory_id} moved to hot" for memory_id in result.promoted)])
 
 
 @command.command("status")

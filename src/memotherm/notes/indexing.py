@@ -138,7 +138,7 @@ class NoteWriter:
             if row is not None and row.digest == digests[index]:
                 yield self._keep(path, chunk, row, placement)
             else:
-                yield self._insert(path, chunk, row, placement, vectors.get(digests[index]))
+                yield self._insert(path, chunk, tokens[index], row, placement, vectors.get(digests[index]))
 
     def _keep(self, path: str, chunk: Chunk, row: ChunkRow, placement: Placement) -> ChunkRow:
         self.changes.chunks_kept += 1
@@ -150,19 +150,20 @@ class NoteWriter:
         self,
         path: str,
         chunk: Chunk,
+        tokens: int,
         replaced: ChunkRow | None,
         placement: Placement,
         vectors: Any,  # noqa: ANN401
     ) -> ChunkRow:
         self.changes.chunks_new += 1
-        memory = self._memory(path, chunk, placement, None if replaced is None else replaced.record.memory)
+        memory = self._memory(path, chunk, tokens, placement, None if replaced is None else replaced.record.memory)
         if replaced is not None:
             self._discard(replaced.record, f"edited: replaced by {memory.id}")
         cause = replace(self.cause, action="sync", rule=memory.tier_rule, why=f"from {path}")
         record = self.transaction.insert(self.space, memory, vectors, cause)
         return ChunkRow(record, chunk.start, chunk.end, chunk.heading, chunk_digest(chunk), linked=False)
 
-    def _memory(self, path: str, chunk: Chunk, placement: Placement, replaced: Memory | None) -> Memory:
+    def _memory(self, path: str, chunk: Chunk, tokens: int, placement: Placement, replaced: Memory | None) -> Memory:
         """Return the memory of a chunk; priority, tags and uses of the memory that it replaces are inherited."""
         now = self.cause.at
         if replaced is not None and replaced.retention is not Retention.ACTIVE:
@@ -177,7 +178,7 @@ class NoteWriter:
             scope=self.scope,
             metadata=_position(path, chunk.start, chunk.end, chunk.heading),
             source=f"{FILE_SOURCE}{path}",
-            tokens=count_tokens(chunk.content, self.settings.tokenizer),
+            tokens=tokens,
             digest=digest(chunk.content),
             created_at=now,
             updated_at=now,

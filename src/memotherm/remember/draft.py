@@ -57,10 +57,12 @@ class Draft:
     index: bool = True
     #: Archived for imports; `remember` stores active memories.
     retention: Retention = Retention.ACTIVE
+    #: When another program stored it, for imports; None means now.
+    created_at: datetime | None = None
 
 
 #: The arguments of `remember`.
-_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name != "retention")
+_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name not in ("retention", "created_at"))
 
 
 def draft_of(values: Mapping[str, Any]) -> Draft:
@@ -96,7 +98,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         source=_checked_source(draft.source),
         tokens=count_tokens(content, settings.tokenizer),
         digest=digest(content),
-        created_at=now,
+        created_at=draft.created_at or now,
         updated_at=now,
         expires_at=None if lifetime is None else expiry(now, lifetime),
         relevance=1.0 if tier is Tier.HOT else 0.5,

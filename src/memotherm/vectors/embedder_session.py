@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import accumulate
@@ -46,6 +47,8 @@ class EmbedderSession:
         self.embedder = embedder
         #: The time, by the monotonic clock, before which an embedder that failed is not called again.
         self.paused_until = 0.0
+        #: How long it has worked on contents.
+        self.seconds = 0.0
         #: Why the last call failed; None when it succeeded.
         self.failure: str | None = None
         self._embed_query = functools.lru_cache(maxsize=_CACHED_QUERIES)(self._embed_query_of)
@@ -70,7 +73,11 @@ class EmbedderSession:
         texts = [text for parts in windows for text in parts]
         if not texts:
             return []
-        rows = embed.checked(self.embedder, texts)
+        started = time.perf_counter()
+        try:
+            rows = embed.checked(self.embedder, texts)
+        finally:
+            self.seconds += time.perf_counter() - started
         if identity is not None:
             _require_dimensions(identity, rows.shape[1])
         ends = accumulate(len(parts) for parts in windows)

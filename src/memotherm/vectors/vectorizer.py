@@ -119,6 +119,11 @@ class Vectorizer:
         return self.embedder.name != "none"
 
     @property
+    def seconds(self) -> float:
+        """How long the embedders have worked on contents."""
+        return self._first.seconds + (self._fallback.seconds if self._fallback else 0.0)
+
+    @property
     def waiting(self) -> bool:
         """Whether memories lack vectors that this embedder may make, or the store changes to this embedder.
 
