@@ -28,6 +28,7 @@ from memotherm.notes.day import local_day
 from memotherm.notes.files import read_file
 from memotherm.notes.placement import is_curated, note_date, note_tier
 from memotherm.notes.values import Skipped
+from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.text.markdown import ChunkSize, chunks, decode, items, split_lines
 from memotherm.text.markdown.outline import outline
@@ -223,6 +224,8 @@ def _exported(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     content = draft.get("content")
     if not isinstance(content, str) or not content.strip():
         raise ValueError("its content is empty, or no text")
+    if str(draft.get("source", "")).startswith(FILE_SOURCE):
+        draft["source"] = "import"  # its file is not here
     Tier.of(draft.get("tier", "warm"))
     Priority.of(draft.get("priority", "normal"))
     if Retention.of(entry.get("retention") or "active") is Retention.ARCHIVED:

@@ -15,6 +15,7 @@ from memotherm.model.clock import as_duration, as_moment
 from memotherm.model.ids import new_id
 from memotherm.model.names import renamed
 from memotherm.remember.keys import checked_key
+from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.text.clean import digest, require_text
 from memotherm.text.tokens import count_tokens
@@ -92,7 +93,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         retention=draft.retention,
         scope=scope,
         metadata=checked_metadata(draft.metadata),
-        source=require_text(draft.source, "source", _LONGEST_TAG),
+        source=_checked_source(draft.source),
         tokens=count_tokens(content, settings.tokenizer),
         digest=digest(content),
         created_at=now,
@@ -177,6 +178,16 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InvalidInput(f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}")
     _require_flat(loaded)
     return loaded
+
+
+def _checked_source(source: object) -> str:
+    """Return a source that `remember` may give; that of a file decides who may change the memory."""
+    text = require_text(source, "source", _LONGEST_TAG)
+    if text.strip().lower().startswith(FILE_SOURCE):
+        raise InvalidInput(
+            f"the source {text!r} is that of a note: index the file with mem.notes(...), or name another source"
+        )
+    return text
 
 
 def _checked_index(index: object) -> bool:

@@ -26,7 +26,7 @@ from memotherm.settings.settings import FIELDS, Settings
 __all__ = ["known", "load", "origins"]
 
 #: Environment variables with the prefix that are not settings.
-_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA", "VECTORS"}
+_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "TEST_KEY", "DATA", "VECTORS"}
 #: Variables of other programs that also give an API key.
 _KEY_VARIABLES = {
     "openai_api_key": ("OPENAI_API_KEY",),
@@ -134,7 +134,11 @@ def _from_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"cannot read the settings in {path}: {exc}") from exc
     if path.name == "pyproject.toml":
         data = data.get("tool", {}).get("memotherm", {})
-    return known(data, str(path))
+    values = known(data, str(path))
+    for name in values:
+        if not FIELDS[name].metadata["files"]:
+            raise SettingsError(f"{path} sets {name}, which only the environment may: use {PREFIX}{name.upper()}")
+    return values
 
 
 def _project_file(folder: Path) -> Path | None:
