@@ -132,6 +132,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     verify = _off_thread(Memotherm.verify)
     full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
+    heat = _off_thread(Memotherm.heat)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
     status = _off_thread(Memotherm.status)

@@ -13,6 +13,7 @@
     ├── StoreError              an error of the database
     │   ├── StoreUnavailable    it cannot be opened or reached
     │   ├── NotAStore           the file is not a store
+    │   ├── WrongKey            it is encrypted with another key, or not at all
     │   ├── SchemaTooNew        written by a newer Memotherm
     │   ├── StoreBusy           other writers locked it for too long
     │   ├── LeaseLost           another process took over a job whose lease had expired
@@ -62,6 +63,7 @@ __all__ = [
     "StoreError",
     "StoreFull",
     "StoreUnavailable",
+    "WrongKey",
 ]
 
 
@@ -141,6 +143,12 @@ class NotAStore(StoreError):
     """The file exists and is not a Memotherm store; it was not changed."""
 
     code = "not_a_store"
+
+
+class WrongKey(StoreError):
+    """The encryption key does not fit the store, or only one of the two is there; the file was not changed."""
+
+    code = "wrong_key"
 
 
 class SchemaTooNew(StoreError):

@@ -22,6 +22,7 @@ from memotherm.model.results import (
     Captured,
     Compaction,
     EventPage,
+    Heat,
     Maintenance,
     Metrics,
     Page,
@@ -35,10 +36,11 @@ from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
+from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
+from memotherm.rules.heat import decay, heat
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
@@ -180,6 +182,7 @@ class Memotherm:
         supersedes: str | None = None,
         key: str | None = None,
         index: bool = True,
+        expires_at: datetime | str | None = None,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
 
@@ -198,9 +201,10 @@ class Memotherm:
             supersedes: The id of a memory that this one replaces; that one is archived.
             key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
             index: Whether to make vectors of it; without them, it is found by its words only.
+            expires_at: The time when it expires, instead of `ttl`: a datetime with a time zone, or ISO 8601 text.
         """
         draft = Draft(
-            content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
+            content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl, expires_at=expires_at,
             metadata=metadata, source=source, supersedes=supersedes, key=key, index=index,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
@@ -367,6 +371,12 @@ class Memotherm:
         """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
         return self._view.full_id(prefix)
 
+    def heat(self, memory: Memory | str) -> Heat:
+        """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
+        found = self.get(memory) if isinstance(memory, str) else memory
+        now = self._view.now()
+        return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
+
     def find(
         self, *, limit: int = 100, cursor: str | None = None, inside: bool = False, **filters: Unpack[MemoryFilters]
     ) -> Page:
@@ -456,13 +466,15 @@ class Memotherm:
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         ttl: timedelta | float | str | None = None,
+        expires_at: datetime | str | None = None,
         key: str | None = None,
         why: str = "",
         version: int | None = None,
     ) -> Memory:
         """Change the content, kind, tags, metadata, expiry or key of a memory; arguments left out change nothing.
 
-        With `version`, that of the memory as you read it, a change that came in between is an error.
+        It expires after `ttl` from now, or at `expires_at`. With `version`, that of the memory as you read it, a
+        change that came in between is an error.
         """
         now = self._view.now()
         changes: dict[str, Any] = {}
@@ -472,8 +484,9 @@ class Memotherm:
             changes["tags"] = checked_tags(tags)
         if metadata is not None:
             changes["metadata"] = checked_metadata(metadata)
-        if ttl is not None:
-            changes["expires_at"] = expiry(now, as_duration(ttl))
+        lifetime = lifetime_of(ttl, expires_at, now)
+        if lifetime is not None:
+            changes["expires_at"] = expiry(now, lifetime)
         if key is not None:
             changes["key"] = checked_key(key)
 

@@ -20,6 +20,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
+from memotherm.storage import sqlstore
 from memotherm.storage.open import open_store
 from memotherm.storage.sqlite import bands
 from memotherm.storage.sqlite.band import CodedBand, ExactBand
@@ -468,6 +469,20 @@ def test_a_search_with_many_different_filters_caches_a_limited_number_of_arrays(
 
     assert 0 < len(cached) <= 1000 // 64
     assert any(where.kinds == ("kind0",) for _, where in cached)
+
+
+def test_a_store_with_many_spaces_caches_a_limited_number_of_scopes(
+    open_mem: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that runs for years meets a new space with every session."""
+    monkeypatch.setattr(sqlstore, "MOST_SCOPES", 10)
+    mem = open_mem(tmp_path / "memory.db")
+    ids = [mem.scoped(session=f"s{number}").remember(f"otter {number}").id for number in range(30)]
+
+    assert [mem.scoped(session=f"s{number}").get(id_).scope.session for number, id_ in enumerate(ids)] == [
+        f"s{number}" for number in range(30)
+    ]
+    assert 0 < len(mem._services.store._scopes) <= 10  # type: ignore[attr-defined]
 
 
 # Erasure

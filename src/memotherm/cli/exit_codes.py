@@ -32,6 +32,7 @@ EXITS = {
     "store": FAILURE,
     "store_unavailable": CONFIG,
     "not_a_store": CONFIG,
+    "wrong_key": CONFIG,
     "schema_too_new": CONFIG,
     "store_busy": CONFLICT,
     "store_full": FAILURE,

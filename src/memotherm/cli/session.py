@@ -6,7 +6,7 @@ import click
 
 from memotherm import Memotherm, tools
 from memotherm.cli.formatting import console, hit_line, memory_line
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
@@ -38,7 +38,7 @@ def command() -> None:
 @command.command("add", cls=TextCommand)
 @_session
 @click.argument("content")
-@click.option("--type", "kind", default="message", show_default=True, help="The kind of the memory.")
+@kind_option(default="message", show_default=True, help="The kind of the memory.")
 @store_option
 @json_option
 def add(name: str, content: str, kind: str, store: StoreOptions, as_json: bool) -> None:
@@ -172,7 +172,7 @@ def clear(name: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=3, show_default=True, help="How many hits.")
 @click.option("--promote/--no-promote", default=None, help="Whether the best hits move to hot; default: the setting.")
-@click.option("--type", "types", multiple=True, help="Only this kind (repeatable).")
+@kind_option("types", multiple=True, help="Only this kind (repeatable).")
 @store_option
 @json_option
 def recall(

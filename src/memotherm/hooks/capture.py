@@ -25,6 +25,7 @@ from memotherm.errors import (
     StoreError,
 )
 from memotherm.hooks.destination import destination, job_settings, resolved
+from memotherm.hooks.sealing import unseal
 from memotherm.hooks.spool import Job, Spool
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
@@ -214,6 +215,7 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
         return result._replace(ended=result.ended + 1)
     if job["do"] != "capture":
         raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
+    job = unseal(job, mem.settings.key)
     text = str(job["text"]) if "text" in job else _last_reply(Path(str(job["transcript"])))
     content = text.strip()[:_MAX_CHARS]
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:

@@ -22,11 +22,13 @@ from typing import Any
 
 from memotherm.errors import InvalidInput, LimitReached, NoteUnavailable
 from memotherm.model import Priority, Retention, Tier
+from memotherm.model.names import field_of
 from memotherm.model.value import Value
 from memotherm.notes.day import local_day
 from memotherm.notes.files import read_file
 from memotherm.notes.placement import is_curated, note_date, note_tier
 from memotherm.notes.values import Skipped
+from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.text.markdown import ChunkSize, chunks, decode, items, split_lines
 from memotherm.text.markdown.outline import outline
@@ -45,7 +47,7 @@ _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
 _BATCH = 200
 #: The fields of an exported memory that are imported.
-_EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
+_EXPORTED = ("content", "kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -217,11 +219,13 @@ def _graph(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:  # noqa:
 
 def _exported(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     """Yield a memory that `export` wrote, with its tier, priority, retention and time of expiry."""
-    draft: Draft = {name: entry[name] for name in _EXPORTED if entry.get(name) is not None}
-    content = entry["content"]
+    fields = ((name, field_of(entry, name)) for name in _EXPORTED)
+    draft: Draft = {name: value for name, value in fields if value is not None}
+    content = draft.get("content")
     if not isinstance(content, str) or not content.strip():
         raise ValueError("its content is empty, or no text")
-    draft["content"] = content
+    if str(draft.get("source", "")).startswith(FILE_SOURCE):
+        draft["source"] = "import"  # its file is not here
     Tier.of(draft.get("tier", "warm"))
     Priority.of(draft.get("priority", "normal"))
     if Retention.of(entry.get("retention") or "active") is Retention.ARCHIVED:

@@ -82,6 +82,8 @@ class Store(
     name: str
     #: The version of its schema.
     schema: int
+    #: The tenant it is restricted to, as given to `for_tenant`.
+    tenant: str | None
 
     def for_tenant(self, tenant: str | None) -> Store:
         """Return the same store restricted to one tenant ("" = memories without a tenant; None = all tenants).

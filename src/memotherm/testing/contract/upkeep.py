@@ -137,6 +137,19 @@ class UpkeepContract(Contract):
         self.clock.advance(minutes=6)
         assert self.store.lease("maintain", "c", self.clock(), self.clock() + timedelta(minutes=5))
 
+    def test_a_lease_or_claim_of_a_clock_that_is_far_ahead_is_taken_over(self) -> None:
+        """Two of its own terms ahead is more than any holder with a right clock can be."""
+        minutes = timedelta(minutes=10)
+        ahead = self.clock() + timedelta(days=365)
+        assert self.store.lease("maintain lease", "a", ahead, ahead + minutes)
+        assert self.store.lease("maintain lease", "b", self.clock(), self.clock() + minutes)
+        self.clock.advance(days=365)
+        with closing(self.claims("a")) as theirs:
+            next(theirs)
+            self.clock.advance(days=-365)
+            with closing(self.claims("b")) as mine:
+                assert next(mine, None) is not None
+
     def claims(self, holder: str) -> Generator[Claim, None, None]:
         """Claim the parts of the store for a job of ten minutes."""
         later = self.clock() + timedelta(days=1)
