@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -29,6 +29,7 @@ from memotherm.rules.rule import RuleSource
 from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
+from memotherm.storage.read_only import read_only
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
@@ -109,6 +110,10 @@ class Services:
             engine=engine,
             working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
         )
+
+    def read_only(self) -> Services:
+        """Return the services of the same store, which refuse changes."""
+        return replace(self, whole=read_only(self.whole)).on(read_only(self.store))
 
     def on(self, store: Store) -> Services:
         """Return the services of another tenant's store, or of a part of this one."""

@@ -163,6 +163,8 @@ class Memory(Value):
     updated_at: datetime = field(repr=False)
     #: When it was last returned or injected; None when it never was.
     accessed_at: datetime | None = field(default=None, repr=False)
+    #: When it was last verified; None when it never was. Uses and changes leave it as it is.
+    verified_at: datetime | None = field(default=None, repr=False)
     #: When it expires; None when it does not.
     expires_at: datetime | None = field(default=None, repr=False)
     #: How often it was returned or injected.

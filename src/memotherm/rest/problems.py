@@ -22,6 +22,7 @@ STATUSES = {
     "limit_reached": 409,
     "budget_too_small": 409,
     "stale_write": 412,
+    "read_only": 403,
     "note_unavailable": 503,
     "settings": 500,
     "store": 500,
