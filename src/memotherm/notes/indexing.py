@@ -17,6 +17,7 @@ from memotherm.model import Memory, Move, Retention, Scope
 from memotherm.model.ids import new_id
 from memotherm.notes.placement import Placement, is_transcript, placements
 from memotherm.remember.changes import with_content
+from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.storage.contract import Transaction
 from memotherm.storage.values import DISCARDED, Cause, ChunkRow, NoteRow, Record
@@ -24,10 +25,8 @@ from memotherm.text.clean import digest
 from memotherm.text.markdown import Chunk
 from memotherm.text.tokens import count_tokens
 
-__all__ = ["SOURCE_PREFIX", "IndexChanges", "NoteWriter", "chunk_digest"]
+__all__ = ["IndexChanges", "NoteWriter", "chunk_digest"]
 
-#: The prefix of the source of a memory that is a chunk of a file.
-SOURCE_PREFIX = "file:"
 _RULE_PREFIX = "note."
 
 
@@ -178,7 +177,7 @@ class NoteWriter:
             tier_rule="explicit" if explicit else placement.rule,
             scope=self.scope,
             metadata=_position(path, chunk.start, chunk.end, chunk.heading),
-            source=f"{SOURCE_PREFIX}{path}",
+            source=f"{FILE_SOURCE}{path}",
             tokens=tokens,
             digest=digest(chunk.content),
             created_at=now,
@@ -210,7 +209,7 @@ class NoteWriter:
         if memory.retention is Retention.PURGED:
             return row.record
         metadata = {**memory.metadata, **_position(path, row.first, row.last, row.heading)}
-        source = memory.source if row.linked else f"{SOURCE_PREFIX}{path}"
+        source = memory.source if row.linked else f"{FILE_SOURCE}{path}"
         after = replace(memory, metadata=metadata, source=source)
         return self.transaction.change(
             row.record, after, replace(self.cause, action="sync", rule="note.moved", why=why)
@@ -235,7 +234,7 @@ class NoteWriter:
         record = self.transaction.get(chunk.memory_id)
         if record is None or record.memory.retention is Retention.PURGED or record.memory.id in linked_ids:
             return None
-        own = record.memory.scope == self.scope and not record.memory.source.startswith(SOURCE_PREFIX)
+        own = record.memory.scope == self.scope and not record.memory.source.startswith(FILE_SOURCE)
         return record if own and not self.transaction.is_linked_elsewhere(record.no, note) else None
 
     def _link(

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.model import Priority, Retention, Tier
+from memotherm.model.names import field_of
 from memotherm.notes.imports.reading import Draft, Import, json_lines, moment
+from memotherm.rules.marks import FILE_SOURCE
 
 __all__ = ["read"]
 
 #: The fields of an exported memory that are imported.
-_EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
+_EXPORTED = ("content", "kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
 
 
 def read(source: Path, reading: Import) -> None:
@@ -23,11 +25,14 @@ def read(source: Path, reading: Import) -> None:
 
 def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     """Yield a memory that `export` wrote, with its tier, priority, retention and times."""
-    draft: Draft = {name: entry[name] for name in _EXPORTED if entry.get(name) is not None}
-    content = entry["content"]
+    fields = ((name, field_of(entry, name)) for name in _EXPORTED)
+    draft: Draft = {name: value for name, value in fields if value is not None}
+    content = draft.get("content")
     if not isinstance(content, str) or not content.strip():
         raise ValueError("its content is empty, or no text")
-    draft |= {"content": content, **moment(entry.get("created_at"), now)}
+    draft |= moment(entry.get("created_at"), now)
+    if str(draft.get("source", "")).startswith(FILE_SOURCE):
+        draft["source"] = "import"  # its file is not here
     Tier.of(draft.get("tier", "warm"))
     Priority.of(draft.get("priority", "normal"))
     if Retention.of(entry.get("retention") or "active") is Retention.ARCHIVED:

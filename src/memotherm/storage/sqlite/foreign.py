@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.errors import NotAStore
-from memotherm.storage.sqlite.connect import read_only_uri
+from memotherm.storage.sqlite.files import read_only_uri
 
 __all__ = ["is_sqlite", "read_tables"]
 
