@@ -753,7 +753,7 @@ def test_a_policy_is_shown_linted_tested_and_compared(cli: Cli, tmp_path: Path):
     )
     done = remembered(cli, "we use SQLite", "--kind", "decision", "--metadata", '{"status": "done"}')
 
-    assert [rule["id"] for rule in cli("policy", "show", "--json").data["rules"]][0] == "compact.done"
+    assert cli("policy", "show", "--json").data["rules"][0]["id"] == "compact.done"
     linted = cli("policy", "lint", "bad.toml")
     assert (linted.code, "bad.toml:3: error P001 unknown field iddle: did you mean idle?" in linted.out) == (5, True)
     assert cli("policy", "lint", "house.toml", "--on-store", "--json").data["findings"] == []
