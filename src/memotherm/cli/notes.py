@@ -17,6 +17,7 @@ from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.progress import progress_bar
 from memotherm.cli.terminal import printable
 from memotherm.model import Tier
+from memotherm.model.names import TierName
 from memotherm.notes import NoteHit, NoteResults, Notes, Sync
 from memotherm.tools.serializers import note_hit_json, note_text_json
 
@@ -75,7 +76,7 @@ def search(
     query: str,
     max_results: int,
     min_score: float,
-    tiers: tuple[str, ...],
+    tiers: tuple[TierName, ...],
     chat: str | None,
     root: str,
     extra: tuple[str, ...],

@@ -11,6 +11,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import content_of, print_json, print_notes, search_json
 from memotherm.cli.parsing import Moment, TextCommand
 from memotherm.model import Tier
+from memotherm.model.names import TierName
 
 __all__ = ["command"]
 
@@ -33,7 +34,7 @@ __all__ = ["command"]
 def command(
     query: str,
     limit: int,
-    tiers: tuple[str, ...],
+    tiers: tuple[TierName, ...],
     store: StoreOptions,
     as_json: bool,
     no_track: bool,

@@ -12,6 +12,7 @@ from memotherm.cli.output import content_of, print_changed
 from memotherm.cli.parsing import TextCommand
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
+from memotherm.model.names import PriorityName, TierName
 
 __all__ = ["command"]
 
@@ -37,8 +38,8 @@ def command(
     content: str,
     kind: str,
     tags: tuple[str, ...],
-    tier: str | None,
-    priority: str,
+    tier: TierName | None,
+    priority: PriorityName,
     ttl: str | None,
     metadata: str | None,
     source: str,

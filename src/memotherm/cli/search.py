@@ -9,6 +9,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import print_json, print_notes, search_json
 from memotherm.cli.parsing import TextCommand
 from memotherm.model import Tier
+from memotherm.model.names import TierName
 
 __all__ = ["command"]
 
@@ -25,7 +26,7 @@ __all__ = ["command"]
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=10, show_default=True, help="How many hits.")
 @store_option
 @json_option
-def command(query: str, tiers: tuple[str, ...], limit: int, store: StoreOptions, as_json: bool) -> None:
+def command(query: str, tiers: tuple[TierName, ...], limit: int, store: StoreOptions, as_json: bool) -> None:
     """Search memories in the given tiers; `recall` has more filters.
 
     \b

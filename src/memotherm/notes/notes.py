@@ -11,6 +11,7 @@ from pathlib import Path
 
 from memotherm.errors import InvalidInput, NoteUnavailable, NotFound, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Memory, Scope, Tier
+from memotherm.model.names import TierName
 from memotherm.notes import linking
 from memotherm.notes.appending import append, writable
 from memotherm.notes.day import local_day
@@ -129,7 +130,7 @@ class Notes:
         max_results: int = 6,
         min_score: float = 0.35,
         *,
-        tiers: Sequence[Tier | str] | str = _ALL_TIERS,
+        tiers: Sequence[Tier | TierName] | TierName = _ALL_TIERS,
         chat: str | None = None,
         decay: bool | None = None,
         diversity: bool | None = None,

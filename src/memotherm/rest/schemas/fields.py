@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from memotherm.model.names import FormatName, PriorityName, RetentionName, TierName
+
 __all__ = [
     "AnyKind",
     "Budget",
@@ -57,9 +59,6 @@ Kinds = Annotated[list[Kind], Field(max_length=50)]
 KnownKind = Literal["message", "fact", "decision", "entity", "context", "preference", "task", "note"]
 #: The known kinds are listed, but any well-formed word is a kind.
 AnyKind = KnownKind | Kind
-TierName = Literal["hot", "warm", "cold"]
-PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
-RetentionName = Literal["active", "archived", "deleted", "purged"]
 Tiers = Annotated[list[TierName], Field(min_length=1, max_length=3)]
 Json = dict[str, Any]
 Limit = Annotated[int, Field(ge=0, le=200), BeforeValidator(integer)]
@@ -67,7 +66,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Budget = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(integer)]
 Minutes = Annotated[float, Field(ge=0.1, le=_MAX_TTL_MINUTES, description="Time to live, in minutes.")]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integer)]
-Format = Literal["markdown", "xml", "messages", "index"]
+Format = FormatName
 
 
 def _without_default(schema: Json) -> None:
