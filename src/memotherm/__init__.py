@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from memotherm.model.names import FormatName, PriorityName, TierName
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
     from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
-    from memotherm.rules import DEFAULT_RULES, Rule, Select, Situation
+    from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.session import Session
     from memotherm.settings import Settings
 
@@ -99,6 +99,7 @@ _HOMES = {
     "Retention": "model",
     "Rule": "rules",
     "SchemaTooNew": "errors",
+    "STAY": "rules",
     "Scope": "model",
     "ScopeCount": "model.results",
     "Select": "rules",
@@ -121,6 +122,7 @@ _HOMES = {
 
 __all__ = [
     "DEFAULT_RULES",
+    "STAY",
     "AsyncMemotherm",
     "BudgetTooSmall",
     "ContentTooLarge",

@@ -87,9 +87,11 @@ class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
     sync = _off_thread(Notes.sync)
+    refresh = _off_thread(Notes.refresh)
     search = _off_thread(Notes.search)
     get = _off_thread(Notes.get)
     append = _off_thread(Notes.append)
+    curate = _off_thread(Notes.curate)
     export = _off_thread(Notes.export)
     adopt = _off_thread(Notes.adopt)
     conflicts = _off_thread(Notes.conflicts)
@@ -127,6 +129,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     context = _off_thread(Memotherm.context)
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
+    verify = _off_thread(Memotherm.verify)
     full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
     history = _off_thread(Memotherm.history)

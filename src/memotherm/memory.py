@@ -49,6 +49,7 @@ from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
+from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
 from memotherm.text.filler import is_filler
 from memotherm.text.marker import without_blocks
@@ -261,7 +262,8 @@ class Memotherm:
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
-        Pinned memories come first, from any tier, and do not count towards `limit`.
+        Pinned memories come first, from any tier, and do not count towards `limit`. The notes of `notes_root` are
+        synced first, unless `sync_on_search` is off.
 
         Args:
             query: The question, in words.
@@ -287,6 +289,7 @@ class Memotherm:
             question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
                 return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+        stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
         spaces = view.services.reader.spaces_within(self.scope) if inside else None
         question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
@@ -295,6 +298,7 @@ class Memotherm:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
     def context(
@@ -503,6 +507,10 @@ class Memotherm:
         """Give a pinned memory normal priority; another one is left as it is."""
         return self._services.changes.unpin(self.scope, memory_id, self._view.cause("prioritize", why))
 
+    def verify(self, memory_id: str, why: str = "") -> Memory:
+        """Record that a memory still holds; contexts say when an old fact was last verified."""
+        return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why))
+
     def widen(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
         return self._services.changes.widen(self.scope, memory_id, self._view.cause("widen", why))
@@ -626,11 +634,30 @@ class Memotherm:
         for root in self._services.store.roots(self._view.spaces()):
             if not Path(root.path).is_dir():
                 continue
-            name = root.collection.removeprefix("notes:")
             try:
-                Notes(self._note_services(root.scope), root.path, root.extra, name).sync()
+                self._known_notes(root).sync()
             except MemothermError as exc:
                 _log.warning("the notes of %s could not be synced: %s", root.path, exc)
+
+    def _refresh_notes(self) -> tuple[str, ...]:
+        """Synchronise the notes of `notes_root` before a recall; return what may be out of date, and why."""
+        folder = self.settings.notes_root
+        if not folder or not self.settings.sync_on_search:
+            return ()
+        path = str(Path(folder).expanduser().resolve())
+        known = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        try:
+            # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
+            around = replace(self.scope, session=None)
+            notes = [self._known_notes(root) for root in known] or [Notes(self._note_services(around), path)]
+            return tuple(reason for each in notes for reason in each.refresh()[1])
+        except InvalidInput as exc:
+            return (f"the notes could not be synced: {exc}",)
+
+    def _known_notes(self, root: RootRow) -> Notes:
+        """Return the notes of a folder that is indexed."""
+        name = root.collection.removeprefix("notes:")
+        return Notes(self._note_services(root.scope), root.path, root.extra, name)
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""

@@ -561,6 +561,22 @@ def test_an_empty_export_says_where_memories_are(cli: Cli):
     assert "0 of 1 memories" in ran.err
 
 
+def test_notes_are_curated_and_a_flush_is_prompted(cli: Cli, tmp_path: Path):
+    """A dry run writes nothing; the prompt is given once."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+
+    planned = cli("notes", "curate", "memory/2026-01-05.md", "--dry-run", "--json")
+    assert (planned.data["lines"], planned.data["dryRun"]) == (["- Ana owns the vault."], True)
+    assert not (tmp_path / "MEMORY.md").exists()
+    assert "would be" not in cli("notes", "curate", "memory/2026-01-05.md").err
+    assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
+
+    flush = cli("session", "flush", "s1", "--tokens", "177000", "--root", ".", "--json").data
+    assert (flush["due"], "MEMORY.md" in flush["prompt"], flush["file"][:7]) == (True, True, "memory/")
+    assert "no flush" in cli("session", "flush", "s1", "--tokens", "178000").err
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="root can write everywhere, except without a capability of Linux")
 def test_a_store_in_a_read_only_folder_can_be_read(cli: Cli, tmp_path: Path):
     """Every command that reads works, nothing is written, and a change is refused with an error."""

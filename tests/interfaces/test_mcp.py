@@ -399,6 +399,26 @@ def test_the_status_of_an_unknown_session_is_refused_and_begins_none(mem: Memoth
     assert called(mem, "memory_status", sessionId="s1")["hot"]["items"] == 1
 
 
+def test_notes_are_curated_and_the_flush_names_the_note_of_the_day(tmp_path: Path) -> None:
+    """A dry run first; without notes the tool says what to set."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+
+    async def prompt(client: Client) -> Any:
+        return await client.get_prompt("flush", {})
+
+    with opened(tmp_path / "memory.db", settings={"notes_root": str(tmp_path)}) as mem:
+        planned = called(mem, "memory_curate", path="memory/2026-01-05.md", dryRun=True)
+        assert (planned["lines"], (tmp_path / "MEMORY.md").exists()) == (["- Ana owns the vault."], False)
+        assert called(mem, "memory_curate", path="memory/2026-01-05.md")["endLine"] == 1
+        assert "without a tenant" in refused(mem.scoped(tenant="t"), "memory_curate", path="memory/2026-01-05.md")
+        text = talk(mem, prompt).messages[0].content.text
+        assert mem.notes(tmp_path).today() in text
+        assert str(tmp_path) in text
+    with opened(tmp_path / "other.db") as mem:
+        assert "notes_root" in refused(mem, "memory_curate", path="memory/2026-01-05.md")
+
+
 def test_a_preference_stored_in_a_project_reaches_all_projects_of_the_user(mem: Memotherm) -> None:
     """Other kinds stay in the project, and other users see neither."""
     shop, bank, other = (

@@ -816,3 +816,17 @@ def test_a_missing_key_is_not_a_failed_attempt(mem: Memotherm) -> None:
     with asking(mem, require_keys=True, monotonic=Seconds()) as client:
         assert {client.get("/status").status_code for _ in range(40)} == {401}
         assert client.get("/status", headers=bearer(secret)).status_code == 200
+
+
+def test_notes_are_curated_by_http(tmp_path: Path) -> None:
+    """Lines of a daily note go to MEMORY.md; without notes it is 404."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+    body = {"path": "memory/2026-01-05.md", "from_line": 1}
+
+    with opened(tmp_path / "a.db", settings={"notes_root": str(tmp_path)}) as mem, asking(mem) as client:
+        assert client.post("/notes/curate", json={**body, "dry_run": True}).json()["end_line"] == 0
+        assert client.post("/notes/curate", json=body).json()["lines"] == ["- Ana owns the vault."]
+    assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
+    with opened(tmp_path / "b.db") as mem, asking(mem) as client:
+        problem(client.post("/notes/curate", json=body), 404, "not_found")

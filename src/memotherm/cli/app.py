@@ -46,6 +46,7 @@ COMMANDS = {
     "prioritize": Command(
         "changing", "Set the priority of a memory: pinned, critical, important, normal or low.", "prioritize"
     ),
+    "verify": Command("changing", "Record that a memory still holds.", "verify"),
     "archive": Command("changing", "Archive a memory: no search finds it until it is restored.", "archive"),
     "forget": Command("changing", "Delete a memory; `restore` undoes it within `grace_days`.", "forget"),
     "restore": Command("changing", "Restore an archived or deleted memory.", "restore"),

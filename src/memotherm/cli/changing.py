@@ -76,6 +76,7 @@ def _command(verb: Callable[[Memotherm, str, str], Memory], help: str) -> click.
 
 pin = _command(Memotherm.pin, "Pin a memory: every context includes it.")
 unpin = _command(Memotherm.unpin, "Give a pinned memory normal priority.")
+verify = _command(Memotherm.verify, "Record that a memory still holds.")
 archive = _command(Memotherm.archive, "Archive a memory: no search finds it until it is restored.")
 forget = _command(Memotherm.forget, "Delete a memory; `restore` undoes it within `grace_days`.")
 restore = _command(Memotherm.restore, "Restore an archived or deleted memory.")

@@ -202,6 +202,41 @@ def show_status(name: str, store: StoreOptions, as_json: bool) -> None:
         click.echo(f"{suggestion.type}: {suggestion.reason}")
 
 
+@command.command("flush")
+@_session
+@click.option("--tokens", type=click.IntRange(min=0), required=True, help="The tokens of the session's context.")
+@click.option("--window", type=click.IntRange(min=1), default=200_000, show_default=True, help="The most it can hold.")
+@click.option("--root", "-r", type=click.Path(), help="The folder with MEMORY.md and memory/.")
+@click.option("--compactions", type=click.IntRange(min=0), help="How often the host has compacted so far.")
+@click.option("--heartbeat", is_flag=True, help="The host itself started this turn.")
+@store_option
+@json_option
+def flush(
+    name: str,
+    tokens: int,
+    window: int,
+    root: str | None,
+    compactions: int | None,
+    heartbeat: bool,
+    store: StoreOptions,
+    as_json: bool,
+) -> None:
+    """Print the prompt to run before the host compacts its context, if it is due; once per compaction.
+
+    \b
+    memotherm session flush s1 --tokens 177000 --root workspace
+    """
+    with opened(store) as mem:
+        due = mem.session(name).flush_due(tokens, window, root=root, compactions=compactions, heartbeat=heartbeat)
+    if as_json:
+        prompts = {} if due is None else {"prompt": due.prompt, "system": due.system, "file": due.file}
+        print_json({"sessionId": name, "due": due is not None, **prompts})
+    elif due is None:
+        print_notes(["no flush is due"])
+    else:
+        click.echo(due.prompt)
+
+
 @command.command("end")
 @_session
 @click.option("--summary", help="A summary to store; `-` reads standard input.")

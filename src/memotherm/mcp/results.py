@@ -29,6 +29,7 @@ _HIT_DEFAULTS: Json = {
     "scope": {},
     "metadata": {},
     "source": "agent",
+    "verified_at": None,
     "expires_at": None,
     "supersedes": None,
 }

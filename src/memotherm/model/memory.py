@@ -164,6 +164,8 @@ class Memory(Value):
     updated_at: datetime = field(repr=False)
     #: When it was last returned or injected; None when it never was.
     accessed_at: datetime | None = field(default=None, repr=False)
+    #: When it was last verified; None when it never was. Uses and changes leave it as it is.
+    verified_at: datetime | None = field(default=None, repr=False)
     #: When it expires; None when it does not.
     expires_at: datetime | None = field(default=None, repr=False)
     #: How often it was returned or injected.
@@ -216,6 +218,7 @@ class Memory(Value):
             "created_at": _iso(self.created_at),
             "updated_at": _iso(self.updated_at),
             "accessed_at": _iso(self.accessed_at),
+            "verified_at": _iso(self.verified_at),
             "expires_at": _iso(self.expires_at),
             "supersedes": self.supersedes,
             "index": self.index,

@@ -77,6 +77,8 @@ class Maintenance(Value):
     archived: int = 0
     deleted: int = 0
     purged: int = 0
+    #: Sessions that nobody had ended.
+    ended: int = 0
     #: Memories that got their missing vectors.
     embedded: int = 0
     #: What could not be done, in plain words.

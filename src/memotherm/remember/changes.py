@@ -70,6 +70,12 @@ class Changes:
 
         return self.change(scope, memory_id, unpinned, cause)
 
+    def verify(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
+        """Record that an active memory was verified."""
+        return self.change(
+            scope, memory_id, lambda memory: replace(require_active(memory), verified_at=cause.at), cause
+        )
+
     def widen(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
         """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
         with self._store.write() as transaction:

@@ -260,6 +260,11 @@ class SqlStore(ABC):
         """Return the names of the active sessions in some spaces."""
         return frozenset(name for (name,) in self._rows("sessions_open", spaces=list(spaces)))
 
+    def idle_sessions(self, spaces: Sequence[int], before: datetime, limit: int) -> list[tuple[int, Scope]]:
+        """Return the active sessions in some spaces without a change or use since a moment."""
+        rows = self._rows("sessions_idle", spaces=list(spaces), before=to_micros(before), limit=limit)
+        return [(row[0], scope_of(row[1:])) for row in rows]
+
     def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
         """Return the counters of some spaces, by name."""
         rows = self._rows("tallies_of", spaces=list(spaces))

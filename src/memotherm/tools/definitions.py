@@ -19,6 +19,7 @@ from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
     added_json,
+    curated_json,
     memory_json,
     metrics_json,
     move_json,
@@ -37,6 +38,7 @@ __all__ = [
     "memory_clear",
     "memory_compact",
     "memory_context",
+    "memory_curate",
     "memory_demote",
     "memory_end",
     "memory_forget",
@@ -52,6 +54,7 @@ __all__ = [
     "memory_spill",
     "memory_status",
     "memory_undo",
+    "memory_verify",
     "pin_memory",
     "query",
     "set_memory_tier",
@@ -188,12 +191,12 @@ def store_memory(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Store a memory. `tier` may also be a priority."""
-    skipped = _filler_json(mem, content)
-    if skipped is not None:
-        return skipped
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
+    skipped = _filler_json(mem, content)
+    if skipped is not None:
+        return skipped
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
     memory = view.remember(
@@ -226,6 +229,11 @@ def pin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> 
 def unpin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
     """Give a pinned memory normal priority."""
     return memory_json(_view(mem, sessionId).unpin(memory_id))
+
+
+def memory_verify(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Record that a memory still holds."""
+    return memory_json(_view(mem, sessionId).verify(memory_id))
 
 
 def memory_forget(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -286,6 +294,21 @@ def memory_get(
     return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
 
 
+def memory_curate(
+    mem: Memotherm,
+    path: str,
+    from_: int = 1,
+    lines: int | None = None,
+    dryRun: bool = False,  # noqa: N803
+) -> Json:
+    """Copy lines of a daily note to MEMORY.md, except those it has."""
+    if not mem.settings.notes_root:
+        raise NotFound("there are no notes: set notes_root to their folder")
+    if mem.scope.tenant is not None:
+        raise InvalidInput("the notes of a server belong to all its tenants: curate them without a tenant")
+    return curated_json(mem.notes(mem.settings.notes_root).curate(path, from_, lines, dryRun))
+
+
 def memory_put_key(
     mem: Memotherm,
     key: str,
@@ -331,6 +354,7 @@ _TABLE = (
     Tool(memory_status, "Memory status", reads_only=True, repeatable=True),
     Tool(memory_search, "Search notes", reads_only=True, repeatable=True),
     Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
+    Tool(memory_curate, "Curate notes", repeatable=True),
     Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
     Tool(store_memory, "Store a memory"),
     Tool(set_memory_tier, "Set tier or priority", repeatable=True),
@@ -338,6 +362,7 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_verify, "Verify a memory"),
     Tool(memory_put_key, "Store under a key", repeatable=True),
     Tool(memory_get_key, "Read a key", reads_only=True, repeatable=True),
     Tool(memory_list_keys, "List keys", reads_only=True, repeatable=True),

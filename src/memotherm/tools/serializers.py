@@ -7,11 +7,12 @@ from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
 from memotherm.model.results import Metrics, SessionStatus, Status, TierCount
-from memotherm.notes import Flush, NoteHit, NoteResults, NoteText
+from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 
 __all__ = [
     "Json",
     "added_json",
+    "curated_json",
     "event_json",
     "flush_json",
     "hit_json",
@@ -151,6 +152,18 @@ def note_hit_json(hit: NoteHit) -> Json:
         "snippet": hit.snippet,
         "source": hit.source,
         "citation": hit.citation,
+    }
+
+
+def curated_json(curated: Curated) -> Json:
+    """Return the lines that were copied to the curated note."""
+    return {
+        "source": curated.source,
+        "path": curated.path,
+        "lines": list(curated.lines),
+        "startLine": curated.start_line,
+        "endLine": curated.end_line,
+        "dryRun": curated.dry_run,
     }
 
 

@@ -49,6 +49,7 @@ def maintain(view: View) -> Json:
         "archived": run.archived,
         "deleted": run.deleted,
         "purged": run.purged,
+        "ended": run.ended,
         "embedded": run.embedded,
         "degraded": list(run.degraded),
     }

@@ -163,6 +163,12 @@ def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonReque
     return memory_response(apply(view.unpin, memory_id, reason(body)), response)
 
 
+@router.post("/memories/{memory_id}/verify", operation_id="verify", response_model=MemoryResponse)
+def verify(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
+    """Record that a memory still holds."""
+    return memory_response(apply(view.verify, memory_id, reason(body)), response)
+
+
 @router.post("/memories/{memory_id}/archive", operation_id="archive", response_model=MemoryResponse)
 @once
 def archive(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:

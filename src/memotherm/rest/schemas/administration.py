@@ -48,6 +48,7 @@ class MaintenanceResponse(BaseModel):
     archived: int
     deleted: int
     purged: int
+    ended: int
     embedded: int
     degraded: list[str]
 

@@ -115,6 +115,7 @@ class MemoryResponse(BaseModel):
     created_at: str
     updated_at: str
     accessed_at: str | None
+    verified_at: str | None
     expires_at: str | None
     supersedes: str | None
     index: bool

@@ -363,6 +363,14 @@ SELECT state FROM sessions WHERE {own}space = :space
 SELECT s.session FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
 WHERE {own o}o.state = 'active' AND o.space {in spaces}
 
+-- sessions_idle: The active sessions in some spaces without a change or use since a moment, longest idle first.
+SELECT o.space, s.tenant, s.project, s.environment, s.user_, s.agent, s.session
+FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
+WHERE {own o}o.state = 'active' AND o.changed_at < :before AND o.space {in spaces} AND NOT EXISTS (
+    SELECT 1 FROM memories m
+    WHERE {same m o}m.space = o.space AND (m.updated_at >= :before OR m.accessed_at >= :before))
+ORDER BY o.changed_at, o.space LIMIT :limit
+
 -- tally_add: Increment a counter of a space.
 INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)
 ON CONFLICT ({key}space, name) DO UPDATE

@@ -35,6 +35,13 @@ class UpkeepContract(Contract):
             transaction.set_session(space, "active", self.clock())
         assert self.store.session_state(space) == "active"
         assert self.store.open_sessions(self.seen(_SESSION)) == {"s1"}
+        idle = [(space, _SESSION)]
+        self.clock.advance(days=1)
+        assert self.store.idle_sessions([space], self.clock(), 10) == idle
+        assert self.store.idle_sessions([space], self.clock(), 0) == []
+        assert self.store.idle_sessions([], self.clock(), 10) == []
+        self.stored("said later", _SESSION)
+        assert self.store.idle_sessions([space], self.clock(), 10) == []
 
         with self.store.write() as transaction:
             transaction.set_session(space, "archived", self.clock())

@@ -64,6 +64,7 @@ CREATE TABLE memories (
     version         BIGINT   NOT NULL,
     parts           INTEGER  NOT NULL,
     key             TEXT COLLATE "C",
+    verified_at     BIGINT,
     PRIMARY KEY (tenant, no),
     UNIQUE (tenant, id),
     FOREIGN KEY (tenant, space) REFERENCES spaces (tenant, space)

@@ -50,7 +50,8 @@ CREATE TABLE memories (
     retention_since INTEGER NOT NULL,
     version         INTEGER NOT NULL,
     parts           INTEGER NOT NULL,
-    key             TEXT
+    key             TEXT,
+    verified_at     INTEGER
 );
 CREATE INDEX memories_by_place ON memories (space, retention, tier, no);
 CREATE INDEX memories_by_digest ON memories (digest, space);
