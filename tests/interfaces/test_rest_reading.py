@@ -1,4 +1,4 @@
-"""Over HTTP: the page of the interface, purge, recalls of an earlier state, and the stream of events."""
+"""Over HTTP: the page of the interface, purge, recalls of an earlier state, notes, and the stream of events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from memotherm import Memotherm
+from memotherm import Memotherm, ReadOnly
 from memotherm.rest.keys import Keys
 from tests.helpers import opened
 from tests.interfaces.served import served
@@ -75,6 +75,35 @@ def test_a_recall_answers_from_an_earlier_state(client: TestClient) -> None:
     assert recalled(as_of=(datetime.now(UTC) - timedelta(days=1)).isoformat()) == []
     for wrong in ("yesterday", "2026-01-31T12:00:00"):
         problem(client.post("/recall", json={**body, "as_of": wrong}), 422, "invalid_input")
+
+
+def test_notes_are_searched_and_read_and_a_reader_writes_none(tmp_path: Path) -> None:
+    """A key that may only read finds what is indexed; a view that may only be read changes no file."""
+    notes = tmp_path / "notes"
+    (notes / "memory").mkdir(parents=True)
+    (notes / "memory" / "2026-01-26.md").write_text("# Day\n\n- The otter lives in Oslo\n")
+    with opened(tmp_path / "memory.db", settings={"notes_root": str(notes)}) as mem:
+        keys = Keys(mem)
+        reader, writer = (
+            {"authorization": f"Bearer {keys.create(name, 'acme', read_only=name == 'reader')}"}
+            for name in ("reader", "writer")
+        )
+        body = {"query": "where does the otter live", "min_score": 0}
+        with asking(mem) as client:
+            for key in (writer, reader):
+                (hit,) = client.post("/notes/search", json=body, headers=key).json()["results"]
+                assert (hit["path"], "Oslo" in hit["snippet"]) == ("memory/2026-01-26.md", True)
+                text = client.get("/notes/lines", params={"path": hit["path"], "from_line": 3}, headers=key).json()
+                assert text["text"].strip() == "- The otter lives in Oslo"
+        reading = mem.read_only().notes(notes)
+        for write in (
+            lambda: reading.append("A lynx"),
+            lambda: reading.curate("memory/2026-01-26.md"),
+            lambda: reading.adopt("memory/2026-01-26.md", 3),
+        ):
+            with pytest.raises(ReadOnly):
+                write()
+        assert [path.name for path in notes.rglob("*.md")] == ["2026-01-26.md"]
 
 
 def test_events_are_streamed_and_the_stream_ends_with_the_server(tmp_path: Path) -> None:
