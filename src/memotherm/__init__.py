@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     )
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
-    from memotherm.model.names import FormatName, PriorityName, TierName
+    from memotherm.model.literals import FormatName, PriorityName, TierName
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
-    from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
+    from memotherm.opening import aopen, decrypt, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.session import Session
     from memotherm.settings import Settings
@@ -70,7 +70,7 @@ _HOMES = {
     "EmbedderUnavailable": "errors",
     "Event": "model",
     "EventPage": "model.results",
-    "FormatName": "model.names",
+    "FormatName": "model.literals",
     "Hit": "model",
     "InvalidInput": "errors",
     "LeaseLost": "errors",
@@ -90,7 +90,7 @@ _HOMES = {
     "PluginNotFound": "errors",
     "PluginUnavailable": "errors",
     "Priority": "model",
-    "PriorityName": "model.names",
+    "PriorityName": "model.literals",
     "Problem": "model.results",
     "ReadOnly": "errors",
     "Recall": "model",
@@ -116,8 +116,11 @@ _HOMES = {
     "StoreFull": "errors",
     "StoreUnavailable": "errors",
     "Tier": "model",
-    "TierName": "model.names",
+    "TierName": "model.literals",
     "Why": "model",
+    "decrypt": "opening",
+    "encrypt": "opening",
+    "rekey": "opening",
 }
 
 __all__ = [
@@ -177,9 +180,12 @@ __all__ = [
     "TierName",
     "Why",
     "aopen",
+    "decrypt",
+    "encrypt",
     "migrate",
     "open",
     "partition",
+    "rekey",
     "restore",
 ]
 

@@ -14,7 +14,7 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_moment, read_clock
 from memotherm.model.filters import MemoryFilters
-from memotherm.model.names import FormatName, TierName
+from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
 from memotherm.recall.log import RecallLog

@@ -13,7 +13,7 @@ from memotherm.context.assembler import turn_query
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, StoreError
 from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
-from memotherm.model.names import FormatName, TierName
+from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.notes.appending import writable
 from memotherm.notes.day import local_day

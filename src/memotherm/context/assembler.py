@@ -20,7 +20,7 @@ from memotherm.context.values import Context, Entry, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
-from memotherm.model.names import FormatName
+from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Memory, Tier, Why
-from memotherm.model.names import FormatName
+from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy, Value
 from memotherm.text.truncation import title
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
+from memotherm.model.literals import PriorityName, TierName
 from memotherm.model.memory import Priority, Retention, Tier
-from memotherm.model.names import PriorityName, TierName
 
 __all__ = ["MemoryFilters"]
 

@@ -17,6 +17,7 @@ from memotherm.rest.schemas.fields import (
     Limit,
     QueryText,
     RequestBody,
+    SessionName,
     Share,
     TierName,
     Tiers,
@@ -59,6 +60,8 @@ class RecallRequest(RequestBody):
     min_score: Share | None = None
     promote: bool = False
     track: bool = True
+    include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
+    session: SessionName | None = None
     as_of: str | None = Field(
         default=None,
         description="Answer from the state at an earlier time, such as `2026-01-31T12:00:00Z`.",
@@ -67,7 +70,9 @@ class RecallRequest(RequestBody):
 
     def arguments(self) -> Json:
         """Return the arguments of `recall`."""
-        return {**self.model_dump(), "as_of": None if self.as_of is None else _moment(self.as_of)}
+        tiers = [*self.tiers, "cold"] if self.include_cold and "cold" not in self.tiers else self.tiers
+        as_of = None if self.as_of is None else _moment(self.as_of)
+        return {**self.model_dump(exclude={"include_cold", "session"}), "tiers": tiers, "as_of": as_of}
 
 
 class QueryFilters(RequestBody):
@@ -106,6 +111,7 @@ class QueryRequest(RequestBody):
     k: Limit = absent()
     filters: QueryFilters = absent()
     track: bool = True
+    session: SessionName | None = None
 
     @model_validator(mode="after")
     def refuse_aliases_together(self) -> Self:
@@ -125,6 +131,7 @@ class ContextRequest(RequestBody):
     format: Format = "markdown"
     include_cold: bool | None = None
     track: bool = True
+    session: SessionName | None = None
 
 
 class HitResponse(MemoryResponse):
