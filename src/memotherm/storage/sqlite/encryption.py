@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import sqlite3
@@ -38,6 +39,7 @@ def recode(path: Path, key: str, new_key: str, busy_timeout_ms: int) -> None:
     try:
         with mapped(str(path)), closing(source):
             _lock(source, path, busy_timeout_ms)
+            _remove_partial_files(path)
             try:
                 cipher = driver.cipher_of(new_key, partial) if new_key else ""
                 export(source, partial, cipher)
@@ -93,6 +95,12 @@ def _lock(connection: sqlite3.Connection, path: Path, busy_timeout_ms: int) -> N
         busy, mode = True, "wal"
     if busy or mode != "delete":
         raise StoreBusy(f"{path} is in use: close it in all processes (servers, agents, hooks) and try again")
+
+
+def _remove_partial_files(path: Path) -> None:
+    """Remove what a process left that was killed; the copies for a decryption are not encrypted."""
+    for file in path.parent.glob(f".{glob.escape(path.name)}.*.partial*"):
+        file.unlink(missing_ok=True)
 
 
 def _verify(source: sqlite3.Connection, partial: Path, cipher: str) -> None:
