@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memotherm.errors import MemothermError
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
+    from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptPage
     from memotherm.model.results import EventPage, Page, Problem, Status
     from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, Rule, Select, Situation
@@ -34,6 +35,9 @@ _HOMES = {
     "Context": "context",
     "Event": "model",
     "EventPage": "model.results",
+    "KeptEntry": "model.receipts",
+    "KeptReceipt": "model.receipts",
+    "ReceiptPage": "model.receipts",
     "Hit": "model",
     "Memory": "model",
     "Move": "model",
@@ -67,6 +71,8 @@ __all__ = [
     "Event",
     "EventPage",
     "Hit",
+    "KeptEntry",
+    "KeptReceipt",
     "Memory",
     "Memotherm",
     "MemothermError",
@@ -76,6 +82,7 @@ __all__ = [
     "Problem",
     "Recall",
     "Receipt",
+    "ReceiptPage",
     "Retention",
     "Rule",
     "Scope",

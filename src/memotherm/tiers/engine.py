@@ -82,7 +82,7 @@ class RuleEngine:
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
     def maintain(self, spaces: tuple[int, ...], around: tuple[int, ...], cause: Cause) -> Maintenance:
-        """Run the maintenance rules over some spaces, make missing vectors, and trim the recall log.
+        """Run the maintenance rules over some spaces, make missing vectors, and trim the logs.
 
         What is hot in the spaces around them counts towards the caps.
         """
@@ -93,6 +93,7 @@ class RuleEngine:
         embedded, degraded = self._embed_waiting(cause.at)
         self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
+        self._store.trim_receipts(cause.at - timedelta(days=self._settings.receipt_days))
         retired = [move for move in moves if move.retention is not None]
         return Maintenance(
             moves=tuple(move for move in moves if move.retention is None),

@@ -22,6 +22,13 @@ WHERE space = :space AND tier = :tier AND retention = 0
   AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
   AND (:tags IS NULL OR no IN (SELECT no FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))))
 
+-- recalls_erase: Delete the recalls that returned one of some memories.
+DELETE FROM recalls WHERE EXISTS (SELECT 1 FROM json_each(returned) AS given WHERE given.value {in nos})
+
+-- receipts_naming: The receipts that name one of some memories.
+SELECT receipt, entries FROM receipts
+WHERE EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') {in ids})
+
 -- where_metadata: A condition of `select`: a metadata value, compared as JSON.
 EXISTS (SELECT 1 FROM json_each(CASE metadata WHEN '' THEN '{}' ELSE metadata END) AS pair
         WHERE pair.key = :metadata_key
