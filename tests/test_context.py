@@ -428,6 +428,16 @@ def test_what_was_found_and_left_out_is_told_as_it_was_too(mem: Memotherm) -> No
     assert second.left_out == first.left_out
 
 
+def test_a_receipt_says_that_all_pinned_memories_were_left_out(mem: Memotherm) -> None:
+    """In words, with the tokens that they need, and not only by a flag."""
+    mem.remember("The vault code is kept by Ana and nobody else may ask for it", priority="pinned")
+
+    context = mem.context(budget=8)
+
+    assert (context.text, context.pinned_cut) == ("", True)
+    assert any("all of them were left out" in note for note in context.receipt.notes)
+
+
 @pytest.mark.sqlite
 def test_an_old_fact_says_when_it_was_last_verified(mem: Memotherm, clock: FakeClock) -> None:
     """After `verified_days` a fact names its last verification, or the day since which there was none."""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptPage
-    from memotherm.model.results import EventPage, Page, Problem, Status
+    from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
     from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
-    from memotherm.rules import DEFAULT_RULES, Rule, Select, Situation
+    from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.settings import Settings
 
 __version__ = "0.1.0"
@@ -48,7 +48,9 @@ _HOMES = {
     "Receipt": "context",
     "Retention": "model",
     "Rule": "rules",
+    "STAY": "rules",
     "Scope": "model",
+    "ScopeCount": "model.results",
     "Select": "rules",
     "Settings": "settings",
     "Situation": "rules",
@@ -66,6 +68,7 @@ _HOMES = {
 
 __all__ = [
     "DEFAULT_RULES",
+    "STAY",
     "AsyncMemotherm",
     "Context",
     "Event",
@@ -86,6 +89,7 @@ __all__ = [
     "Retention",
     "Rule",
     "Scope",
+    "ScopeCount",
     "Select",
     "Settings",
     "Situation",

@@ -87,9 +87,11 @@ class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
     sync = _off_thread(Notes.sync)
+    refresh = _off_thread(Notes.refresh)
     search = _off_thread(Notes.search)
     get = _off_thread(Notes.get)
     append = _off_thread(Notes.append)
+    curate = _off_thread(Notes.curate)
     export = _off_thread(Notes.export)
     adopt = _off_thread(Notes.adopt)
     conflicts = _off_thread(Notes.conflicts)
@@ -134,6 +136,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
     status = _off_thread(Memotherm.status)
+    scopes = _off_thread(Memotherm.scopes)
     session_status = _off_thread(Memotherm.session_status)
     update = _off_thread(Memotherm.update)
     move = _off_thread(Memotherm.move)
@@ -144,6 +147,9 @@ class AsyncMemotherm(_Derived[Memotherm]):
     forget = _off_thread(Memotherm.forget)
     restore = _off_thread(Memotherm.restore)
     purge = _off_thread(Memotherm.purge)
+    forget_many = _off_thread(Memotherm.forget_many)
+    restore_many = _off_thread(Memotherm.restore_many)
+    purge_many = _off_thread(Memotherm.purge_many)
     undo = _off_thread(Memotherm.undo)
     capture = _off_thread(Memotherm.capture)
     pinned = _off_thread(Memotherm.pinned)
@@ -182,6 +188,10 @@ class AsyncMemotherm(_Derived[Memotherm]):
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
         return AsyncMemotherm(view, self._executor)
+
+    def read_only(self) -> AsyncMemotherm:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return AsyncMemotherm(self.sync.read_only(), self._executor)
 
     def for_user(self) -> AsyncMemotherm:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""

@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_duration, system_clock
+from memotherm.model.filters import MemoryFilters
 from memotherm.model.process import OwnProcess
 from memotherm.model.receipts import ReceiptPage
 from memotherm.model.results import (
@@ -26,6 +27,7 @@ from memotherm.model.results import (
     Metrics,
     Page,
     Problem,
+    ScopeCount,
     SessionStatus,
     Status,
 )
@@ -41,13 +43,13 @@ from memotherm.rules import Rule
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
-from memotherm.services import Services, View, require_limit
+from memotherm.services import ANY_RETENTION, Services, View, require_limit
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
-from memotherm.storage.values import Find
+from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
 from memotherm.text.filler import is_filler
 from memotherm.text.marker import without_blocks
@@ -138,6 +140,10 @@ class Memotherm:
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
         return self._of(view)
+
+    def read_only(self) -> Self:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return self._of(replace(self._view, services=self._services.read_only()))
 
     def for_user(self) -> Self:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
@@ -248,10 +254,16 @@ class Memotherm:
         promote: bool = False,
         track: bool = True,
         as_of: datetime | None = None,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
+        inside: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
-        Pinned memories come first, from any tier, and do not count towards `limit`.
+        Pinned memories come first, from any tier, and do not count towards `limit`. The notes of `notes_root` are
+        synced first, unless `sync_on_search` is off.
 
         Args:
             query: The question, in words.
@@ -263,19 +275,31 @@ class Memotherm:
             promote: Move the hits that the promotion rules select to hot.
             track: Count this as a use of the hits; with False, only the recall log records it.
             as_of: Answer from the state of the memories at an earlier moment, which the ledger records.
+            since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
+            until: Only memories created before this.
+            where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
+            inside: Search this scope and narrower ones, instead of what is visible from it.
         """
         require_limit(limit, self.settings.pool_size)
+        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until, "where": where}
+        if inside and (promote or as_of is not None):
+            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
         if as_of is not None:
             moment, services = require_moment(as_of), self._services
-            question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score, now=moment)
+            question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
                 return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
-        question = self._view.question(query, tiers, kinds=kinds, tags=tags, min_score=min_score)
+        stale = self._refresh_notes()
+        view = self._view.at_and_below() if inside else self._view
+        spaces = view.services.reader.spaces_within(self.scope) if inside else None
+        question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
-        return self._services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
+        return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
     def context(
         self,
@@ -345,34 +369,31 @@ class Memotherm:
         return self._view.full_id(prefix)
 
     def find(
-        self,
-        *,
-        tier: Tier | str | None = None,
-        priority: Priority | str | int | None = None,
-        retention: Retention | str = Retention.ACTIVE,
-        kind: str | None = None,
-        tags: Sequence[str] | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
+        self, *, limit: int = 100, cursor: str | None = None, inside: bool = False, **filters: Unpack[MemoryFilters]
     ) -> Page:
-        """List memories, newest first, a page at a time."""
+        """List memories, newest first, a page at a time.
+
+        Args:
+            limit: The most memories of a page.
+            cursor: The cursor of the last page.
+            inside: List the memories of this scope and of narrower ones, instead of those visible from it.
+            filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
+                `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
+                metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}. `retention` is active
+                unless given: archived, deleted or any.
+        """
         require_limit(limit, _LARGEST_PAGE)
-        find = Find(
-            now=self._view.now(),
-            tier=None if tier is None else Tier.of(tier),
-            priority=None if priority is None else Priority.of(priority),
-            retention=Retention.of(retention),
-            kind=kind,
-            tags=None if tags is None else checked_tags(tags),
-            limit=limit + 1,
-            before=None if cursor is None else _cursor_number(cursor, "before"),
-        )
-        records = self._services.store.find(self._view.spaces(), find)
+        find = self._view.listing(**filters)
+        before = None if cursor is None else _cursor_number(cursor, "before")
+        store = self._view.inside if inside else self._services.store
+        spaces = store.spaces_within(self.scope) if inside else self._view.spaces()
+        records = store.find(spaces, replace(find, limit=limit + 1, before=before))
         more = len(records) > limit
         page = records[:limit]
         return Page(
             memories=tuple(record.memory for record in page),
             cursor=f"before-{page[-1].no}" if more and page else None,
+            hint="" if page or inside or before is not None else self._view.hint(),
         )
 
     def history(self, memory_id: str) -> list[Event]:
@@ -434,7 +455,13 @@ class Memotherm:
             seq=self._services.store.seq(),
             schema=self._services.store.schema,
             degraded=tuple(reason for reason in degraded if reason),
+            hint="" if inside or any(count.memories for count in counts.tiers.values()) else self._view.hint(),
         )
+
+    def scopes(self) -> list[ScopeCount]:
+        """Return every scope at and below this one that holds memories, with counts and tokens."""
+        store = self._view.inside
+        return store.scopes(store.spaces_within(self.scope))
 
     # Changing
 
@@ -521,6 +548,43 @@ class Memotherm:
         """Erase the content, vectors and words of a memory permanently; only its events remain."""
         self._services.changes.purge(self.scope, memory_id, self._view.cause("purge", why))
 
+    def forget_many(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Delete all memories that the filters of `find` select, all or none; `restore_many` brings them back.
+
+        Args:
+            why: The reason, for the ledger.
+            count: How many there must be; with another number nothing is changed.
+            dry_run: Return the memories without changing them.
+            filters: As in `find`; at least one.
+        """
+        memories = self._selected(count, filters)
+        return memories if dry_run else self._retain_many(memories, Retention.DELETED, "forget", why)
+
+    def restore_many(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Make all deleted memories that the filters select active again, or with `retention` archived ones.
+
+        The arguments are those of `forget_many`.
+        """
+        memories = self._selected(count, {"retention": Retention.DELETED, **filters})
+        return memories if dry_run else self._retain_many(memories, Retention.ACTIVE, "restore", why)
+
+    def purge_many(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Erase all memories that the filters select permanently, deleted and archived ones included.
+
+        The arguments are those of `forget_many`. Return the memories as they were.
+        """
+        memories = self._selected(count, {"retention": ANY_RETENTION, **filters})
+        if memories and not dry_run:
+            ids = [memory.id for memory in memories]
+            self._services.changes.purge_many(self.scope, ids, self._view.cause("purge", why))
+        return memories
+
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""
         cause = replace(self._view.cause("undo", f"took back event {event_seq}"), rule=f"undo:{event_seq}")
@@ -587,11 +651,30 @@ class Memotherm:
         for root in self._services.store.roots(self._view.spaces()):
             if not Path(root.path).is_dir():
                 continue
-            name = root.collection.removeprefix("notes:")
             try:
-                Notes(self._note_services(root.scope), root.path, root.extra, name).sync()
+                self._known_notes(root).sync()
             except MemothermError as exc:
                 _log.warning("the notes of %s could not be synced: %s", root.path, exc)
+
+    def _refresh_notes(self) -> tuple[str, ...]:
+        """Synchronise the notes of `notes_root` before a recall; return what may be out of date, and why."""
+        folder = self.settings.notes_root
+        if not folder or not self.settings.sync_on_search:
+            return ()
+        path = str(Path(folder).expanduser().resolve())
+        known = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        try:
+            # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
+            around = replace(self.scope, session=None)
+            notes = [self._known_notes(root) for root in known] or [Notes(self._note_services(around), path)]
+            return tuple(reason for each in notes for reason in each.refresh()[1])
+        except InvalidInput as exc:
+            return (f"the notes could not be synced: {exc}",)
+
+    def _known_notes(self, root: RootRow) -> Notes:
+        """Return the notes of a folder that is indexed."""
+        name = root.collection.removeprefix("notes:")
+        return Notes(self._note_services(root.scope), root.path, root.extra, name)
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""
@@ -658,6 +741,23 @@ class Memotherm:
         return KeyValue(self._services.whole, namespace, self._view.now)
 
     # Helpers
+
+    def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
+        """Return all memories that filters select and that this scope may change."""
+        if not any(value is not None for name, value in filters.items() if name != "retention"):
+            raise InvalidInput("no filter is given: name the memories with where, since, until, kind, tags or others")
+        find = replace(self._view.listing(**filters), limit=_LARGEST_PAGE)
+        selected: list[Memory] = []
+        while page := self._services.store.find(self._view.spaces(), find):
+            selected += [record.memory for record in page if self.scope.may_change(record.memory.scope)]
+            find = replace(find, before=page[-1].no)
+        if count is not None and count != len(selected):
+            raise StaleWrite(f"{len(selected)} memories match the filters, not {count}: nothing was changed")
+        return selected
+
+    def _retain_many(self, memories: Sequence[Memory], wanted: Retention, action: str, why: str) -> list[Memory]:
+        ids = [memory.id for memory in memories]
+        return self._services.changes.retain_many(self.scope, ids, wanted, self._view.cause(action, why))
 
     def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
         return self._services.changes.retain(self.scope, memory_id, wanted, self._view.cause(action, why))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Unpack
 
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.turns import Turns
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.model import Retention, Scope, Tier
-from memotherm.model.clock import Clock, read_clock
+from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.model.clock import Clock, as_moment, read_clock
+from memotherm.model.filters import MemoryFilters
+from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
@@ -23,18 +26,26 @@ from memotherm.remember.draft import checked_tags
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.rules.rule import RuleSource
+from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.values import Cause, Filter, Record
+from memotherm.storage.read_only import read_only
+from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
+from memotherm.text.quantity import pluralize
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["Services", "View", "require_limit"]
+__all__ = ["ANY_RETENTION", "Services", "View", "require_limit"]
+
+#: Stands for active, archived and deleted in a listing.
+ANY_RETENTION = "any"
 
 _LONGEST_QUERY = 100_000
 _LONGEST_KIND = 100
+#: How many scopes a hint names.
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +111,10 @@ class Services:
             working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
         )
 
+    def read_only(self) -> Services:
+        """Return the services of the same store, which refuse changes."""
+        return replace(self, whole=read_only(self.whole)).on(read_only(self.store))
+
     def on(self, store: Store) -> Services:
         """Return the services of another tenant's store, or of a part of this one."""
         return Services.build(
@@ -137,6 +152,19 @@ class View:
     def inside(self) -> Store:
         """The store for what lies inside the scope: without a tenant, that is every tenant's."""
         return self.services.whole if self.scope.tenant is None else self.services.store
+
+    def hint(self) -> str:
+        """Return where the memories are if none can be seen from the scope, or an empty text."""
+        counts = self.services.store.counts(self.spaces(), self.now())
+        if any(counts.tiers[tier].memories for tier in Tier):
+            return ""
+        return _whereabouts(self.scope, self.inside.scopes(self.inside.spaces_within(self.scope)))
+
+    def at_and_below(self) -> View:
+        """Return a view whose services can read everything inside the scope."""
+        if self.inside is self.services.store:
+            return self
+        return View(self.services.on(self.inside), self.scope)
 
     @property
     def actor(self) -> str:
@@ -189,6 +217,9 @@ class View:
         *,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
         min_score: float | None = None,
         spaces: tuple[int, ...] | None = None,
         now: datetime | None = None,
@@ -209,11 +240,37 @@ class View:
                 now=now or self.now(),
                 kinds=None if accepted is None else tuple(accepted),
                 tags=None if tags is None else checked_tags(tags),
+                since=self._moment(since, "since"),
+                until=self._moment(until, "until"),
+                where=None if where is None else parsed_where(where),
             ),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in searched and len(searched) > 1,
         )
+
+    def listing(self, **filters: Unpack[MemoryFilters]) -> Find:
+        """Return the filters of a listing as the store takes them, or say what is wrong with them."""
+        unknown = filters.keys() - MemoryFilters.__annotations__.keys()
+        if unknown:
+            raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
+        tier, priority = filters.get("tier"), filters.get("priority")
+        tags, where = filters.get("tags"), filters.get("where")
+        retention = filters.get("retention", Retention.ACTIVE)
+        return Find(
+            now=self.now(),
+            tier=None if tier is None else Tier.of(tier),
+            priority=None if priority is None else Priority.of(priority),
+            retention=None if retention == ANY_RETENTION else Retention.of(retention),
+            kind=filters.get("kind"),
+            tags=None if tags is None else checked_tags(tags),
+            since=self._moment(filters.get("since"), "since"),
+            until=self._moment(filters.get("until"), "until"),
+            where=None if where is None else parsed_where(where),
+        )
+
+    def _moment(self, value: datetime | str | None, name: str) -> datetime | None:
+        return None if value is None else as_moment(value, name, self.now())
 
     def context_request(
         self,
@@ -238,6 +295,17 @@ class View:
         """Count a use of memories that were read without a search."""
         log = RecallLog(self.services.store, self.services.settings)
         log.count_use([record.no for record in records], self.now())
+
+
+def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
+    """Return a sentence about the scopes that have most memories, or an empty text if there are none."""
+    largest = sorted((count for count in counts if count.memories), key=lambda count: -count.memories)
+    if not largest:
+        return ""
+    named = [f"{count.scope} ({count.memories})" for count in largest[:_MOST_NAMED]]
+    more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
+    total = pluralize(sum(count.memories for count in largest), "memory")
+    return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
 
 
 def require_limit(limit: int, most: int) -> None:

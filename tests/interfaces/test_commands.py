@@ -216,6 +216,21 @@ def test_a_scope_that_cannot_be_is_a_usage_error(cli: Cli):
     assert cli("list", "--user", " ").code == exit_codes.USAGE
 
 
+def test_keys_have_a_user_and_may_be_read_only_and_no_option_is_ignored(cli: Cli):
+    """`--user` and `--read-only` have an effect; other scope options are refused."""
+    created = cli("keys", "create", "ana", "--tenant", "acme", "--user", "ana", "--read-only", "--json").data
+    cli("keys", "create", "ci", "--tenant", "acme")
+
+    assert created.items() >= {"name": "ana", "tenant": "acme", "user": "ana", "read_only": True}.items()
+    assert [key["name"] for key in cli("keys", "list", "--user", "ana", "--json").data] == ["ana"]
+    lines = cli("keys", "list").out.splitlines()
+    assert ["read-only" in line for line in lines] == [True, False]
+    for ignored in (["create", "x", "--tenant", "acme", "--project", "web"], ["revoke", "ci", "--tenant", "acme"]):
+        refused = cli("keys", *ignored)
+        assert (refused.code, "does not apply" in refused.err) == (2, True)
+    assert len(cli("keys", "list", "--json").data) == 2
+
+
 def test_the_store_is_where_it_is_named(cli: Cli, tmp_path: Path):
     """`--store` wins over the user's own store."""
     remembered(cli, "kept apart", "--store", "other.db")
@@ -333,7 +348,7 @@ def test_working_memory_of_a_session(cli: Cli):
     assert cli("session", "spill", "s1", "--dry-run", "--json").data["spilledIds"] == [memory_id]
     assert cli("session", "spill", "s1", "--json").data["spilledIds"] == [memory_id]
     found = cli("session", "recall", "s1", "short answers", "--no-promote", "--json").data
-    assert [hit["id"] for hit in found["hits"]] == [memory_id]
+    assert [hit["id"] for hit in found["hits"]] == [memory_id] == list(found["relevanceScores"])
     assert cli("session", "promote", "s1", memory_id, "--json").data["promoted"] is True
     assert cli("session", "status", "s1", "--json").data["hot"]["items"] == 1
     assert cli("session", "end", "s1", "--summary", "-", "--json", stdin="we talked").code == exit_codes.OK
@@ -544,6 +559,22 @@ def test_an_empty_export_says_where_memories_are(cli: Cli):
 
     assert (ran.code, ran.out) == (exit_codes.OK, "")
     assert "0 of 1 memories" in ran.err
+
+
+def test_notes_are_curated_and_a_flush_is_prompted(cli: Cli, tmp_path: Path):
+    """A dry run writes nothing; the prompt is given once."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+
+    planned = cli("notes", "curate", "memory/2026-01-05.md", "--dry-run", "--json")
+    assert (planned.data["lines"], planned.data["dryRun"]) == (["- Ana owns the vault."], True)
+    assert not (tmp_path / "MEMORY.md").exists()
+    assert "would be" not in cli("notes", "curate", "memory/2026-01-05.md").err
+    assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
+
+    flush = cli("session", "flush", "s1", "--tokens", "177000", "--root", ".", "--json").data
+    assert (flush["due"], "MEMORY.md" in flush["prompt"], flush["file"][:7]) == (True, True, "memory/")
+    assert "no flush" in cli("session", "flush", "s1", "--tokens", "178000").err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="root can write everywhere, except without a capability of Linux")

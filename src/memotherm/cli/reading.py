@@ -11,7 +11,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.tools.serializers import event_json, memory_json, status_json
+from memotherm.tools.serializers import event_json, memory_json, metrics_json, status_json
 
 #: Below this width a table does not fit.
 _NARROW = 80
@@ -210,7 +210,7 @@ def status(store: StoreOptions, as_json: bool) -> None:
     """Show how much each tier holds, and how it can be searched."""
     with opened(store, existing=True) as mem:
         current = mem.status()
-        metrics = mem.metrics().as_dict()
+        metrics = metrics_json(mem.metrics())
     if as_json:
         sizes = {"bytes": current.bytes, "seq": current.seq, "schema": current.schema}
         print_json({**status_json(current), **sizes, "metrics": metrics})

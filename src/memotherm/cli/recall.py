@@ -8,10 +8,9 @@ import click
 
 from memotherm.cli.formatting import console, hit_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import content_of, print_json, print_notes
+from memotherm.cli.output import content_of, print_json, print_notes, search_json
 from memotherm.cli.parsing import Moment, TextCommand
-from memotherm.model import Recall, Tier
-from memotherm.tools.serializers import hit_json
+from memotherm.model import Tier
 
 __all__ = ["command"]
 
@@ -59,7 +58,7 @@ def command(
             as_of=options["as_of"],
         )
     if as_json:
-        print_json(_json(recall))
+        print_json(search_json(recall, limit))
         return
     out = console()
     for hit in recall:
@@ -68,13 +67,3 @@ def command(
         out.print(line)
     found = [] if len(recall) else ["no memory matches"]
     print_notes([*found, *recall.degraded, *(f"{memory_id} moved to hot" for memory_id in recall.promoted)])
-
-
-def _json(recall: Recall) -> dict[str, Any]:
-    return {
-        "query": recall.query,
-        "hits": [hit_json(hit) for hit in recall],
-        "promoted": list(recall.promoted),
-        "tiers": [str(tier) for tier in recall.tiers],
-        "degraded": list(recall.degraded),
-    }

@@ -156,9 +156,11 @@ def _ready(jobs: list[Job], now: float) -> list[Job]:
     timed_out = _name_before(_SESSION_TIMEOUT_SECONDS, now)
     released: dict[object, str] = {}
     for path, job in jobs:
-        if job.get("do") != "capture" or path.name < timed_out:
+        if job.get("do") not in ("capture", "run") or path.name < timed_out:
             released[job.get("session")] = path.name
-    return [(path, job) for path, job in jobs if path.name <= released.get(job.get("session"), "")]
+    return [
+        (path, job) for path, job in jobs if job.get("do") == "run" or path.name <= released.get(job.get("session"), "")
+    ]
 
 
 def _name_before(seconds: int, now: float) -> str:
@@ -190,6 +192,9 @@ def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.E
 def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerResult:
     if job["do"] == "compact":
         mem.session(str(job["session"])).context_compacted()
+        return result
+    if job["do"] == "run":
+        mem.session(str(job["session"])).run_ended()
         return result
     if job["do"] == "end":
         mem.session(str(job["session"])).session_end()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memotherm.errors import SettingsError
-from memotherm.tools.definitions import TOOLS, Parameter, Tool
+from memotherm.tools import TOOLS, Parameter, Tool
 
 __all__ = ["CORE", "input_schema", "output_schema", "selected"]
 
@@ -33,13 +33,11 @@ _TYPES: dict[str, Schema] = {
     "int": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
-    # One type in each branch, because some hosts do not support a list of types.
-    "str | int": {"anyOf": [_TEXT, {"type": "integer"}]},
     "Sequence[str]": {"type": "array", "items": _TEXT},
     "Json": {"type": "object"},
 }
-#: Descriptions of parameters whose name does not suffice.
-_DESCRIPTIONS = {"types": "kinds"}
+#: Descriptions of parameters whose name does not suffice, or whose default depends on another parameter.
+_DESCRIPTIONS = {"types": "kinds", "limit": "10; 3 with sessionId", "autoPromote": "true with sessionId"}
 
 _LIST: Schema = {"type": "array"}
 _OBJECT: Schema = {"type": "object"}
@@ -65,6 +63,7 @@ _OUTPUTS: dict[str, Schema] = {
     "memory_search": _object("results", results=_LIST),
     "memory_get": _OBJECT,
     "memory_receipts": _object("receipts", receipts=_LIST),
+    "memory_curate": _object("path lines", path=_TEXT, lines=_LIST),
     "memory_list_keys": _object("keys", keys=_LIST),
     "memory_context": _object("text", text=_TEXT, tokens=_NUMBER),
 }
@@ -82,11 +81,11 @@ def selected(names: Sequence[str]) -> tuple[Tool, ...]:
     return tuple(tool for name, tool in TOOLS.items() if name in chosen)
 
 
-def input_schema(tool: Tool) -> Schema:
-    """Return the schema of a tool's parameters."""
+def input_schema(tool: Tool, kinds: Sequence[str] = ()) -> Schema:
+    """Return the schema of a tool's parameters; `kinds` are those that the settings allow, if not all."""
     return {
         "type": "object",
-        "properties": {parameter.name: _parameter(parameter) for parameter in tool.parameters},
+        "properties": {parameter.name: _parameter(parameter, kinds) for parameter in tool.parameters},
         **({"required": list(tool.required)} if tool.required else {}),
     }
 
@@ -96,10 +95,13 @@ def output_schema(tool: Tool) -> Schema:
     return _OUTPUTS.get(tool.name, _MEMORY)
 
 
-def _parameter(parameter: Parameter) -> Schema:
-    schema = dict(_TYPES[parameter.type.removesuffix(" | None")])
-    if parameter.default not in (None, ()):
-        schema["default"] = parameter.default
+def _parameter(parameter: Parameter, kinds: Sequence[str]) -> Schema:
+    schema = dict(_TYPES.get(parameter.type, _TEXT))
+    if parameter.choices:
+        allowed = kinds if parameter.type == "SessionKind" and kinds else parameter.choices
+        schema["enum"] = [str(choice) for choice in allowed]
+    if parameter.default is not None:
+        schema["default"] = list(parameter.default) if parameter.default == () else parameter.default
     if parameter.name in _DESCRIPTIONS:
         schema["description"] = _DESCRIPTIONS[parameter.name]
     return schema

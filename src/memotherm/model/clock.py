@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["Clock", "as_duration", "from_micros", "read_clock", "system_clock", "to_micros"]
+__all__ = ["Clock", "as_duration", "as_moment", "from_micros", "read_clock", "system_clock", "to_micros"]
 
 #: A clock is any function without arguments that returns an aware datetime (or Unix seconds).
 Clock = Callable[[], "datetime | float"]
@@ -62,6 +62,41 @@ def as_duration(value: timedelta | float | str) -> timedelta:
     if duration <= timedelta(0):
         raise InvalidInput(f"a duration must be greater than 0, not {value!r}")
     return duration
+
+
+def as_moment(value: datetime | str, name: str, now: datetime) -> datetime:
+    """Return a moment with a time zone, from a datetime with a time zone, or from text.
+
+    Text is a date or time in ISO format (UTC unless it has an offset), or a duration before now, such as "7d".
+
+    Args:
+        value: The moment.
+        name: The name of the argument, for messages.
+        now: The current time.
+    """
+    if isinstance(value, str):
+        if _DURATION.fullmatch(value):
+            return _earlier(now, value)
+        try:
+            parsed = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise InvalidInput(
+                f"{name} cannot be {value!r}: write a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, "
+                "or a duration before now such as 7d"
+            ) from None
+        value = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"{name} must be a datetime or text such as '7d', not {value!r}")
+    if value.utcoffset() is None:
+        raise InvalidInput(f"{name} must have a time zone, such as datetime(2026, 1, 31, tzinfo=UTC)")
+    return value
+
+
+def _earlier(now: datetime, duration: str) -> datetime:
+    try:
+        return now - as_duration(duration)
+    except OverflowError as exc:
+        raise InvalidInput(f"the duration {duration!r} is out of range") from exc
 
 
 def _parse(text: str) -> tuple[str, float]:

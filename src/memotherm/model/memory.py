@@ -11,7 +11,10 @@ from typing import Any, Self
 from memotherm.errors import InvalidInput
 from memotherm.model.value import Value
 
-__all__ = ["SCOPE_FIELDS", "Memory", "Priority", "Retention", "Scope", "Tier"]
+__all__ = ["KNOWN_KINDS", "SCOPE_FIELDS", "Memory", "Priority", "Retention", "Scope", "Tier"]
+
+#: The kinds that rules and interfaces know; any other well-formed word is a kind as well.
+KNOWN_KINDS = ("message", "fact", "decision", "entity", "context", "preference", "task", "note")
 
 _LONGEST_SCOPE_VALUE = 200
 

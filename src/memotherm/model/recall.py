@@ -82,6 +82,8 @@ class Recall(Value):
     tiers: tuple[Tier, ...] = ()
     #: What did not work, in plain words; empty when everything did.
     degraded: tuple[str, ...] = ()
+    #: Where the memories are, if none can be seen from the scope.
+    hint: str = ""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

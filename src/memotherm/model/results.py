@@ -11,11 +11,13 @@ from memotherm.model.value import Value
 __all__ = [
     "Captured",
     "Compaction",
+    "Durations",
     "EventPage",
     "Maintenance",
     "Metrics",
     "Page",
     "Problem",
+    "ScopeCount",
     "SessionStatus",
     "Spill",
     "Status",
@@ -75,6 +77,8 @@ class Maintenance(Value):
     archived: int = 0
     deleted: int = 0
     purged: int = 0
+    #: Sessions that nobody had ended.
+    ended: int = 0
     #: Memories that got their missing vectors.
     embedded: int = 0
     #: What could not be done, in plain words.
@@ -135,6 +139,21 @@ class SessionStatus(Value):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Durations(Value):
+    """A histogram of durations."""
+
+    #: (upper bound in milliseconds, how many took at most that long); the last bound is infinite.
+    buckets: tuple[tuple[float, int], ...] = ()
+    #: The sum of all durations, in milliseconds.
+    total_ms: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """The number of durations."""
+        return self.buckets[-1][1] if self.buckets else 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Metrics(Value):
     """How the tiers perform, since the store was created."""
 
@@ -153,6 +172,9 @@ class Metrics(Value):
     hit_rate: float
     #: Number of moves by rule.
     moves: Mapping[str, int] = field(hash=False)
+    #: The durations of recalls that did not search cold, and of those that did.
+    live_recalls: Durations = field(default_factory=Durations)
+    cold_recalls: Durations = field(default_factory=Durations)
 
     def as_dict(self) -> dict[str, float]:
         """Return the six metrics under their exported names."""
@@ -200,6 +222,8 @@ class Page(Value):
     memories: tuple[Memory, ...] = ()
     #: Where the next page starts; None on the last one.
     cursor: str | None = None
+    #: Where the memories are, if none can be seen from this scope.
+    hint: str = ""
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)
@@ -225,6 +249,27 @@ class Problem(Value):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ScopeCount(Value):
+    """What is stored in exactly one scope, without what is in narrower ones."""
+
+    scope: Scope
+    #: Active memories by tier.
+    tiers: Mapping[Tier, TierCount] = field(hash=False)
+    #: Archived and deleted memories.
+    hidden: int = 0
+
+    @property
+    def memories(self) -> int:
+        """How many active memories it has."""
+        return sum(count.memories for count in self.tiers.values())
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of its active memories."""
+        return sum(count.tokens for count in self.tiers.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Status(Value):
     """What a store contains and how it is searched, as seen from one scope."""
 
@@ -245,3 +290,5 @@ class Status(Value):
     schema: int
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()
+    #: Where the memories are, if none can be seen from this scope.
+    hint: str = ""

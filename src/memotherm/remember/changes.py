@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -100,6 +100,10 @@ class Changes:
 
     def retain(self, scope: Scope, memory_id: str, wanted: Retention, cause: Cause) -> Memory:
         """Hide a memory or bring it back; one that had expired comes back without an end."""
+        return self.change(scope, memory_id, self._retaining(wanted, cause), cause)
+
+    def _retaining(self, wanted: Retention, cause: Cause) -> Callable[[Memory], Memory]:
+        """Return the function that gives a memory another retention."""
 
         def alter(memory: Memory) -> Memory:
             retention = changed_retention(memory, wanted, cause.at, self._settings)
@@ -107,7 +111,21 @@ class Changes:
             lifted = wanted is Retention.ACTIVE and over
             return replace(memory, retention=retention, expires_at=None if lifted else memory.expires_at)
 
-        return self.change(scope, memory_id, alter, cause)
+        return alter
+
+    def retain_many(self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause) -> list[Memory]:
+        """Hide memories or bring them back, all or none."""
+        with self._store.write() as transaction:
+            records = [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]
+            alter = self._retaining(wanted, cause)
+            return [self.apply(transaction, record, alter(record.memory), cause).memory for record in records]
+
+    def purge_many(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
+        """Erase memories, all or none; only their events stay."""
+        with self._store.write() as transaction:
+            for place, memory_id in enumerate(memory_ids, 1):
+                record = require_visible(transaction, scope, memory_id)
+                transaction.purge(record, cause, clean=place == len(memory_ids))
 
     def purge(self, scope: Scope, memory_id: str, cause: Cause) -> None:
         """Erase a memory; only its events stay."""

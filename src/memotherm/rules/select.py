@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
@@ -11,9 +10,10 @@ from typing import Any
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.model.clock import as_duration
+from memotherm.rules.where import holds, one_of
 from memotherm.settings import Settings
 
-__all__ = ["RUNS", "Select", "metadata_text"]
+__all__ = ["RUNS", "Select"]
 
 #: The occasions on which rules run.
 RUNS = ("compact", "maintain", "spill", "promote")
@@ -113,7 +113,7 @@ class Select:
         if isinstance(self.used_within, timedelta):
             yield memory.accessed_at is not None and now - memory.accessed_at < self.used_within
         for key, values in self.metadata.items():
-            yield key in memory.metadata and metadata_text(memory.metadata[key]) in map(metadata_text, values)
+            yield holds(one_of(key, values), memory.metadata)
 
     def sorted(self, memories: list[Memory]) -> list[Memory]:
         """Return memories in the order in which they are decided."""
@@ -121,11 +121,6 @@ class Select:
             key = name.removeprefix("-")
             memories = sorted(memories, key=_ORDERABLE[key], reverse=name.startswith("-"))
         return memories
-
-
-def metadata_text(value: object) -> str:
-    """Return a metadata value as JSON, the form in which values are compared."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 _ORDERABLE: dict[str, Any] = {

@@ -1,16 +1,20 @@
-"""From the selection of a rule to one statement."""
+"""From the filter of a search, of a listing or of a rule to one statement."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from memotherm.model import Tier
+from memotherm.model import Retention, Tier
 from memotherm.model.clock import to_micros
-from memotherm.rules.select import Select, metadata_text
-from memotherm.storage.statements import Row, Statements
+from memotherm.rules.select import Select
+from memotherm.rules.where import AllOf, FieldTest, Not, json_type, one_of
+from memotherm.rules.where import Condition as MetadataCondition
+from memotherm.storage.statements import Row, Statements, marked
+from memotherm.storage.values import Filter, Find
 
-__all__ = ["selected_rows"]
+__all__ = ["compiled_filter", "filtered_numbers", "found_rows", "selected_rows"]
 
 _DURATIONS = {
     "unused_for": "where_unused",
@@ -21,35 +25,55 @@ _DURATIONS = {
 }
 
 _MICROSECOND = timedelta(microseconds=1)
+#: Larger than any number of a memory.
+_EVERY = 1 << 62
+#: What `retention = None` lists.
+_UNPURGED = tuple(retention for retention in Retention if retention is not Retention.PURGED)
 
-#: The name of a condition, and its parameters.
-Condition = tuple[str, dict[str, object]]
+#: The name of a condition and its parameters, or a condition on the metadata.
+Condition = tuple[str, dict[str, object]] | MetadataCondition
 
 
 def selected_rows(
     statements: Statements, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int
 ) -> list[Row]:
     """Return the rows of the memories that a selection names, in order of number."""
-    values: dict[str, object] = {"spaces": list(spaces), "after": after, "limit": limit}
+    compiler = _Compiler(statements)
     state: list[Condition] = [
         ("where_retentions", {"retentions": [retention.rank for retention in selects.retentions]})
     ]
     if selects.expired is not None:
         state.append(("where_expired" if selects.expired else "where_unexpired", {"now": to_micros(now)}))
-    parts = [_joined(statements, [*state, *_conditions(selects, now)], "", values)]
+    parts = [compiler.joined([*state, *_selected(selects, now)])]
     if selects.either:
-        alternatives = [
-            _joined(statements, list(_conditions(part, now)), f"_{chr(ord('a') + place)}", values)
-            for place, part in enumerate(selects.either)
-        ]
-        parts.append(f"({' OR '.join(alternatives)})")
+        parts.append(f"({' OR '.join(compiler.joined(_selected(part, now)) for part in selects.either)})")
     # What is likely to be most of the table is read in its own order.
     narrow = selects.tiers == (Tier.HOT,) or selects.kinds is not None or selects.tags is not None
     marks = {"space": "space" if narrow else "+space", "conditions": " AND ".join(parts)}
-    return statements.rows_of("select", marks, **values)
+    return statements.rows_of("select", marks, spaces=list(spaces), after=after, limit=limit, **compiler.values)
 
 
-def _conditions(selects: Select, now: datetime) -> Iterator[Condition]:
+def found_rows(statements: Statements, spaces: Sequence[int], find: Find) -> list[Row]:
+    """Return the rows of a page of a listing, in descending order of number."""
+    compiler = _Compiler(statements)
+    marks = {"conditions": compiler.joined(_found(find))}
+    before = _EVERY if find.before is None else find.before
+    return statements.rows_of("find", marks, spaces=list(spaces), before=before, limit=find.limit, **compiler.values)
+
+
+def compiled_filter(statements: Statements, where: Filter) -> tuple[str, dict[str, object]]:
+    """Return the filter of a search as a condition on memories, and its parameters."""
+    compiler = _Compiler(statements)
+    return compiler.joined(_filtered(where)), compiler.values
+
+
+def filtered_numbers(statements: Statements, nos: Sequence[int], where: Filter) -> set[int]:
+    """Return those of some memories that the filter of a search lets through."""
+    conditions, values = compiled_filter(statements, where)
+    return {no for (no,) in statements.rows_of("filtered", {"conditions": conditions}, nos=list(nos), **values)}
+
+
+def _selected(selects: Select, now: datetime) -> Iterator[Condition]:
     """Yield the conditions of a selection, without those on retention and expiry."""
     yield "where_tiers", {"tiers": [tier.rank for tier in selects.tiers]}
     if selects.kinds is not None:
@@ -67,14 +91,109 @@ def _conditions(selects: Select, now: datetime) -> Iterator[Condition]:
     if isinstance(selects.used_within, timedelta):
         yield "where_used_within", {"used_within": to_micros(now) - selects.used_within // _MICROSECOND}
     for key, accepted in selects.metadata.items():
-        yield "where_metadata", {"metadata_key": key, "metadata": [metadata_text(value) for value in accepted]}
+        yield one_of(key, accepted)
 
 
-def _joined(statements: Statements, conditions: list[Condition], suffix: str, values: dict[str, object]) -> str:
-    """Return conditions joined by AND, and add their parameters to `values` under names of their own."""
-    texts = []
-    for place, (name, parameters) in enumerate(conditions):
-        own = f"{suffix}_{chr(ord('a') + place)}"
-        texts.append(statements.fragment(name, own))
-        values.update({f"{parameter}{own}": value for parameter, value in parameters.items()})
-    return f"({' AND '.join(texts)})"
+def _found(find: Find) -> Iterator[Condition]:
+    """Yield the conditions of a listing."""
+    if find.retention is None:
+        yield "where_retentions", {"retentions": [retention.rank for retention in _UNPURGED]}
+    else:
+        yield "where_retention", {"retention": find.retention.rank}
+    if find.retention is Retention.ACTIVE:
+        yield "where_unexpired", {"now": to_micros(find.now)}
+    if find.tier is not None:
+        yield "where_tiers", {"tiers": [find.tier.rank]}
+    if find.priority is not None:
+        yield "where_priorities", {"priorities": [find.priority.rank]}
+    kinds = None if find.kind is None else (find.kind,)
+    yield from _filtered(
+        Filter(now=find.now, kinds=kinds, tags=find.tags, since=find.since, until=find.until, where=find.where)
+    )
+
+
+def _filtered(where: Filter) -> Iterator[Condition]:
+    """Yield the conditions of a search."""
+    if where.kinds is not None:
+        yield "where_kinds", {"kinds": list(where.kinds)}
+    if where.tags is not None:
+        yield "where_tags", {"tags": list(where.tags)}
+    if where.since is not None:
+        yield "where_since", {"since": to_micros(where.since)}
+    if where.until is not None:
+        yield "where_until", {"until": to_micros(where.until)}
+    if where.where is not None:
+        yield where.where
+
+
+class _Compiler:
+    """Makes the text of conditions, and collects their parameters under names of their own."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+        self._count = 0
+        self.values: dict[str, object] = {}
+
+    def joined(self, conditions: Iterator[Condition] | Sequence[Condition]) -> str:
+        """Return conditions joined by AND."""
+        texts = [
+            self._named(*condition) if isinstance(condition, tuple) else self._metadata(condition)
+            for condition in conditions
+        ]
+        return f"({' AND '.join(texts) or '1 = 1'})"
+
+    def _named(self, name: str, parameters: dict[str, object]) -> str:
+        """Return the text of a named condition."""
+        suffix = f"_{_letters(self._count)}"
+        self._count += 1
+        self.values.update({f"{parameter}{suffix}": value for parameter, value in parameters.items()})
+        return self._statements.fragment(name, suffix)
+
+    def _metadata(self, condition: MetadataCondition) -> str:
+        """Return the text of a condition on the metadata."""
+        if isinstance(condition, FieldTest):
+            return self._field(condition)
+        if isinstance(condition, Not):
+            return f"(NOT {self._metadata(condition.condition)})"
+        texts = [self._metadata(part) for part in condition.conditions]
+        if isinstance(condition, AllOf):
+            return f"({' AND '.join(texts) or '1 = 1'})"
+        return f"({' OR '.join(texts) or '1 = 0'})"
+
+    def _field(self, field: FieldTest) -> str:
+        """Return the text of the test of one value: a step for each key that leads to it, and the test."""
+        sources, keys = [], []
+        parent = self._named("metadata_root", {})
+        for depth, step in enumerate(field.path):
+            node = f"node_{_letters(depth)}"
+            source = self._named("metadata_element" if isinstance(step, int) else "metadata_member", {"key": step})
+            sources.append(marked(source, {"parent": parent, "node": node}))
+            keys.append(marked(self._named("metadata_key", {"key": step}), {"node": node}))
+            parent = marked(self._named("metadata_inner", {}), {"node": node})
+        test = marked(self._test(field), {"node": node})
+        marks = {"sources": ", ".join(sources), "keys": " AND ".join(keys), "test": test}
+        return marked(self._named("metadata_exists", {}), marks)
+
+    def _test(self, field: FieldTest) -> str:
+        """Return the text of a test, with a mark for the value."""
+        value = field.value
+        if field.test == "one_of":
+            typed: dict[str, list[object]] = {"text": [], "number": [], "boolean": []}
+            for name, accepted in value:
+                typed[name].append(accepted)
+            words = [str(accepted).lower() for accepted in typed["boolean"]]
+            numbers = json.dumps(typed["number"])
+            return self._named("test_one_of", {"texts": typed["text"], "numbers": numbers, "words": words})
+        if field.test in ("exists", "not_null", "object"):
+            return self._named(f"test_{field.test}", {})
+        if field.test in ("members", "elements"):
+            return self._named(f"test_{field.test}", {"length": value})
+        operand = value if isinstance(value, str) else json.dumps(value)
+        compared = self._named(f"test_{json_type(value)}", {"value": operand})
+        return marked(compared, {"compare": field.test})
+
+
+def _letters(number: int) -> str:
+    """Return a number as letters, because the names of parameters have no digits."""
+    letters = chr(ord("a") + number % 26)
+    return letters if number < 26 else _letters(number // 26 - 1) + letters

@@ -8,7 +8,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any, Generic, Self, TypeVar
 
 from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
@@ -16,14 +18,15 @@ from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.process import OwnProcess
 from memotherm.model.receipts import KeptReceipt
-from memotherm.model.results import TierCount
+from memotherm.model.results import ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
 from memotherm.storage import notes
 from memotherm.storage.receipts import receipt_of, receipt_row
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
-from memotherm.storage.selecting import selected_rows
+from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
+from memotherm.storage.tallies import recall_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
     CandidateRow,
@@ -147,8 +150,8 @@ class SqlStore(ABC):
         """Return statements in one transaction that excludes other writers."""
 
     @abstractmethod
-    def _marking(self) -> AbstractContextManager[Statements]:
-        """Return statements in a transaction that does not exclude other writers."""
+    def _marking(self, *, join: bool = False) -> AbstractContextManager[Statements]:
+        """Return statements in a transaction that does not exclude other writers, or in one that waits (`join`)."""
 
     @abstractmethod
     def _logging(self) -> AbstractContextManager[Statements]:
@@ -167,6 +170,19 @@ class SqlStore(ABC):
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
         return tuple(space for (space,) in self._rows("spaces_within", **scope_row(scope)))
+
+    def scopes(self, spaces: Sequence[int]) -> list[ScopeCount]:
+        """Return what each of the scopes of some spaces holds, without empty ones, in the order of their fields."""
+        found = []
+        for fields, rows in groupby(self._rows("scopes_within", spaces=list(spaces)), lambda row: row[:6]):
+            tiers, hidden = {tier: TierCount() for tier in Tier}, 0
+            for tier, retention, memories, tokens in (row[6:] for row in rows):
+                if _RETENTIONS[retention] is Retention.ACTIVE:
+                    tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+                else:
+                    hidden += memories
+            found.append(ScopeCount(scope=scope_of(fields), tiers=tiers, hidden=hidden))
+        return found
 
     def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
         """Return a memory that lies in one of the spaces."""
@@ -190,20 +206,8 @@ class SqlStore(ABC):
 
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
-        return self._records(
-            "find",
-            spaces=list(spaces),
-            before=_EVERY if find.before is None else find.before,
-            retention=find.retention.rank,
-            tiers=[tier.rank for tier in (Tier if find.tier is None else [find.tier])],
-            priority=None if find.priority is None else find.priority.rank,
-            kind=find.kind,
-            any_tags=int(find.tags is None),
-            tags=list(find.tags or ()),
-            expired=int(find.retention is not Retention.ACTIVE),
-            now=to_micros(find.now),
-            limit=find.limit,
-        )
+        with self._reading(once=True) as statements:
+            return self._converted(statements, found_rows(statements, spaces, find))
 
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""
@@ -220,7 +224,7 @@ class SqlStore(ABC):
         self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
     ) -> dict[int, CandidateRow]:
         """Return the rows of those memories that scope, tiers, retention and filter let through."""
-        with self._reading(once=where.tags is None) as statements:
+        with self._reading(once=not where.selective) as statements:
             rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
         if not rows:
             return {}
@@ -236,8 +240,7 @@ class SqlStore(ABC):
     def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
         """Return the memories that a rule looks at, in order of number, a page at a time."""
         with self._reading(once=True) as statements:
-            rows = selected_rows(statements, spaces, selects, now, after, limit)
-            return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+            return self._converted(statements, selected_rows(statements, spaces, selects, now, after, limit))
 
     # Sessions and counters
 
@@ -258,6 +261,11 @@ class SqlStore(ABC):
     def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
         """Return the names of the active sessions in some spaces."""
         return frozenset(name for (name,) in self._rows("sessions_open", spaces=list(spaces)))
+
+    def idle_sessions(self, spaces: Sequence[int], before: datetime, limit: int) -> list[tuple[int, Scope]]:
+        """Return the active sessions in some spaces without a change or use since a moment."""
+        rows = self._rows("sessions_idle", spaces=list(spaces), before=to_micros(before), limit=limit)
+        return [(row[0], scope_of(row[1:])) for row in rows]
 
     def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
         """Return the counters of some spaces, by name."""
@@ -393,7 +401,7 @@ class SqlStore(ABC):
             statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
         if keep:
             statements.run("recall_add", **_recall_row(entry))
-            statements.run_many("tally_add", _recall_tallies(entry))
+            statements.run_many("tally_add", recall_tallies(entry))
 
     # Embedders and their vectors
 
@@ -467,7 +475,7 @@ class SqlStore(ABC):
         moment = to_micros(now)
         expires_at = None if expires is None else to_micros(expires)
         row = {"namespace": namespace, "key": key, "value": value, "expires_at": expires_at}
-        with self._marking() as statements:
+        with self._marking(join=True) as statements:
             statements.run("values_expire", now=moment)
             if replace:
                 statements.run("value_put", **row)
@@ -498,8 +506,10 @@ class SqlStore(ABC):
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
         with self._reading(once=True) as statements:
-            rows = statements.rows(name, **values)
-            return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+            return self._converted(statements, statements.rows(name, **values))
+
+    def _converted(self, statements: Statements, rows: Sequence[Row]) -> list[Record]:
+        return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
     def _scope(self, statements: Statements, space: int, cache: dict[int, Scope]) -> Scope:
         """Return the scope of a space; it never changes, so it is cached."""
@@ -525,9 +535,9 @@ def visible_rows(
         for row in statements.rows(name, nos=list(nos), now=to_micros(where.now))
         if row[2] in ranks and row[1] in spaces and (where.kinds is None or row[4] in where.kinds)
     ]
-    if where.tags is not None and rows:
-        tagged = {no for (no,) in statements.rows("tagged", tags=list(where.tags), nos=[row[0] for row in rows])}
-        rows = [row for row in rows if row[0] in tagged]
+    if rows and replace(where, kinds=None).selective:
+        passing = filtered_numbers(statements, [row[0] for row in rows], where)
+        rows = [row for row in rows if row[0] in passing]
     return rows
 
 
@@ -540,19 +550,6 @@ def identity_of(statements: Statements) -> Identity | None:
     """Return the embedder that serves searches, if there is one."""
     row = statements.row("embedder_serving")
     return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
-
-
-def _recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:
-    """Return the counters of a recall: all, with a hit, with promotions, in the cold tier."""
-    counted = {"recall": entry.micros}
-    if entry.found:
-        counted["recall.hit"] = 0
-    if entry.promoted:
-        counted["recall.promoted"] = len(entry.promoted)
-    if Tier.COLD in entry.tiers:
-        counted["recall.cold"] = entry.micros
-    space = entry.space or 0
-    return [{"space": space, "name": name, "times": 1, "amount": amount} for name, amount in counted.items()]
 
 
 def _recall_row(entry: RecallEntry) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
+from memotherm.rules.where import Condition
 
 __all__ = [
     "DISCARDED",
@@ -63,11 +64,16 @@ class Filter:
     now: datetime
     kinds: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
+    #: Created at or after the first of these, and before the second.
+    since: datetime | None = None
+    until: datetime | None = None
+    #: Conditions on the metadata.
+    where: Condition | None = None
 
     @property
     def selective(self) -> bool:
-        """Whether anything but time is filtered."""
-        return self.kinds is not None or self.tags is not None
+        """Whether anything but retention and expiry is filtered."""
+        return any(value is not None for value in (self.kinds, self.tags, self.since, self.until, self.where))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,9 +83,14 @@ class Find:
     now: datetime
     tier: Tier | None = None
     priority: Priority | None = None
-    retention: Retention = Retention.ACTIVE
+    #: None lists active, archived and deleted memories.
+    retention: Retention | None = Retention.ACTIVE
     kind: str | None = None
     tags: tuple[str, ...] | None = None
+    #: As in `Filter`.
+    since: datetime | None = None
+    until: datetime | None = None
+    where: Condition | None = None
     limit: int = 100
     #: Only memories with a smaller number than this.
     before: int | None = None

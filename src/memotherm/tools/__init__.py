@@ -2,13 +2,12 @@
 
 from memotherm.tools.definitions import (
     TOOLS,
-    Parameter,
-    Tool,
     call,
     memory_add,
     memory_clear,
     memory_compact,
     memory_context,
+    memory_curate,
     memory_demote,
     memory_end,
     memory_forget,
@@ -27,6 +26,7 @@ from memotherm.tools.definitions import (
     store_memory,
     unpin_memory,
 )
+from memotherm.tools.tool import Parameter, Tool
 
 __all__ = [
     "TOOLS",
@@ -37,6 +37,7 @@ __all__ = [
     "memory_clear",
     "memory_compact",
     "memory_context",
+    "memory_curate",
     "memory_demote",
     "memory_end",
     "memory_forget",

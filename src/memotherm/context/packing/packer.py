@@ -186,7 +186,7 @@ class _Packer:
         while items and sum(item.min_cost for item in items) > available:
             items.pop(0)
         if not items:
-            return [], []
+            return [], [f"the pinned memories need {self.base} tokens: all of them were left out"]
         included: list[tuple[Item, Form]] = []
         newer = sum(item.full.cost for item in items)
         for item in items:

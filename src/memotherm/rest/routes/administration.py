@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from memotherm import tools
+from memotherm.rest.idempotency import once
 from memotherm.rest.routes.parameters import View
 from memotherm.rest.routes.responses import compaction_response
 from memotherm.rest.schemas.administration import (
@@ -31,12 +32,14 @@ def status(view: View) -> Json:
 
 
 @router.post("/compact", operation_id="compact", response_model=CompactionResponse)
+@once
 def compact(view: View, body: CompactRequest | None = None) -> Json:
     """Run the tier rules once."""
     return compaction_response(view.compact(dry_run=body is not None and body.dry_run))
 
 
 @router.post("/maintain", operation_id="maintain", response_model=MaintenanceResponse)
+@once
 def maintain(view: View) -> Json:
     """Run maintenance: expiry, retention and cooling."""
     run = view.maintain()
@@ -46,6 +49,7 @@ def maintain(view: View) -> Json:
         "archived": run.archived,
         "deleted": run.deleted,
         "purged": run.purged,
+        "ended": run.ended,
         "embedded": run.embedded,
         "degraded": list(run.degraded),
     }

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Query, Response
 
 from memotherm.errors import NotFound
 from memotherm.model import Retention
+from memotherm.rest.idempotency import once
 from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, MemoryId, View
 from memotherm.rest.routes.responses import apply, etag, memory_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
@@ -53,12 +54,14 @@ def list_memories(
 
 
 @router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
+@once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, replace the one with the same key, or count a use of one with the same content."""
     return memory_response(view.remember(**body.arguments()), response, created=True)
 
 
 @router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)
+@once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
     memories = view.remember_many([request.arguments() for request in body.memories])
@@ -133,24 +136,28 @@ def forget(view: View, memory_id: MemoryId, response: Response) -> Json:
 
 
 @router.post("/memories/{memory_id}/move", operation_id="move", response_model=MemoryResponse)
+@once
 def move(view: View, memory_id: MemoryId, body: MoveRequest, response: Response) -> Json:
     """Move a memory to another tier."""
     return memory_response(apply(view.move, memory_id, body.tier, body.why), response)
 
 
 @router.post("/memories/{memory_id}/prioritize", operation_id="prioritize", response_model=MemoryResponse)
+@once
 def prioritize(view: View, memory_id: MemoryId, body: PrioritizeRequest, response: Response) -> Json:
     """Set the priority of a memory."""
     return memory_response(apply(view.prioritize, memory_id, body.priority, body.why), response)
 
 
 @router.post("/memories/{memory_id}/pin", operation_id="pin", response_model=MemoryResponse)
+@once
 def pin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Pin a memory: every context includes it until it is unpinned."""
     return memory_response(apply(view.pin, memory_id, reason(body)), response)
 
 
 @router.post("/memories/{memory_id}/unpin", operation_id="unpin", response_model=MemoryResponse)
+@once
 def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Give a pinned memory normal priority."""
     return memory_response(apply(view.unpin, memory_id, reason(body)), response)
@@ -163,12 +170,14 @@ def verify(view: View, memory_id: MemoryId, response: Response, body: ReasonRequ
 
 
 @router.post("/memories/{memory_id}/archive", operation_id="archive", response_model=MemoryResponse)
+@once
 def archive(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Archive a memory: no search finds it until it is restored."""
     return memory_response(apply(view.archive, memory_id, reason(body)), response)
 
 
 @router.post("/memories/{memory_id}/restore", operation_id="restore", response_model=MemoryResponse)
+@once
 def restore(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Restore an archived or deleted memory."""
     return memory_response(apply(view.restore, memory_id, reason(body)), response)

@@ -29,7 +29,7 @@ router = APIRouter(tags=["search"])
 @router.post("/recall", operation_id="recall", response_model=RecallResponse)
 def recall(view: View, body: RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
-    return recall_response(view.recall(**body.model_dump()))
+    return recall_response(view.recall(**body.model_dump()), body.limit)
 
 
 @router.post("/memory/query", operation_id="query", response_model=QueryResponse)

@@ -48,6 +48,7 @@ class MaintenanceResponse(BaseModel):
     archived: int
     deleted: int
     purged: int
+    ended: int
     embedded: int
     degraded: list[str]
 
@@ -64,3 +65,4 @@ class StatusResponse(BaseModel):
     retention: dict[str, int]
     embedder: str
     degraded: list[str]
+    metrics: dict[str, float]

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from memotherm.rest.schemas.fields import (
+    AnyKind,
     Json,
     Key,
-    Kind,
     Label,
     Labels,
     MemoryId,
@@ -40,7 +40,7 @@ class RememberRequest(RequestBody):
     """A memory to store."""
 
     content: Text
-    kind: Kind = "fact"
+    kind: AnyKind = "fact"
     tags: Labels = []
     tier: TierName | None = None
     priority: PriorityName = "normal"
@@ -67,7 +67,7 @@ class UpdateRequest(RequestBody):
     """The fields of a memory to change."""
 
     content: Text | None = None
-    kind: Kind | None = None
+    kind: AnyKind | None = None
     tags: Labels | None = None
     metadata: Json | None = None
     ttl_minutes: Minutes | None = None

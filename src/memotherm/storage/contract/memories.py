@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from memotherm.model import Memory, Priority, Scope, Tier
-from memotherm.model.results import TierCount
+from memotherm.model.results import ScopeCount, TierCount
 from memotherm.rules.select import Select
 from memotherm.storage.values import Cause, Counts, Find, Record
 
@@ -28,6 +28,9 @@ class MemoryStore(Protocol):
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
+
+    def scopes(self, spaces: Sequence[int]) -> list[ScopeCount]:
+        """Return what each of the scopes of some spaces holds, without empty ones, in the order of their fields."""
 
     def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
         """Return a memory that lies in one of the spaces."""

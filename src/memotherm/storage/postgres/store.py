@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -34,6 +34,7 @@ from memotherm.storage.postgres.transaction import PostgresTransaction
 from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
 from memotherm.storage.rows import event_of
+from memotherm.storage.selecting import compiled_filter
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.sqlstore import SqlClaim, SqlStore, Waiting, identity_of, new_waiting
@@ -141,8 +142,8 @@ class PostgresStore(SqlStore):
             yield statements
 
     @contextmanager
-    def _marking(self) -> Iterator[PostgresStatements]:
-        with self._connections.transaction(self._tenant, patient=True, wide=True) as connection:
+    def _marking(self, *, join: bool = False) -> Iterator[PostgresStatements]:
+        with self._connections.transaction(self._tenant, patient=True, wide=True, join=join) as connection:
             yield PostgresStatements(connection, self._tenant)
 
     @contextmanager
@@ -235,18 +236,20 @@ class PostgresStore(SqlStore):
         bands = list(_bands(tiers)) if words and spaces else []
         rows: list[Row] = []
         with self._reading() as statements:
+            marks, filtered = _filtered(statements, where)
             total, counted = self._counted(statements, bands if len(bands) > 1 else [], spaces, tiers, words)
             for band, ranks in bands:
                 others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
-                rows += statements.rows(
+                rows += statements.rows_of(
                     f"text_search_{band}",
+                    marks,
                     spaces=list(spaces),
                     tiers=ranks,
                     scoped=queries(words, spaces),
                     others=[others[position] for position in range(1, len(words) + 1)],
                     total=total,
                     limit=limit,
-                    **_filtered(where),
+                    **filtered,
                 )
         ranked = sorted(rows, key=lambda row: (-row[1], -row[0]))
         return dict(ranked[:limit])
@@ -269,7 +272,8 @@ class PostgresStore(SqlStore):
                 return {}
             band = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
             exact = where.selective or Tier.COLD in tiers or statements.value("count_in", **band) <= self._exact_limit
-            rows = nearest(statements, identity, vector, limit, {**band, **_filtered(where)}, exact=exact)
+            marks, filtered = _filtered(statements, where)
+            rows = nearest(statements, identity, vector, limit, {**band, **filtered}, marks, exact=exact)
         return dict(rows)
 
     def similarities(
@@ -327,6 +331,10 @@ class PostgresStore(SqlStore):
             )
             yield transaction
             transaction.finish()
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Commit the last transaction of this thread when the context is left, with the values stored after it."""
+        return self._connections.deferral.active()
 
     # Embedders and their vectors
 
@@ -421,13 +429,8 @@ def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
         yield "cold", [Tier.COLD.rank]
 
 
-def _filtered(where: Filter) -> dict[str, object]:
-    """Return a filter as the parameters of a search."""
-    return {
-        "now": to_micros(where.now),
-        "any": int(not where.selective),
-        "any_kinds": int(where.kinds is None),
-        "kinds": list(where.kinds or ()),
-        "any_tags": int(where.tags is None),
-        "tags": list(where.tags or ()),
-    }
+def _filtered(statements: PostgresStatements, where: Filter) -> tuple[dict[str, object], dict[str, object]]:
+    """Return a filter as the marks and the parameters of a search."""
+    conditions, values = compiled_filter(statements, where)
+    marks: dict[str, object] = {"any": "false" if where.selective else "true", "conditions": conditions}
+    return marks, {"now": to_micros(where.now), **values}

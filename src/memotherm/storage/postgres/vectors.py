@@ -60,14 +60,26 @@ def nearest(
     vector: Vectors,
     limit: int,
     where: Mapping[str, Any],
+    conditions: Mapping[str, object],
     *,
     exact: bool,
 ) -> list[Row]:
-    """Return (memory, strength) of the nearest, nearest first; a memory counts with its nearest part."""
+    """Return (memory, strength) of the nearest, nearest first; a memory counts with its nearest part.
+
+    Args:
+        statements: The statements to run.
+        identity: The embedder of the vectors.
+        vector: The vector of the query.
+        limit: The most memories.
+        where: The parameters of the places and of the filter.
+        conditions: The marks of the filter; the search by the index takes no filter.
+        exact: Whether to compare all vectors instead of using the index.
+    """
     marks = _marks(identity)
     asked = np.asarray(vector, np.float32)
     if exact or marks is None:
-        return statements.rows("vector_exact", vector=asked, number=identity.number, limit=limit, **where)
+        values = {"vector": asked, "number": identity.number, "limit": limit, **where}
+        return statements.rows_of("vector_exact", conditions, **values)
     wanted = _VECTORS_PER_MEMORY * limit
     least, most = _WIDTH
     statements.rows("vector_care", width=str(max(least, min(most, wanted))))

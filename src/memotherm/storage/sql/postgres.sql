@@ -63,8 +63,51 @@ SELECT receipt, entries FROM receipts
 WHERE {own}EXISTS (
     SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 {in ids})
 
--- where_metadata: A condition of `select`: a metadata value, compared as JSON.
-CAST(CAST(nullif(metadata, '') AS JSONB) -> CAST(:metadata_key AS TEXT) AS TEXT) {in metadata}
+-- metadata_root: The metadata, as JSON; JSONB has no NUL.
+CAST(replace(nullif(metadata, ''), '\u0000', '\u0001') AS JSONB)
+
+-- metadata_inner: The value of a node.
+$node.value
+
+-- metadata_member: A member of an object.
+LATERAL (SELECT $parent -> CAST(:key AS TEXT) AS value) AS $node
+
+-- metadata_element: An element of a list.
+LATERAL (SELECT $parent -> CAST(:key AS INTEGER) AS value) AS $node
+
+-- metadata_key: The key of a node.
+$node.value IS NOT NULL
+
+-- test_exists: A test of a value of the metadata.
+1 = 1
+
+-- test_not_null: A test of a value of the metadata.
+jsonb_typeof($node.value) <> 'null'
+
+-- test_object: A test of a value of the metadata.
+jsonb_typeof($node.value) = 'object'
+
+-- test_members: A test of a value of the metadata.
+CASE jsonb_typeof($node.value) WHEN 'object'
+    THEN (SELECT count(*) FROM jsonb_object_keys($node.value)) = :length ELSE false END
+
+-- test_elements: A test of a value of the metadata.
+CASE jsonb_typeof($node.value) WHEN 'array' THEN jsonb_array_length($node.value) = :length ELSE false END
+
+-- test_one_of: A test of a value of the metadata.
+CASE jsonb_typeof($node.value)
+    WHEN 'string' THEN $node.value #>> '{}' = ANY(CAST(:texts AS TEXT[]))
+    WHEN 'number' THEN $node.value IN (SELECT jsonb_array_elements(CAST(:numbers AS JSONB)))
+    WHEN 'boolean' THEN $node.value #>> '{}' = ANY(CAST(:words AS TEXT[]))
+    ELSE false END
+
+-- test_number: A test of a value of the metadata.
+CASE jsonb_typeof($node.value) WHEN 'number'
+    THEN $node.value $compare CAST(:value AS JSONB) ELSE false END
+
+-- test_text: A test of a value of the metadata.
+CASE jsonb_typeof($node.value) WHEN 'string'
+    THEN $node.value #>> '{}' COLLATE "C" $compare :value ELSE false END
 
 -- text_add: Add a memory to the text index, or a part of its words.
 INSERT INTO texts (no, part, space, tier, words, lexemes)
@@ -95,10 +138,7 @@ SELECT no, strength FROM scored s
 WHERE no NOT IN (
     SELECT no FROM memories
     WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
-  AND (:any = 1 OR EXISTS (
-    SELECT 1 FROM memories m
-    WHERE {own m}m.no = s.no AND (:any_kinds = 1 OR m.kind {in kinds}) AND (:any_tags = 1 OR EXISTS (
-        SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
+  AND ($any OR EXISTS (SELECT 1 FROM memories WHERE {own}memories.no = s.no AND $conditions))
 ORDER BY strength DESC, no DESC LIMIT :limit
 
 -- candidates: The fields that ranking uses, of those memories that are visible, with their words.
@@ -176,10 +216,7 @@ SELECT no, max(-(vector <#> :vector)) AS strength FROM vectors v
 WHERE {own}embedder = :number AND space {in spaces} AND tier {in tiers} AND no NOT IN (
     SELECT no FROM memories
     WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
-  AND (:any = 1 OR EXISTS (
-    SELECT 1 FROM memories m
-    WHERE {own m}m.no = v.no AND (:any_kinds = 1 OR m.kind {in kinds}) AND (:any_tags = 1 OR EXISTS (
-        SELECT 1 FROM tags g WHERE {own g}g.no = m.no AND g.tag {in tags}))))
+  AND ($any OR EXISTS (SELECT 1 FROM memories WHERE {own}memories.no = v.no AND $conditions))
 GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
 
 -- vector_strengths: How near some memories are.

@@ -48,6 +48,14 @@ WHERE {own}(:tenant = '' OR tenant = :tenant) AND (:project = '' OR project = :p
   AND (:agent = '' OR agent = :agent) AND (:session = '' OR session = :session)
 ORDER BY space
 
+-- scopes_within: What the scopes inside a scope hold, the notes of a scope with its other memories.
+SELECT s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier, c.retention,
+    CAST(sum(c.memories) AS BIGINT), CAST(sum(c.tokens) AS BIGINT)
+FROM spaces s JOIN counters c ON {same c s}c.space = s.space
+WHERE {own s}s.space {in spaces} AND c.memories > 0 AND c.retention < 3
+GROUP BY s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier, c.retention
+ORDER BY 1, 2, 3, 4, 5, 6
+
 -- space_last: The highest number of a space.
 SELECT coalesce(max(space), 0) FROM spaces
 
@@ -159,17 +167,12 @@ SELECT EXISTS (
     WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0
       AND space {in spaces})
 
--- tagged: Which of some memories carry one of the tags.
-SELECT DISTINCT no FROM tags WHERE {own}tag {in tags} AND no {in nos}
+-- filtered: Which of some memories a filter lets through. Its conditions are those of `select`.
+SELECT no FROM memories WHERE {own}no {in nos} AND $conditions
 
--- find: A page of memories, newest first.
+-- find: A page of memories, newest first. Its conditions are those of `select`.
 SELECT {columns} FROM memories
-WHERE {own}space {in spaces} AND no < :before AND retention = :retention
-  AND tier {in tiers}
-  AND (CAST(:priority AS INTEGER) IS NULL OR priority = :priority)
-  AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
-  AND (:any_tags = 1 OR no IN (SELECT no FROM tags WHERE {own}tag {in tags}))
-  AND (:expired = 1 OR expires_at IS NULL OR expires_at > :now OR priority = 0)
+WHERE {own}space {in spaces} AND no < :before AND $conditions
 ORDER BY no DESC LIMIT :limit
 
 -- written_before: Memories of some spaces that existed at a moment and still have their content.
@@ -213,6 +216,9 @@ tier {in tiers}
 -- where_retentions: A condition of `select`.
 retention {in retentions}
 
+-- where_retention: A condition of `select`.
+retention = :retention
+
 -- where_priorities: A condition of `select`.
 priority {in priorities}
 
@@ -221,6 +227,12 @@ kind {in kinds}
 
 -- where_tags: A condition of `select`.
 no IN (SELECT no FROM tags WHERE {own}tag {in tags})
+
+-- where_since: A condition of `select`.
+created_at >= :since
+
+-- where_until: A condition of `select`.
+created_at < :until
 
 -- where_unused: A condition of `select`.
 coalesce(accessed_at, created_at) <= :unused_for
@@ -251,6 +263,10 @@ accessed_at > :used_within
 
 -- where_unexpired: A condition of `select`.
 (expires_at IS NULL OR expires_at > :now OR priority = 0)
+
+-- metadata_exists: A condition of `select`: a value of the metadata that passes a test. $sources has a table for each
+-- key that leads to the value, $keys selects the keys, $test is one of the statements `test_...`.
+EXISTS (SELECT 1 FROM $sources WHERE $keys AND $test)
 
 -- vectors_by_digest: Vectors already made for the same content, in any space.
 SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1
@@ -346,6 +362,14 @@ SELECT state FROM sessions WHERE {own}space = :space
 -- sessions_open: The names of the active sessions in some spaces.
 SELECT s.session FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
 WHERE {own o}o.state = 'active' AND o.space {in spaces}
+
+-- sessions_idle: The active sessions in some spaces without a change or use since a moment, longest idle first.
+SELECT o.space, s.tenant, s.project, s.environment, s.user_, s.agent, s.session
+FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
+WHERE {own o}o.state = 'active' AND o.changed_at < :before AND o.space {in spaces} AND NOT EXISTS (
+    SELECT 1 FROM memories m
+    WHERE {same m o}m.space = o.space AND (m.updated_at >= :before OR m.accessed_at >= :before))
+ORDER BY o.changed_at, o.space LIMIT :limit
 
 -- tally_add: Increment a counter of a space.
 INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)

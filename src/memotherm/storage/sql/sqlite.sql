@@ -16,11 +16,8 @@ SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
 SELECT e.seq, e.at, e.action, m.id FROM events e CROSS JOIN memories m ON m.no = e.no
 WHERE e.seq <= :seq ORDER BY e.seq DESC LIMIT :limit
 
--- matching: The memories of a space and tier that a filter lets through.
-SELECT no FROM memories
-WHERE space = :space AND tier = :tier AND retention = 0
-  AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
-  AND (:tags IS NULL OR no IN (SELECT no FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))))
+-- matching: The memories of a space and tier that a filter lets through. Its conditions are those of `select`.
+SELECT no FROM memories WHERE space = :space AND tier = :tier AND retention = 0 AND $conditions
 
 -- recalls_erase: Delete the recalls that returned one of some memories.
 DELETE FROM recalls WHERE EXISTS (SELECT 1 FROM json_each(returned) AS given WHERE given.value {in nos})
@@ -29,10 +26,46 @@ DELETE FROM recalls WHERE EXISTS (SELECT 1 FROM json_each(returned) AS given WHE
 SELECT receipt, entries FROM receipts
 WHERE EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') {in ids})
 
--- where_metadata: A condition of `select`: a metadata value, compared as JSON.
-EXISTS (SELECT 1 FROM json_each(CASE metadata WHEN '' THEN '{}' ELSE metadata END) AS pair
-        WHERE pair.key = :metadata_key
-          AND CASE WHEN pair.type IN ('true', 'false') THEN pair.type ELSE json_quote(pair.value) END {in metadata})
+-- metadata_root: The metadata, as JSON.
+CASE metadata WHEN '' THEN '{}' ELSE metadata END
+
+-- metadata_inner: The value of a node, as JSON with members or elements.
+CASE WHEN $node.type IN ('object', 'array') THEN $node.value ELSE '[]' END
+
+-- metadata_member: A member of an object.
+json_each($parent) AS $node
+
+-- metadata_element: An element of a list.
+json_each($parent) AS $node
+
+-- metadata_key: The key of a node.
+$node.key = :key
+
+-- test_exists: A test of a value of the metadata.
+1 = 1
+
+-- test_not_null: A test of a value of the metadata.
+$node.type <> 'null'
+
+-- test_object: A test of a value of the metadata.
+$node.type = 'object'
+
+-- test_members: A test of a value of the metadata.
+$node.type = 'object'
+    AND (SELECT count(*) FROM json_each(CASE $node.type WHEN 'object' THEN $node.value ELSE '[]' END)) = :length
+
+-- test_elements: A test of a value of the metadata.
+$node.type = 'array' AND json_array_length(CASE $node.type WHEN 'array' THEN $node.value ELSE '[]' END) = :length
+
+-- test_one_of: A test of a value of the metadata.
+CASE $node.type WHEN 'text' THEN $node.atom {in texts} WHEN 'integer' THEN $node.atom {in numbers}
+    WHEN 'real' THEN $node.atom {in numbers} ELSE $node.type {in words} END
+
+-- test_number: A test of a value of the metadata.
+$node.type IN ('integer', 'real') AND $node.atom $compare json_extract(:value, '$')
+
+-- test_text: A test of a value of the metadata.
+$node.type = 'text' AND $node.atom $compare :value
 
 -- text_live_add: Add a hot or warm memory.
 INSERT INTO text_live (rowid, words) VALUES (:rowid, :words)

@@ -14,6 +14,8 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 from memotherm.model import Tier
 from memotherm.model.results import Problem
 from memotherm.settings.private_files import create_folder
+from memotherm.storage.selecting import compiled_filter
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
@@ -35,7 +38,7 @@ from memotherm.storage.sqlite.band import (
 )
 from memotherm.storage.sqlite.cache import last_seq, origin, read_cache, write_cache
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
-from memotherm.storage.sqlite.statements import SQL
+from memotherm.storage.sqlite.statements import SQL, SqliteStatements
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["BandKey", "Bands", "decoded"]
@@ -47,6 +50,8 @@ Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 _MOST_BANDS = 512
+#: Stands for the time of a query in the keys of cached filters, which do not depend on it.
+_ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 #: The largest cache of filter results, in numbers of memories of 8 bytes each.
 _FILTER_CACHE_SIZE = 1_000_000
 #: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
@@ -230,18 +235,12 @@ class Bands:
         return read_keys, products(vectors, query)
 
     def _allowed_in(self, connection: sqlite3.Connection, key: BandKey, where: Filter) -> Numbers:
-        cache_key = (key, Filter(now=where.now.min, kinds=where.kinds, tags=where.tags))
+        cache_key = (key, replace(where, now=_ANY_TIME))
         allowed = self._allowed.get(cache_key)
         if allowed is None:
-            rows = connection.execute(
-                SQL["matching"],
-                {
-                    "space": key.space,
-                    "tier": key.tier.rank,
-                    "kinds": None if where.kinds is None else json.dumps(where.kinds),
-                    "tags": None if where.tags is None else json.dumps(where.tags),
-                },
-            )
+            conditions, values = compiled_filter(SqliteStatements(connection), where)
+            place = {"space": key.space, "tier": key.tier.rank}
+            rows = SqliteStatements(connection).rows_of("matching", {"conditions": conditions}, **place, **values)
             allowed = self._allowed[cache_key] = np.fromiter((no for (no,) in rows), np.int64)
             self._allowed_size += len(allowed) + _ENTRY_SIZE
             while self._allowed_size > _FILTER_CACHE_SIZE:

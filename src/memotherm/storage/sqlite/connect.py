@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from memotherm.errors import (
@@ -24,6 +24,7 @@ from memotherm.errors import (
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.settings.private_files import create_file
+from memotherm.storage.deferral import Deferral
 from memotherm.storage.sqlite import forking
 
 __all__ = ["MEMORY", "Connections", "mapped", "read_only_uri", "require_openable"]
@@ -152,6 +153,8 @@ class Connections:
         self._writing = threading.RLock()
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
+        #: Transactions that are not committed yet, because more is to be stored with them.
+        self.deferral: Deferral[sqlite3.Connection] = Deferral()
         #: The locks that a fork holds.
         self._held: list[threading.RLock] = []
         #: The device and inode of the file, once it is open, and of its log.
@@ -227,6 +230,7 @@ class Connections:
         A single statement (`once`) needs no transaction for that.
         """
         self._process.require()
+        self.deferral.commit()
         snapshot: _SnapshotRead | None = getattr(self._snapshots, "current", None)
         if snapshot is not None:
             return snapshot
@@ -295,13 +299,26 @@ class Connections:
         connection.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run one write transaction; an exception rolls it back."""
+    def transaction(self, *, join: bool = False) -> Iterator[sqlite3.Connection]:
+        """Run one write transaction; an exception rolls it back.
+
+        Args:
+            join: Whether to continue the transaction of this thread that waits to be committed, if there is one.
+        """
         self._process.require()
-        with self._writing, mapped(self.name):
+        waiting = self.deferral.connection
+        if join and waiting is not None:
+            with mapped(self.name):
+                yield waiting
+            return
+        self.deferral.commit()
+        with ExitStack() as stack:
+            stack.enter_context(self._writing)
+            stack.enter_context(mapped(self.name))
             writer = self._opened_writer()
-            with self._transaction(writer):
-                yield writer
+            stack.enter_context(self._transaction(writer))
+            yield writer
+            self.deferral.keep(stack, writer)
 
     @contextmanager
     def logging(self) -> Iterator[sqlite3.Connection]:
@@ -310,6 +327,7 @@ class Connections:
         It uses a reading connection, because a write by another connection would empty its page cache.
         """
         self._process.require()
+        self.deferral.commit()
         with self._logging, mapped(self.name):
             if self.name == MEMORY:
                 writer = self._opened_writer()

@@ -102,8 +102,8 @@ class SqliteStore(SqlStore):
     def _writing(self) -> AbstractContextManager[SqliteStatements]:
         return Lending(self._connections.transaction())
 
-    def _marking(self) -> AbstractContextManager[SqliteStatements]:
-        return self._writing()
+    def _marking(self, *, join: bool = False) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.transaction(join=join))
 
     def _logging(self) -> AbstractContextManager[SqliteStatements]:
         return Lending(self._connections.logging())
@@ -232,7 +232,11 @@ class SqliteStore(SqlStore):
             transaction.finish()
             log_pending = Erasure.log_pending(statements)
         if transaction.purged or log_pending:
-            self._erasure.finish(wait=transaction.purged)
+            self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Commit the last transaction of this thread when the context is left, with the values stored after it."""
+        return self._connections.deferral.active()
 
     # Embedders and their vectors
 

@@ -52,6 +52,20 @@ class ReadingContract(Contract):
         assert set(self.seen(_OTHER)) == {everyone, other}
         assert set(self.seen(Scope(user="nobody"))) == {everyone}
 
+    def test_each_scope_is_listed_with_what_it_holds(self) -> None:
+        """Only those of the spaces that are given, each with its own memories."""
+        self.stored("for everyone")
+        first = self.stored("for the project", _PROJECT)
+        second = self.stored("also for the project", _PROJECT)
+        self.stored("for the rival", _OTHER)
+        self.purged(second)
+
+        (count,) = self.store.scopes(self.store.spaces_within(_PROJECT))
+        assert (count.scope, count.memories, count.hidden) == (_PROJECT, 1, 0)
+        assert count.tiers[first.memory.tier].memories == 1
+        everything = self.store.scopes(self.store.spaces_within(Scope()))
+        assert [count.scope for count in everything] == [Scope(), _PROJECT, _OTHER]
+
     def test_a_scope_contains_itself_and_the_narrower_ones(self) -> None:
         """Upkeep works on the spaces inside a scope."""
         everyone = self.stored("for everyone").space

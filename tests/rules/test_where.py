@@ -1,0 +1,179 @@
+"""A filter on metadata means the same in Python and in the statements of each store."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memotherm import Memory, Retention, Scope, Settings, Tier
+from memotherm.errors import InvalidInput
+from memotherm.model.ids import new_id
+from memotherm.rules.where import holds, parsed_where
+from memotherm.storage.open import open_store
+from memotherm.storage.values import Cause, Filter, Find
+from memotherm.testing import FakeClock
+from memotherm.text.clean import digest
+from tests.stores import a_store
+
+#: Names with the characters of JSON paths, of SQL and of its parameters.
+KEYS = ("a", "b", "$x", 'a"b', "a.b", "a'b", "0", "", "ü\\n", "a\nb", "%(a)s", ":a")
+SCALARS: tuple[Any, ...] = (None, True, False, 0, 1, 1.0, -2.5, 2**62, 0.30000000000000004, "", "1", "a", "A", "ü",
+                            "true", "a'b")  # fmt: skip
+VALUES = st.recursive(
+    st.sampled_from(SCALARS),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=2),
+    max_leaves=4,
+)
+METADATA = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3)
+COMPARED = st.sampled_from([value for value in SCALARS if value is not None and not isinstance(value, bool)])
+OPERATORS = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("$eq", "$ne"), VALUES),
+        **dict.fromkeys(("$gt", "$gte", "$lt", "$lte"), COMPARED),
+        **dict.fromkeys(("$in", "$nin"), st.lists(VALUES, max_size=3)),
+        "$exists": st.booleans(),
+    },
+).filter(bool)
+FILTERS = st.dictionaries(
+    st.sampled_from(KEYS),
+    OPERATORS | st.recursive(VALUES, lambda inner: st.dictionaries(st.sampled_from(KEYS[:3]), inner | OPERATORS)),
+    max_size=2,
+)
+
+
+def valid(where: dict[str, Any]) -> bool:
+    try:
+        parsed_where(where)
+    except InvalidInput:
+        return False
+    return True
+
+
+def stored(metadata: dict[str, Any], number: int, clock: FakeClock) -> Memory:
+    moment, content = clock() - timedelta(days=number), f"word number{number}"
+    return Memory(
+        id=new_id("mem", moment), content=content, digest=digest(content), metadata=metadata, created_at=moment,
+        updated_at=moment, tier_since=moment, retention_since=moment,
+        retention=Retention.ARCHIVED if number == 1 else Retention.ACTIVE,
+    )  # fmt: skip
+
+
+EXAMPLES = st.tuples(
+    st.lists(METADATA, min_size=1, max_size=8),
+    st.lists(FILTERS.filter(valid), min_size=1, max_size=4),
+    st.none() | st.tuples(st.integers(0, 4), st.integers(0, 4)),
+)
+
+
+def test_a_store_finds_what_the_filter_says(store_kind: str) -> None:
+    """In a listing and in a search, on every store, for every value and every name of a field."""
+    clock = FakeClock()
+    with a_store() as place:
+        store = open_store(str(place), Settings())
+
+        @settings(max_examples=30 if store_kind == "sqlite" else 20)
+        @given(EXAMPLES)
+        def check(example: Any) -> None:
+            metadata, filters, days = example
+            since, until = (None, None) if days is None else (clock() - timedelta(days=day) for day in days)
+            # What some memory has is a filter that lets it through.
+            filters = [*filters, *(fields for fields in metadata[:2] if valid(fields))]
+            written = [stored(fields, number, clock) for number, fields in enumerate(metadata)]
+            with store.write() as transaction:
+                space = transaction.space(Scope(session=written[0].id))
+                for memory in written:
+                    transaction.insert(space, memory, None, Cause(action="remember", at=clock()))
+            for where in filters:
+                condition = parsed_where(where)
+                expected = [
+                    memory
+                    for memory in written
+                    if holds(condition, memory.metadata)
+                    and (since is None or since <= memory.created_at)
+                    and (until is None or memory.created_at < until)
+                ]
+                find = Find(now=clock(), retention=None, where=condition, since=since, until=until)
+                listed = [record.memory.id for record in store.find((space,), find)]
+                assert listed == [memory.id for memory in reversed(expected)], where
+
+                asked = Filter(now=clock(), where=condition, since=since, until=until)
+                hits = store.search_text((space,), tuple(Tier), ["word"], 100, asked)
+                active = {memory.id for memory in expected if memory.retention is Retention.ACTIVE}
+                assert {record.memory.id for record in store.records(list(hits)).values()} == active, where
+
+        try:
+            check()
+        finally:
+            store.close()
+
+
+@pytest.mark.sqlite
+def test_filters_follow_the_values_of_json() -> None:
+    """Missing equals null, a boolean is no number, and types that differ do not compare."""
+    metadata: dict[str, Any] = {"votes": 3, "done": False, "author": {"name": "Ada", "born": 1815}, "at": [1, {"b": 2}]}
+    matching: list[dict[str, Any]] = [
+        {},
+        {"votes": 3.0, "done": False},
+        {"votes": {"$gte": 3, "$lt": 4}},
+        {"author": {"name": "Ada"}},
+        {"author": {"born": {"$in": [1815, "x"]}}},
+        {"at": [1, {"b": {"$gt": 1}}]},
+        {"gone": None},
+        {"gone": {"$ne": 1}},
+        {"gone": {"$exists": False}},
+        {"author": {"$eq": {"born": 1815, "name": "Ada"}}},
+    ]
+    differing: list[dict[str, Any]] = [
+        {"done": 0},
+        {"votes": "3"},
+        {"votes": {"$gt": "2"}},
+        {"author": {"$eq": {"name": "Ada"}}},
+        {"author": "Ada"},
+        {"at": [1]},
+        {"votes": {"$exists": True, "$nin": [3]}},
+        {"votes": {"name": None}},
+    ]
+    assert [where for where in matching if not holds(parsed_where(where), metadata)] == []
+    assert [where for where in differing if holds(parsed_where(where), metadata)] == []
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("status=open", "a mapping"),
+        ({"a": {"$regex": "x"}}, r"unknown operator '\$regex'.*\$eq"),
+        ({"a": {"$gt": 1, "b": 2}}, "unknown operator 'b'"),
+        ({"a": {"$gt": None}}, "a number or a text"),
+        ({"a": {"$gt": True}}, "a number or a text"),
+        ({"a": {"$in": "x"}}, "a list of values"),
+        ({"a": {"$exists": 1}}, "true or false"),
+        ({"a": 2**64}, "64 bits"),
+        ({"a": float("nan")}, "finite"),
+        ({"a": "x\x00"}, "without NUL"),
+        ({"a\ud800": 1}, "Unicode"),
+        ({5: 1}, "named by a text"),
+        ({"a": object()}, "JSON values"),
+        ({str(number): number for number in range(101)}, "101 conditions"),
+        ({"a": {"$in": list(range(1001))}}, "at most 1000"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_says_why(where: Any, says: str) -> None:
+    """Before anything is read."""
+    with pytest.raises(InvalidInput, match=says):
+        parsed_where(where)
+
+
+@pytest.mark.sqlite
+def test_a_deep_filter_is_refused() -> None:
+    """As deep metadata is."""
+    where: Any = 1
+    for _ in range(40):
+        where = {"a": where}
+    with pytest.raises(InvalidInput, match="32 levels"):
+        parsed_where(where)

@@ -1,0 +1,135 @@
+"""Filters: times, metadata and retention in listings and recalls, applied inside the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memotherm import Memotherm, Retention
+from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.testing import FakeClock
+
+
+def contents(found: Any) -> set[str]:
+    return {getattr(item, "memory", item).content for item in found}
+
+
+def test_a_listing_and_a_recall_take_the_same_filters(
+    open_mem: Callable[..., Memotherm], clock: FakeClock, tmp_path: Any
+) -> None:
+    """Both answer with what matches the metadata and lies between the times."""
+    mem = open_mem(tmp_path / "memory.db")
+    mem.remember("deploy the web shop", metadata={"status": "open", "votes": 5, "author": {"name": "Ada"}})
+    clock.advance(timedelta(days=2))
+    mem.remember("deploy the database", metadata={"status": "done", "votes": 1})
+    mem.remember("deploy on Fridays", metadata={"votes": "many"})
+    shop, database, fridays = "deploy the web shop", "deploy the database", "deploy on Fridays"
+    expected: list[tuple[dict[str, Any], set[str]]] = [
+        ({"where": {"status": "open"}}, {shop}),
+        ({"where": {"status": {"$ne": "open"}}}, {database, fridays}),
+        ({"where": {"votes": {"$gte": 1}}}, {shop, database}),
+        ({"where": {"author": {"name": "Ada"}}}, {shop}),
+        ({"where": {"status": {"$in": ["open", "done"]}, "votes": {"$lt": 3}}}, {database}),
+        ({"since": "1d"}, {database, fridays}),
+        ({"until": clock() - timedelta(days=1)}, {shop}),
+        ({"since": "3d", "until": clock().isoformat(), "where": {}}, {shop}),
+        ({"where": {"status": "' OR 1=1 --"}}, set()),
+    ]
+    for filters, matching in expected:
+        assert contents(mem.find(**filters)) == matching, filters
+        assert contents(mem.recall("deploy", **filters)) == matching, filters
+    assert contents(mem.recall("deploy", where={"status": "open"}, as_of=clock())) == {shop}
+
+
+def test_a_filter_finds_what_a_pool_of_candidates_would_not_reach(
+    open_mem: Callable[..., Memotherm], tmp_path: Any
+) -> None:
+    """The filter is part of the search, so better matches that it excludes do not crowd out the only one."""
+    mem = open_mem(tmp_path / "memory.db", settings={"pool_size": 50})
+    mem.remember_many(
+        {"content": f"tea tea tea number{number}", "metadata": {"n": number, "team": "blue"}} for number in range(120)
+    )
+    mem.remember("a single cup of tea among many other words that nobody asks for", metadata={"team": "red"})
+
+    for tiers in ("hot", "warm"), ("hot", "warm", "cold"):
+        hits = mem.recall("tea", limit=5, tiers=tiers, where={"team": "red"})
+        assert [hit.memory.metadata["team"] for hit in hits] == ["red"]
+    assert mem.recall("tea", limit=5, where={"n": {"$gt": 117}, "team": "blue"}).hits
+
+
+def test_any_retention_lists_all_that_is_not_purged(mem: Memotherm) -> None:
+    """With the same filters and pages as the others."""
+    kept, archived, deleted, purged = (mem.remember(f"memory {number}", metadata={"n": number}) for number in range(4))
+    mem.archive(archived.id)
+    mem.forget(deleted.id)
+    mem.purge(purged.id)
+
+    assert [memory.id for memory in mem.find(retention="any")] == [deleted.id, archived.id, kept.id]
+    assert [memory.id for memory in mem.find(retention="any", where={"n": {"$gte": 1}})] == [deleted.id, archived.id]
+    first = mem.find(retention="any", limit=2)
+    assert [memory.id for memory in mem.find(retention="any", limit=2, cursor=first.cursor)] == [kept.id]
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("filters", "says"),
+    [
+        ({"since": "yesterday"}, "since cannot be 'yesterday'.*7d"),
+        ({"until": 5}, "until must be a datetime"),
+        ({"since": FakeClock()().replace(tzinfo=None)}, "since must have a time zone"),
+        ({"since": "99999999w"}, "out of range"),
+        ({"where": ["status"]}, "where must be a mapping"),
+        ({"retention": "gone"}, "unknown retention"),
+    ],
+)
+def test_a_wrong_filter_says_what_to_write(mem: Memotherm, filters: dict[str, Any], says: str) -> None:
+    """The same in a listing and in a recall."""
+    with pytest.raises(InvalidInput, match=says):
+        mem.find(**filters)
+    if "retention" not in filters:
+        with pytest.raises(InvalidInput, match=says):
+            mem.recall("anything", **filters)
+
+
+def test_many_memories_are_forgotten_and_brought_back_by_a_filter(mem: Memotherm) -> None:
+    """All or none, within the scope, and only what the filter names."""
+    mem.remember_many({"content": f"ticket {number}", "metadata": {"sprint": number % 2}} for number in range(6))
+    other = mem.scoped(project="other").remember("ticket of another project", metadata={"sprint": 1})
+
+    assert len(mem.forget_many(where={"sprint": 1}, dry_run=True)) == 3
+    with pytest.raises(StaleWrite, match="3 memories match the filters, not 5"):
+        mem.forget_many(where={"sprint": 1}, count=5)
+    assert len(mem.find()) == 6
+
+    gone = mem.forget_many("the sprint is over", where={"sprint": 1}, count=3)
+    assert {memory.retention for memory in gone} == {Retention.DELETED}
+    assert [event.why for event in mem.history(gone[0].id)][-1] == "the sprint is over"
+    assert [memory.metadata for memory in mem.find()] == [{"sprint": 0}] * 3
+    assert mem.scoped(project="other").get(other.id).retention is Retention.ACTIVE
+
+    assert len(mem.restore_many(where={"sprint": 1})) == 3
+    assert len(mem.find()) == 6
+
+
+def test_many_memories_are_erased_by_a_filter(mem: Memotherm) -> None:
+    """Deleted ones included; only their events remain."""
+    secret, kept = mem.remember("a secret", metadata={"case": 7}), mem.remember("no secret")
+    mem.forget(mem.remember("an older secret", metadata={"case": 7}).id)
+
+    assert len(mem.purge_many(where={"case": 7})) == 2
+    assert [memory.id for memory in mem.find(retention="any")] == [kept.id]
+    assert mem.history(secret.id)[-1].action == "purge"
+
+
+def test_nothing_is_changed_without_a_filter(mem: Memotherm) -> None:
+    """So that a forgotten argument does not empty a store."""
+    mem.remember("a fact")
+    for change in (mem.forget_many, mem.purge_many, mem.restore_many):
+        with pytest.raises(InvalidInput, match="no filter is given"):
+            change(retention="any")
+    with pytest.raises(InvalidInput, match="unknown filter 'wher'"):
+        mem.forget_many(wher={"a": 1})  # type: ignore[call-arg]
+    assert len(mem.find()) == 1
