@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -111,7 +111,8 @@ def export(path: str, include_archived: bool, store: StoreOptions) -> None:
     """
     retentions = [Retention.ARCHIVED, Retention.ACTIVE] if include_archived else [Retention.ACTIVE]
     with opened(store, existing=True) as mem:
-        lines = [line for retention in retentions for line in _lines(mem, retention)]
+        with progress_bar("memories", keeps=False) as progress:
+            lines = _lines(mem, retentions, progress)
         visible, inside = (mem.status(inside=narrower).retention[Retention.ACTIVE] for narrower in (False, True))
     if not visible and inside:
         print_notes([f"0 of {inside} memories: they are in narrower scopes, name one with --project, --user, ..."])
@@ -126,13 +127,20 @@ def export(path: str, include_archived: bool, store: StoreOptions) -> None:
     click.echo(f"{pluralize(len(lines), 'memory')} written to {path}", err=True)
 
 
-def _lines(mem: Memotherm, retention: Retention) -> Iterator[str]:
+def _lines(mem: Memotherm, retentions: Sequence[Retention], progress: Callable[[int, int], None]) -> list[str]:
+    """Return the memories of each retention as JSON, oldest first."""
+    counts = mem.status().retention
+    total = sum(counts[retention] for retention in retentions)
     lines: list[str] = []
-    cursor: str | None = None
-    while True:
-        page = mem.find(retention=retention, limit=_PAGE, cursor=cursor)
-        lines += [json.dumps(memory_json(memory), ensure_ascii=False) for memory in page]
-        cursor = page.cursor
-        if cursor is None:
-            yield from reversed(lines)
-            return
+    for retention in retentions:
+        own: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = mem.find(retention=retention, limit=_PAGE, cursor=cursor)
+            own += [json.dumps(memory_json(memory), ensure_ascii=False) for memory in page]
+            progress(len(lines) + len(own), total)
+            cursor = page.cursor
+            if cursor is None:
+                break
+        lines += reversed(own)
+    return lines

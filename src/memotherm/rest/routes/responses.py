@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Response
 from starlette.exceptions import HTTPException
@@ -18,9 +18,10 @@ from memotherm.tools import serializers
 __all__ = ["apply", "compaction_response", "context_response", "etag", "memory_response", "reason", "recall_response"]
 
 Json = dict[str, Any]
+Result = TypeVar("Result")
 
 
-def apply(verb: Callable[..., Memory], *arguments: object, **options: object) -> Memory:
+def apply(verb: Callable[..., Result], *arguments: object, **options: object) -> Result:
     """Call a verb; the request is valid, so that an error is a conflict with the state of the memory."""
     try:
         return verb(*arguments, **options)

@@ -15,6 +15,7 @@ from memotherm.rest.schemas.fields import (
     Limit,
     QueryText,
     RequestBody,
+    SessionName,
     Share,
     TierName,
     Tiers,
@@ -49,6 +50,8 @@ class RecallRequest(RequestBody):
     min_score: Share | None = None
     promote: bool = False
     track: bool = True
+    include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
+    session: SessionName | None = None
 
 
 class QueryFilters(RequestBody):
@@ -87,6 +90,7 @@ class QueryRequest(RequestBody):
     k: Limit = absent()
     filters: QueryFilters = absent()
     track: bool = True
+    session: SessionName | None = None
 
     @model_validator(mode="after")
     def refuse_aliases_together(self) -> Self:
@@ -106,6 +110,7 @@ class ContextRequest(RequestBody):
     format: Format = "markdown"
     include_cold: bool | None = None
     track: bool = True
+    session: SessionName | None = None
 
 
 class HitResponse(MemoryResponse):
