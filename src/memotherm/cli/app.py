@@ -53,6 +53,7 @@ COMMANDS = {
     "purge": Command("changing", "Erase a memory permanently; only its events remain.", "purge"),
     "history": Command("reading", "Show the events of a memory: time, actor, rule and reason.", "history"),
     "events": Command("reading", "Show the events of all memories, newest first, a page at a time.", "events"),
+    "receipts": Command("reading", "Show what contexts have injected into sessions, and why.", "receipts"),
     "undo": Command("changing", "Undo an event of the ledger, by its number in `history`.", "undo"),
     "session": Command("session", "Manage the working memory of a session."),
     "notes": Command("notes", "Index, search and read Markdown notes."),

@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from memotherm.cli.formatting import TIER_STYLES, console, event_line, memory_line, tier_bar
+from memotherm.cli.formatting import TIER_STYLES, console, event_line, memory_line, receipt_lines, tier_bar
 from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.terminal import printable
@@ -17,7 +17,7 @@ from memotherm.tools.serializers import event_json, memory_json, metrics_json, r
 #: Below this width a table does not fit.
 _NARROW = 80
 
-__all__ = ["events", "get", "history", "list_", "status"]
+__all__ = ["events", "get", "history", "list_", "receipts", "status"]
 
 
 @click.command("get")
@@ -177,6 +177,32 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
         out.print(line)
     if not page.events:
         print_notes(["there are no events"])
+    if page.cursor:
+        print_notes([f"more with --cursor {page.cursor}"])
+
+
+@click.command("receipts")
+@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=20, show_default=True, help="How many per page.")
+@click.option("--cursor", help="The cursor of the last page.")
+@store_option
+@json_option
+def receipts(limit: int, cursor: str | None, store: StoreOptions, as_json: bool) -> None:
+    """Show what contexts have injected into sessions, and why, newest first.
+
+    \b
+    memotherm receipts --session s1
+    memotherm receipts --limit 1 --json
+    """
+    with opened(store, existing=True) as mem:
+        page = mem.receipts(limit=limit, cursor=cursor)
+    if as_json:
+        print_json({"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor})
+        return
+    out = console()
+    for receipt in page:
+        out.print(receipt_lines(receipt))
+    if not page.receipts:
+        print_notes(["no receipt is kept"])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
 

@@ -62,6 +62,7 @@ _OUTPUTS: dict[str, Schema] = {
     "memory_status": _object("hot", hot=_OBJECT),
     "memory_search": _object("results", results=_LIST),
     "memory_get": _OBJECT,
+    "memory_receipts": _object("receipts", receipts=_LIST),
     "memory_curate": _object("path lines", path=_TEXT, lines=_LIST),
     "memory_list_keys": _object("keys", keys=_LIST),
     "memory_context": _object("text", text=_TEXT, tokens=_NUMBER),

@@ -51,6 +51,7 @@ __all__ = [
     "memory_prune",
     "memory_put_key",
     "memory_recall",
+    "memory_receipts",
     "memory_search",
     "memory_spill",
     "memory_status",
@@ -290,6 +291,17 @@ def memory_context(
     }
 
 
+def memory_receipts(
+    mem: Memotherm,
+    sessionId: str | None = None,  # noqa: N803
+    limit: int = 5,
+    cursor: str | None = None,
+) -> Json:
+    """Return what contexts have injected and why, newest first."""
+    page = mem.receipts(sessionId, limit, cursor)
+    return {"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor}
+
+
 def memory_search(
     mem: Memotherm,
     query: str,
@@ -391,6 +403,7 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_receipts, "What was injected", reads_only=True, repeatable=True),
     Tool(memory_verify, "Verify a memory"),
     Tool(memory_put_key, "Store under a key", repeatable=True),
     Tool(memory_get_key, "Read a key", reads_only=True, repeatable=True),

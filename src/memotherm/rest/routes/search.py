@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from memotherm import tools
 from memotherm.rest.routes.parameters import View, in_session
@@ -16,6 +16,7 @@ from memotherm.rest.schemas.search import (
     QueryResponse,
     RecallRequest,
     RecallResponse,
+    ReceiptPageResponse,
 )
 
 __all__ = ["router"]
@@ -41,3 +42,14 @@ def query(view: View, body: QueryRequest) -> Json:
 def context(view: View, body: ContextRequest) -> Json:
     """Return pinned, hot and recalled memories within a token budget, with a receipt."""
     return context_response(in_session(view, body.session).context(**body.model_dump(exclude={"session"})))
+
+
+@router.get("/receipts", operation_id="receipts", response_model=ReceiptPageResponse)
+def receipts(
+    view: View,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    page: Annotated[str | None, Query(pattern=r"^before-[0-9]{1,18}$")] = None,
+) -> Json:
+    """Return what contexts have injected inside the scope, and why, newest first, a page at a time."""
+    found = view.receipts(limit=limit, cursor=page)
+    return {"receipts": [receipt.as_dict() for receipt in found], "next_page": found.cursor}

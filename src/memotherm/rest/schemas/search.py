@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -29,11 +29,14 @@ __all__ = [
     "ContextRequest",
     "ContextResponse",
     "HitResponse",
+    "KeptEntryResponse",
+    "KeptReceiptResponse",
     "QueryFilters",
     "QueryRequest",
     "QueryResponse",
     "RecallRequest",
     "RecallResponse",
+    "ReceiptPageResponse",
     "SearchResponse",
 ]
 
@@ -162,6 +165,37 @@ class RecallResponse(SearchResponse):
     """The hits of a recall."""
 
     items: list[HitResponse]
+
+
+class KeptEntryResponse(BaseModel):
+    """A memory that was included in a context, and why."""
+
+    id: str
+    section: Literal["pinned", "hot", "recalled"]
+    form: Literal["full", "shortened", "title"]
+    tokens: int
+    reason: str
+    score: float | None
+
+
+class KeptReceiptResponse(BaseModel):
+    """What a context has injected."""
+
+    number: int
+    at: str
+    scope: dict[str, str]
+    query: str | None
+    budget: int
+    tokens: int
+    format: Format
+    included: list[KeptEntryResponse]
+
+
+class ReceiptPageResponse(BaseModel):
+    """A page of receipts; `next_page` is null on the last one."""
+
+    receipts: list[KeptReceiptResponse]
+    next_page: str | None
 
 
 class ContextResponse(BaseModel):

@@ -387,6 +387,20 @@ SELECT micros FROM recalls WHERE {own}space {in spaces} ORDER BY recall DESC LIM
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before
 
+-- receipt_add: The receipt of a context.
+INSERT INTO receipts (at, space, query, budget, tokens, format, entries)
+VALUES (:at, :space, :query, :budget, :tokens, :format, :entries)
+
+-- receipts_before: Receipts of contexts in some spaces, newest first.
+SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+WHERE {own}space {in spaces} AND receipt < :past ORDER BY receipt DESC LIMIT :limit
+
+-- receipt_erase: Remove the query and purged memories from a receipt.
+UPDATE receipts SET query = NULL, entries = :entries WHERE {own}receipt = :receipt
+
+-- receipts_trim: Delete old receipts.
+DELETE FROM receipts WHERE {own}at < :before
+
 -- injected_of: The memories in a session's prompt.
 SELECT no, updated_at FROM injected WHERE {own}space = :space
 

@@ -246,6 +246,7 @@ class SqliteStore(SqlStore):
                 statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
             )
             yield transaction
+            transaction.finish()
             log_pending = Erasure.log_pending(statements)
         if transaction.purged or log_pending:
             self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))
