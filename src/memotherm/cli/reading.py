@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.table import Table
 from rich.text import Text
 
+from memotherm.cli.filters import filter_options, inside_option
 from memotherm.cli.formatting import TIER_STYLES, console, event_line, tier_bar
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
+from memotherm.cli.scopes import whereabouts
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.tools.serializers import event_json, memory_json, status_json
@@ -44,7 +48,8 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     "--priority", "-p", type=click.Choice([str(priority) for priority in Priority]), help="Only this priority."
 )
 @click.option(
-    "--retention", type=click.Choice([str(retention) for retention in Retention if retention is not Retention.PURGED]),
+    "--retention",
+    type=click.Choice([*(str(retention) for retention in Retention if retention is not Retention.PURGED), "any"]),
     default="active", show_default=True, help="Only this retention.",
 )  # fmt: skip
 @click.option("--kind", "-k", help="Only this kind.")
@@ -52,40 +57,38 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page.")
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
+@filter_options
+@inside_option
 @store_option
 @json_option
 def list_(
-    tier: str | None,
-    priority: str | None,
-    retention: str,
-    kind: str | None,
     tags: tuple[str, ...],
-    limit: int,
-    cursor: str | None,
     ids: bool,
     store: StoreOptions,
     as_json: bool,
+    **filters: Any,  # noqa: ANN401
 ) -> None:
     """List memories, newest first, a page at a time.
 
     \b
     memotherm list --tier hot
     memotherm list --retention deleted --json
+    memotherm list --since 7d --where status=open --inside
     memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
     """
     with opened(store, existing=True) as mem:
-        page = mem.find(
-            tier=tier, priority=priority, retention=retention, kind=kind, tags=tags or None, limit=limit, cursor=cursor
-        )
+        page = mem.find(tags=tags or None, **filters)
+        elsewhere = [] if page.memories else whereabouts(mem, store, page.hint)
     if as_json:
-        print_json({"memories": [memory_json(memory) for memory in page], "cursor": page.cursor})
+        hint = {"hint": page.hint} if page.hint else {}
+        print_json({"memories": [memory_json(memory) for memory in page], "cursor": page.cursor, **hint})
         return
     if ids:
         click.echo("".join(f"{memory.id}\n" for memory in page), nl=False)
     elif page.memories:
         console().print(_table(page.memories))
     if not page.memories:
-        print_notes(["no memory matches"])
+        print_notes(["no memory matches", *elsewhere])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
 
@@ -138,12 +141,19 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
 
 
 @click.command("status")
+@inside_option
 @store_option
 @json_option
-def status(store: StoreOptions, as_json: bool) -> None:
-    """Show how much each tier holds, and how it can be searched."""
+def status(inside: bool, store: StoreOptions, as_json: bool) -> None:
+    """Show how much each tier holds, and how it can be searched.
+
+    \b
+    memotherm status --project shop
+    memotherm status --inside
+    """
     with opened(store, existing=True) as mem:
-        current = mem.status()
+        current = mem.status(inside=inside)
+        elsewhere = whereabouts(mem, store, current.hint)
         metrics = mem.metrics().as_dict()
     if as_json:
         sizes = {"bytes": current.bytes, "seq": current.seq, "schema": current.schema}
@@ -156,7 +166,7 @@ def status(store: StoreOptions, as_json: bool) -> None:
     hidden = {name: count for name, count in current.retention.items() if name is not Retention.ACTIVE and count}
     totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}"]
     out.print(Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim"))
-    print_notes(current.degraded)
+    print_notes([*current.degraded, *elsewhere])
 
 
 def _table(memories: tuple[Memory, ...]) -> Table:

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from memotherm.cli.filters import filter_options, inside_option
 from memotherm.cli.formatting import console, hit_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_json, print_notes
 from memotherm.cli.parsing import TextCommand
+from memotherm.cli.scopes import whereabouts
 from memotherm.model import Recall, Tier
 from memotherm.tools.serializers import hit_json
 
@@ -30,6 +32,8 @@ __all__ = ["command"]
 @click.option("--promote", is_flag=True, help="Promote the best hits to hot.")
 @click.option("--no-track", is_flag=True, help="Do not count this as a use of the hits.")
 @click.option("--as-of", type=click.DateTime(), help="Search the store as it was at an earlier time (UTC).")
+@filter_options
+@inside_option
 @store_option
 @json_option
 def command(
@@ -46,6 +50,7 @@ def command(
     \b
     memotherm recall "can I ship today?"
     memotherm recall "which database?" --tier cold --kind decision --json
+    memotherm recall "open questions" --since 30d --where status=open --inside
     """
     moment: datetime | None = options["as_of"]
     with opened(store, existing=True) as mem:
@@ -59,7 +64,12 @@ def command(
             promote=options["promote"],
             track=not no_track,
             as_of=None if moment is None else moment.replace(tzinfo=UTC),
+            since=options["since"],
+            until=options["until"],
+            where=options["where"],
+            inside=options["inside"],
         )
+        elsewhere = [] if recall.hits else whereabouts(mem, store, recall.hint)
     if as_json:
         print_json(_json(recall))
         return
@@ -68,7 +78,7 @@ def command(
         line = hit_line(hit)
         line.append(f"  {hit.memory.id}", style="dim")
         out.print(line)
-    found = [] if len(recall) else ["no memory matches"]
+    found = [] if len(recall) else ["no memory matches", *elsewhere]
     print_notes([*found, *recall.degraded, *(f"{memory_id} moved to hot" for memory_id in recall.promoted)])
 
 
@@ -79,4 +89,5 @@ def _json(recall: Recall) -> dict[str, Any]:
         "promoted": list(recall.promoted),
         "tiers": [str(tier) for tier in recall.tiers],
         "degraded": list(recall.degraded),
+        **({"hint": recall.hint} if recall.hint else {}),
     }
