@@ -39,7 +39,13 @@ _TYPES: dict[str, Schema] = {
     "Json": {"type": "object"},
 }
 #: Descriptions of parameters whose name does not suffice.
-_DESCRIPTIONS = {"types": "kinds"}
+_DESCRIPTIONS = {
+    "types": "kinds",
+    "since": "date, or 7d (ago)",
+    "where": 'metadata, {"n": {"$gte": 3}}',
+    "retention": "or any",
+    "inside": "with narrower scopes",
+}
 
 _LIST: Schema = {"type": "array"}
 _OBJECT: Schema = {"type": "object"}
@@ -62,6 +68,8 @@ _OUTPUTS: dict[str, Schema] = {
     "memory_compact": _object("moves", moves=_LIST),
     "memory_status": _object("hot", hot=_OBJECT),
     "memory_search": _object("results", results=_LIST),
+    "memory_find": _object("items", items=_LIST, cursor={}),
+    "memory_scopes": _object("scopes", scopes=_LIST),
     "memory_get": _OBJECT,
     "memory_context": _object("text", text=_TEXT, tokens=_NUMBER),
 }

@@ -5,14 +5,25 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-from fastapi import Depends, Header, Path, Request
+from fastapi import Depends, Header, Path, Query, Request
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
 from memotherm.model import SCOPE_FIELDS
 from memotherm.session import Session
 
-__all__ = ["ABSENT", "ETAG", "NAME", "ExistingSession", "InSession", "MemoryId", "OuterMemory", "SessionId", "View"]
+__all__ = [
+    "ABSENT",
+    "ETAG",
+    "NAME",
+    "ExistingSession",
+    "InSession",
+    "Inside",
+    "MemoryId",
+    "OuterMemory",
+    "SessionId",
+    "View",
+]
 
 #: Visible ASCII, with spaces inside only.
 NAME = r"^[!-~]([ -~]{0,198}[!-~])?$"
@@ -59,6 +70,7 @@ async def scoped_memory(request: Request, outer: Annotated[Memotherm, Depends(ou
 
 OuterMemory = Annotated[Memotherm, Depends(outer_memory)]
 View = Annotated[Memotherm, Depends(scoped_memory)]
+Inside = Annotated[bool, Query(description="Everything at and below the scope, instead of what it can see.")]
 MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
 SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
 

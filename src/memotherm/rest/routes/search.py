@@ -8,7 +8,8 @@ from fastapi import APIRouter
 
 from memotherm import tools
 from memotherm.rest.routes.parameters import View
-from memotherm.rest.routes.responses import context_response, recall_response
+from memotherm.rest.routes.responses import apply, context_response, recall_response
+from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.search import (
     ContextRequest,
     ContextResponse,
@@ -28,7 +29,7 @@ router = APIRouter(tags=["search"])
 @router.post("/recall", operation_id="recall", response_model=RecallResponse)
 def recall(view: View, body: RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
-    return recall_response(view.recall(**body.model_dump()))
+    return recall_response(apply(view.recall, **{**body.model_dump(), "where": raw_where(body)}))
 
 
 @router.post("/memory/query", operation_id="query", response_model=QueryResponse)

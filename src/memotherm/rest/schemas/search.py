@@ -20,6 +20,7 @@ from memotherm.rest.schemas.fields import (
     Tiers,
     absent,
 )
+from memotherm.rest.schemas.filters import FilterRequest
 from memotherm.rest.schemas.memories import MemoryResponse
 
 __all__ = [
@@ -34,8 +35,8 @@ __all__ = [
 ]
 
 
-class RecallRequest(RequestBody):
-    """A query and its filters."""
+class RecallRequest(FilterRequest):
+    """A query and its filters; `inside` searches everything at and below the scope."""
 
     query: QueryText
     limit: Limit = 10
@@ -45,6 +46,7 @@ class RecallRequest(RequestBody):
     min_score: Share | None = None
     promote: bool = False
     track: bool = True
+    inside: bool = False
 
 
 class QueryFilters(RequestBody):
@@ -126,6 +128,8 @@ class RecallResponse(BaseModel):
     promoted: list[str]
     tiers: list[TierName]
     degraded: list[str]
+    #: Where the memories are, if the scope can see none.
+    hint: str = ""
 
 
 class ContextResponse(BaseModel):
