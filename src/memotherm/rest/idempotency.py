@@ -29,7 +29,7 @@ _STORE_FOR = timedelta(hours=24)
 _CLAIM_FOR = timedelta(minutes=2)
 _MAX_KEY_CHARS = 200
 #: Paths of requests that change nothing.
-_QUERY_PATHS = ("/recall", "/query", "/context", "/start", "/mcp")
+_QUERY_PATHS = ("/recall", "/query", "/context", "/start", "/mcp", ":find")
 
 #: What a response says about the request beside the memory itself; it quotes no content.
 _ADDED = ("rule", "warnings")

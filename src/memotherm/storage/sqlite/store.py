@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.errors import StoreDamaged, StoreError, StoreUnavailable
-from memotherm.model import Scope, Tier
+from memotherm.model import Retention, Scope, Tier
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
@@ -31,7 +31,8 @@ from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
 from memotherm.storage.sqlstore import SqlClaim, SqlStore, any_expired, identity_of, new_waiting, visible_rows
-from memotherm.storage.values import Filter, Identity, Scores
+from memotherm.storage.statements import Statements
+from memotherm.storage.values import Filter, Find, Identity, Scores
 
 __all__ = ["SqliteStore"]
 
@@ -39,6 +40,8 @@ Vectors = NDArray[np.float32]
 
 #: How many scopes' spaces are remembered.
 _MOST_SCOPES = 10_000
+#: The share of all memories from which on a listing reads the table in its own order.
+_LARGE_SHARE = 0.1
 
 
 class SqliteStore(SqlStore):
@@ -131,6 +134,17 @@ class SqliteStore(SqlStore):
                 self._visible.clear()
             self._visible[scope] = (last, spaces)
         return spaces
+
+    def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:
+        """Return whether a large share of all memories is listed, so that a page is soon full.
+
+        A page of 100 from one space with 100,000 memories takes 1 ms instead of 320 ms by the index and a sort.
+        """
+        if find.tier is Tier.HOT or find.tags is not None or find.retention not in (None, Retention.ACTIVE):
+            return False
+        tiers = [tier.rank for tier in (Tier if find.tier is None else [find.tier])]
+        count = int(statements.value("count_in", spaces=list(spaces), tiers=tiers))
+        return count >= _LARGE_SHARE * int(statements.value("memory_last_no"))
 
     # Searching
 
