@@ -66,6 +66,10 @@ class Obedient:
                 self.mem.update(ids[number // 2], content=f"{name} rewrote sentence {number // 2} as {number}")
         return ids
 
+    def write_key(self, name: str, count: str) -> list[str]:
+        """Remember the same key again and again."""
+        return [self.mem.remember(f"{name} said {number}", key="shared").id for number in range(int(count))]
+
     def read_many(self, count: str) -> int:
         """Ask again and again; what was visible once stays visible."""
         seen = 0

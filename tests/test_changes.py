@@ -372,3 +372,25 @@ def test_a_view_sees_and_writes_its_own_scope(mem: Memotherm) -> None:
         assert set(contents(view.find())) == {"for everyone", "for Ann"}
 
     assert contents(mem.find()) == ["for everyone"]
+
+
+def test_a_verification_is_an_event_that_uses_and_changes_leave_alone(mem: Memotherm, clock: FakeClock) -> None:
+    """`verified_at` moves by `verify` and `undo` only, and a verification is neither a use nor a change."""
+    memory = mem.remember("The office is in Lisbon")
+    clock.advance(days=1)
+    verified = mem.verify(memory.id, why="asked Ana")
+    clock.advance(days=1)
+    mem.recall("office")
+    mem.update(memory.id, tags=["places"])
+
+    assert (memory.verified_at, verified.verified_at) == (None, clock.now - timedelta(days=1))
+    assert (verified.updated_at, verified.access_count) == (memory.updated_at, 0)
+    assert mem.get(memory.id).verified_at == verified.verified_at
+    event = mem.history(memory.id)[1]
+    assert (event.action, event.why, list(event.changes)) == ("verify", "asked Ana", ["verified_at"])
+    again = mem.verify(memory.id)
+    assert mem.undo(again.version).verified_at == verified.verified_at
+    assert mem.undo(verified.version).verified_at is None
+    mem.forget(memory.id)
+    with pytest.raises(InvalidInput, match="restore"):
+        mem.verify(memory.id)

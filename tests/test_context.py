@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -93,7 +94,7 @@ def test_the_hot_block_is_ordered_by_urgency_and_then_by_age(mem: Memotherm) -> 
         "a resolved blocker",
         "third work",
     ]
-    assert mem.context().text.startswith(before.removesuffix("</memotherm-memory>"))
+    assert mem.context().text.startswith(before.rpartition("[")[0])
 
 
 def test_what_depends_on_the_query_comes_last(mem: Memotherm) -> None:
@@ -105,7 +106,7 @@ def test_what_depends_on_the_query_comes_last(mem: Memotherm) -> None:
 
     start, otters, ducks = mem.context().text, mem.context("otters").text, mem.context("ducks").text
 
-    stable = start.removesuffix("</memotherm-memory>")
+    stable = start.rpartition("[")[0]
     assert otters.startswith(stable)
     assert ducks.startswith(stable)
     assert otters != ducks
@@ -218,7 +219,7 @@ def test_every_format_holds_the_same_memories(mem: Memotherm) -> None:
     assert [each.text for each in root.iter("memory")] == ["a < b & c\nsecond line", "otters & <b>hands</b>"]
     (message,) = json.loads(messages.text)
     assert message["role"] == "user"
-    assert message["content"] == mem.context("otters").text
+    assert message["content"].rpartition("[")[0] == mem.context("otters").text.rpartition("[")[0]
     assert messages.messages == [message]
     assert memory.id in index.text
     assert "hands" in index.text
@@ -425,3 +426,48 @@ def test_what_was_found_and_left_out_is_told_as_it_was_too(mem: Memotherm) -> No
 
     assert told == {memory.id: memory.content for memory in memories}
     assert second.left_out == first.left_out
+
+
+def test_a_receipt_says_that_all_pinned_memories_were_left_out(mem: Memotherm) -> None:
+    """In words, with the tokens that they need, and not only by a flag."""
+    mem.remember("The vault code is kept by Ana and nobody else may ask for it", priority="pinned")
+
+    context = mem.context(budget=8)
+
+    assert (context.text, context.pinned_cut) == ("", True)
+    assert any("all of them were left out" in note for note in context.receipt.notes)
+
+
+@pytest.mark.sqlite
+def test_an_old_fact_says_when_it_was_last_verified(mem: Memotherm, clock: FakeClock) -> None:
+    """After `verified_days` a fact names its last verification, or the day since which there was none."""
+    stated = f"{clock.now:%Y-%m-%d}"
+    checked = mem.remember("The office is in Lisbon", tier="hot")
+    for content, kind in (("Rent is due on the 3rd", "fact"), ("Ana said hello", "message")):
+        mem.remember(content, kind=kind, tier="hot", priority="important")
+    clock.advance(days=60)
+    mem.verify(checked.id)
+
+    assert "verified" not in mem.context().text
+    clock.advance(days=60)
+    lines = mem.context().text.splitlines()
+    assert f"- (verified {clock.now - timedelta(days=60):%Y-%m-%d}) The office is in Lisbon" in lines
+    assert f"- (important, not verified since {stated}) Rent is due on the 3rd" in lines
+    assert "- (important) Ana said hello" in lines
+    assert f'mark="verified {clock.now - timedelta(days=60):%Y-%m-%d}"' in mem.context(format="xml").text
+    mem.update(checked.id, content="The office is in Porto")
+    assert "- The office is in Porto" in mem.context().text.splitlines()
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize("format_", ["markdown", "xml", "messages", "index"])
+def test_a_context_ends_with_the_line_of_its_cost(mem: Memotherm, format_: str) -> None:
+    """The number in the last line is that of the whole text, at every budget, and within it."""
+    mem.remember_many([{"content": f"Otter {n} lives in pond {n * n}. " * 3, "tier": "hot"} for n in range(40)])
+    mem.remember("The dam was built in May")
+
+    assert "\n[" in mem.context("dam", 2000, format_).messages[0]["content"]
+    for budget in (150, 999, 1000, 1012, 1013, 1_234_567):
+        context = mem.context("dam", budget, format_)
+        assert context.tokens == sum(context.receipt.shares.values()) <= budget
+        assert f"[{context.tokens:,}/{budget:,} tokens]" in context.text

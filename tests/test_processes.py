@@ -92,6 +92,22 @@ def test_two_writers_and_two_readers_never_meet_a_lock(tmp_path: Path) -> None:
         assert mem.check() == []
 
 
+def test_processes_that_remember_the_same_key_at_once_write_one_memory(tmp_path: Path) -> None:
+    """The memory has an event for every call, and the content of the last one."""
+    path = tmp_path / "agent.db"
+    with company(2, path) as (ann, bob):
+        tell(ann, "write_key", "Ann", 20)
+        tell(bob, "write_key", "Bob", 20)
+        written = {*answer(ann), *answer(bob)}
+
+    with opened(path) as mem:
+        (memory_id,) = written
+        history = mem.history(memory_id)
+        assert [event.action for event in history] == ["remember"] + ["update"] * 39
+        assert history[-1].changes["content"][1] == mem.get(key="shared").content
+        assert mem.check() == []
+
+
 def test_several_processes_may_create_the_same_file(tmp_path: Path) -> None:
     """Whoever opens a brand-new file at the same time gets the same good store."""
     with peers(4, "peer.py") as all_of_them:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
     from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
-    from memotherm.rules import DEFAULT_RULES, Rule, Select, Situation
+    from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.settings import Settings
 
 __version__ = "0.1.0"
@@ -44,6 +44,7 @@ _HOMES = {
     "Receipt": "context",
     "Retention": "model",
     "Rule": "rules",
+    "STAY": "rules",
     "Scope": "model",
     "ScopeCount": "model.results",
     "Select": "rules",
@@ -63,6 +64,7 @@ _HOMES = {
 
 __all__ = [
     "DEFAULT_RULES",
+    "STAY",
     "AsyncMemotherm",
     "Context",
     "Event",

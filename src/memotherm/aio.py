@@ -87,9 +87,11 @@ class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
     sync = _off_thread(Notes.sync)
+    refresh = _off_thread(Notes.refresh)
     search = _off_thread(Notes.search)
     get = _off_thread(Notes.get)
     append = _off_thread(Notes.append)
+    curate = _off_thread(Notes.curate)
     export = _off_thread(Notes.export)
     adopt = _off_thread(Notes.adopt)
     conflicts = _off_thread(Notes.conflicts)
@@ -126,6 +128,9 @@ class AsyncMemotherm(_Derived[Memotherm]):
     recall = _off_thread(Memotherm.recall)
     context = _off_thread(Memotherm.context)
     get = _off_thread(Memotherm.get)
+    keys = _off_thread(Memotherm.keys)
+    verify = _off_thread(Memotherm.verify)
+    full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
@@ -182,6 +187,14 @@ class AsyncMemotherm(_Derived[Memotherm]):
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
         return AsyncMemotherm(view, self._executor)
+
+    def read_only(self) -> AsyncMemotherm:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return AsyncMemotherm(self.sync.read_only(), self._executor)
+
+    def for_user(self) -> AsyncMemotherm:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        return AsyncMemotherm(self.sync.for_user(), self._executor)
 
     def key_value(self, namespace: str) -> KeyValue:
         """Return the JSON values of a namespace; they are read and written without a thread of their own."""

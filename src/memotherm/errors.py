@@ -7,6 +7,7 @@
     ├── LimitReached            a priority is full (`max_pinned`, `max_critical`)
     │   └── BudgetTooSmall      the pinned memories alone exceed the token budget
     ├── StaleWrite              the memory changed since it was read
+    ├── ReadOnly                a change through a memory, or with a key, that may only read
     ├── NoteUnavailable         a note's file or folder cannot be read or written
     ├── SettingsError           an unknown setting, or an invalid value
     ├── StoreError              an error of the database
@@ -51,6 +52,7 @@ __all__ = [
     "PluginError",
     "PluginNotFound",
     "PluginUnavailable",
+    "ReadOnly",
     "SchemaTooNew",
     "SettingsError",
     "StaleWrite",
@@ -103,6 +105,12 @@ class StaleWrite(MemothermError):
     """The memory has changed since it was read."""
 
     code = "stale_write"
+
+
+class ReadOnly(MemothermError):
+    """Memories may only be read here; nothing was written."""
+
+    code = "read_only"
 
 
 class NoteUnavailable(MemothermError):

@@ -37,6 +37,7 @@ from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
 from memotherm.remember.importing import Importer
+from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
@@ -47,7 +48,9 @@ from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
+from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
+from memotherm.text.filler import is_filler
 from memotherm.text.marker import without_blocks
 from memotherm.tiers.engine import combined
 from memotherm.tiers.metrics import metrics
@@ -137,6 +140,16 @@ class Memotherm:
         )
         return self._of(view)
 
+    def read_only(self) -> Self:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return self._of(replace(self._view, services=self._services.read_only()))
+
+    def for_user(self) -> Self:
+        """Return the same store seen from the scope of the user alone; closing it does not close the store."""
+        if self.scope.user is None:
+            raise InvalidInput("the scope has no user: open it with Scope(user=...)")
+        return self._of(self._view.of_user())
+
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
         if self._owner and self._process.current:
@@ -165,8 +178,13 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "agent",
         supersedes: str | None = None,
+        key: str | None = None,
+        index: bool = True,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
+
+        With a key, replace the memory of this scope that has the key, even if it is archived or deleted: it keeps
+        its id, its first time and its history, and its tier and priority unless others are given.
 
         Args:
             content: The text.
@@ -178,10 +196,12 @@ class Memotherm:
             metadata: Further values, as JSON.
             source: Where it comes from.
             supersedes: The id of a memory that this one replaces; that one is archived.
+            key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
+            index: Whether to make vectors of it; without them, it is found by its words only.
         """
         draft = Draft(
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
-            metadata=metadata, source=source, supersedes=supersedes,
+            metadata=metadata, source=source, supersedes=supersedes, key=key, index=index,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
 
@@ -200,7 +220,7 @@ class Memotherm:
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
     ) -> Captured:
-        """Store text of a conversation, unless it is short or stored already.
+        """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
         having been recalled; the result says how many characters were removed.
@@ -213,6 +233,8 @@ class Memotherm:
         if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
             why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
             return Captured(status="skipped", why=why, removed_chars=removed)
+        if isinstance(text, str) and self.settings.skip_filler and is_filler(text):
+            return Captured(status="skipped", why="nothing but filler words", removed_chars=removed)
         before = self._services.store.seq()
         memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
@@ -239,7 +261,8 @@ class Memotherm:
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
-        Pinned memories come first, from any tier, and do not count towards `limit`.
+        Pinned memories come first, from any tier, and do not count towards `limit`. The notes of `notes_root` are
+        synced first, unless `sync_on_search` is off.
 
         Args:
             query: The question, in words.
@@ -265,6 +288,7 @@ class Memotherm:
             question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
                 return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+        stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
         spaces = view.services.reader.spaces_within(self.scope) if inside else None
         question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
@@ -273,6 +297,7 @@ class Memotherm:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
     def context(
@@ -309,9 +334,38 @@ class Memotherm:
 
     # Reading
 
-    def get(self, memory_id: str) -> Memory:
-        """Return a memory by its id, archived and deleted ones included, unless it was purged."""
-        return self._view.record(memory_id).memory
+    def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
+        """Return a memory by its id, archived and deleted ones included, unless it was purged.
+
+        With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
+        """
+        if (memory_id is None) == (key is None):
+            raise InvalidInput("get takes either the id of a memory or a key")
+        if memory_id is not None:
+            return self._view.record(memory_id).memory
+        return self._view.record_with_key(checked_key(key)).memory
+
+    def keys(
+        self, prefix: str = "", depth: int | None = None, limit: int = _LARGEST_PAGE, after: str | None = None
+    ) -> list[str]:
+        """Return the distinct keys of the visible memories in order, or the prefixes that they have in common.
+
+        Args:
+            prefix: Only keys that begin with this.
+            depth: Cut each key behind that many slashes after the prefix; a cut one ends with a slash.
+            limit: The most keys.
+            after: Continue behind this one, the last of the call before.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+            raise InvalidInput(f"depth must be a whole number from 1, or None for whole keys, not {depth!r}")
+        begin = checked_key(prefix) if prefix else ""
+        behind = None if after is None else checked_key(after)
+        return list_keys(self._services.store, self._view.spaces(), self._view.now(), begin, depth, behind, limit)
+
+    def full_id(self, prefix: str) -> str:
+        """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
+        return self._view.full_id(prefix)
 
     def find(
         self, *, limit: int = 100, cursor: str | None = None, inside: bool = False, **filters: Unpack[MemoryFilters]
@@ -402,10 +456,11 @@ class Memotherm:
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         ttl: timedelta | float | str | None = None,
+        key: str | None = None,
         why: str = "",
         version: int | None = None,
     ) -> Memory:
-        """Change the content, kind, tags, metadata or expiry of a memory; arguments left out change nothing.
+        """Change the content, kind, tags, metadata, expiry or key of a memory; arguments left out change nothing.
 
         With `version`, that of the memory as you read it, a change that came in between is an error.
         """
@@ -419,6 +474,8 @@ class Memotherm:
             changes["metadata"] = checked_metadata(metadata)
         if ttl is not None:
             changes["expires_at"] = expiry(now, as_duration(ttl))
+        if key is not None:
+            changes["key"] = checked_key(key)
 
         def alter(memory: Memory) -> Memory:
             if version is not None and memory.version != version:
@@ -429,8 +486,8 @@ class Memotherm:
         if content is None:
             return self._services.changes.change(self.scope, memory_id, alter, cause)
         content = require_text(content, "content", self.settings.max_content_chars)
-        self._view.record(memory_id)
-        return self._services.changes.rewrite(self.scope, memory_id, alter, content, cause)
+        stored = self._view.record(memory_id).memory
+        return self._services.changes.rewrite(self.scope, stored, alter, content, cause)
 
     def move(self, memory_id: str, tier: Tier | str, why: str = "") -> Memory:
         """Move a memory to another tier."""
@@ -448,6 +505,10 @@ class Memotherm:
     def unpin(self, memory_id: str, why: str = "") -> Memory:
         """Give a pinned memory normal priority; another one is left as it is."""
         return self._services.changes.unpin(self.scope, memory_id, self._view.cause("prioritize", why))
+
+    def verify(self, memory_id: str, why: str = "") -> Memory:
+        """Record that a memory still holds; contexts say when an old fact was last verified."""
+        return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why))
 
     def widen(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
@@ -572,11 +633,30 @@ class Memotherm:
         for root in self._services.store.roots(self._view.spaces()):
             if not Path(root.path).is_dir():
                 continue
-            name = root.collection.removeprefix("notes:")
             try:
-                Notes(self._note_services(root.scope), root.path, root.extra, name).sync()
+                self._known_notes(root).sync()
             except MemothermError as exc:
                 _log.warning("the notes of %s could not be synced: %s", root.path, exc)
+
+    def _refresh_notes(self) -> tuple[str, ...]:
+        """Synchronise the notes of `notes_root` before a recall; return what may be out of date, and why."""
+        folder = self.settings.notes_root
+        if not folder or not self.settings.sync_on_search:
+            return ()
+        path = str(Path(folder).expanduser().resolve())
+        known = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        try:
+            # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
+            around = replace(self.scope, session=None)
+            notes = [self._known_notes(root) for root in known] or [Notes(self._note_services(around), path)]
+            return tuple(reason for each in notes for reason in each.refresh()[1])
+        except InvalidInput as exc:
+            return (f"the notes could not be synced: {exc}",)
+
+    def _known_notes(self, root: RootRow) -> Notes:
+        """Return the notes of a folder that is indexed."""
+        name = root.collection.removeprefix("notes:")
+        return Notes(self._note_services(root.scope), root.path, root.extra, name)
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from memotherm.aio import Opening
 
 __all__ = ["aopen", "migrate", "open", "partition", "restore"]
+
+_log = logging.getLogger(__name__)
 
 
 def open(  # noqa: A001 - the name is `memotherm.open`
@@ -107,16 +110,28 @@ def restore(
     path: str | os.PathLike[str],
     into: str | os.PathLike[str],
     purged_in: str | os.PathLike[str] | None = None,
+    repeat_purges: bool = True,
 ) -> Path:
-    """Create a store from a checkpoint.
+    """Create a store from a checkpoint, without what was purged since it was made.
+
+    If the purges cannot be read, a warning is logged that asks for the store.
 
     Args:
         path: The checkpoint.
         into: The new store; must not exist yet.
-        purged_in: The original store; memories that were purged there since the checkpoint are left out.
+        purged_in: The store whose purges are repeated; None takes the one that the checkpoint was made of, if it is
+            still there.
+        repeat_purges: Whether to repeat purges; with False, what was purged since is back.
     """
     source, target = Path(path).expanduser(), Path(into).expanduser()
-    restore_store(source, target, None if purged_in is None else os.fspath(purged_in))
+    named = None if purged_in is None else os.fspath(purged_in)
+    why = restore_store(source, target, named, repeat_purges=repeat_purges)
+    if why:
+        _log.warning(
+            "%s has what was purged after the checkpoint: %s; name the store with purged_in to leave it out",
+            target,
+            why,
+        )
     return target
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -29,6 +29,7 @@ from memotherm.rules.rule import RuleSource
 from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
+from memotherm.storage.read_only import read_only
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
@@ -110,6 +111,10 @@ class Services:
             working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
         )
 
+    def read_only(self) -> Services:
+        """Return the services of the same store, which refuse changes."""
+        return replace(self, whole=read_only(self.whole)).on(read_only(self.store))
+
     def on(self, store: Store) -> Services:
         """Return the services of another tenant's store, or of a part of this one."""
         return Services.build(
@@ -138,6 +143,10 @@ class View:
         if scope.tenant != self.scope.tenant:
             services = services.on(services.whole.for_tenant(scope.tenant))
         return View(services, scope)
+
+    def of_user(self) -> View:
+        """Return the view from the scope of the user, which is seen from all of the user's projects."""
+        return View(self.services, Scope(tenant=self.scope.tenant, user=self.scope.user))
 
     @property
     def inside(self) -> Store:
@@ -180,6 +189,26 @@ class View:
         if record is None or (record.memory.retention is Retention.PURGED and not purged):
             raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
         return record
+
+    def record_with_key(self, key: str) -> Record:
+        """Return the visible memory with a key, from the narrowest scope that has it, or raise `NotFound`."""
+        spaces = self.spaces()
+        records = self.services.store.with_key(spaces, key, self.now())
+        if not records:
+            raise NotFound(f"no memory with the key {key!r} can be seen from here ({self.scope})")
+        return max(records, key=lambda record: spaces.index(record.space))
+
+    def full_id(self, prefix: str) -> str:
+        """Return the only id in sight that begins with a prefix."""
+        if not isinstance(prefix, str) or not prefix:
+            raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
+        ids = self.services.store.ids(self.spaces(), prefix, 3)
+        if not ids:
+            raise NotFound(f"no memory {prefix!r} can be seen from here ({self.scope})")
+        if len(ids) > 1 and prefix not in ids:
+            several = f"{', '.join(ids[:2])}{', ...' if len(ids) > 2 else ''}"
+            raise InvalidInput(f"several ids begin with {prefix!r} ({several}): pass more of the id")
+        return ids[0]
 
     def question(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -215,6 +216,21 @@ def test_a_scope_that_cannot_be_is_a_usage_error(cli: Cli):
     assert cli("list", "--user", " ").code == exit_codes.USAGE
 
 
+def test_keys_have_a_user_and_may_be_read_only_and_no_option_is_ignored(cli: Cli):
+    """`--user` and `--read-only` have an effect; other scope options are refused."""
+    created = cli("keys", "create", "ana", "--tenant", "acme", "--user", "ana", "--read-only", "--json").data
+    cli("keys", "create", "ci", "--tenant", "acme")
+
+    assert created.items() >= {"name": "ana", "tenant": "acme", "user": "ana", "read_only": True}.items()
+    assert [key["name"] for key in cli("keys", "list", "--user", "ana", "--json").data] == ["ana"]
+    lines = cli("keys", "list").out.splitlines()
+    assert ["read-only" in line for line in lines] == [True, False]
+    for ignored in (["create", "x", "--tenant", "acme", "--project", "web"], ["revoke", "ci", "--tenant", "acme"]):
+        refused = cli("keys", *ignored)
+        assert (refused.code, "does not apply" in refused.err) == (2, True)
+    assert len(cli("keys", "list", "--json").data) == 2
+
+
 def test_the_store_is_where_it_is_named(cli: Cli, tmp_path: Path):
     """`--store` wins over the user's own store."""
     remembered(cli, "kept apart", "--store", "other.db")
@@ -332,7 +348,7 @@ def test_working_memory_of_a_session(cli: Cli):
     assert cli("session", "spill", "s1", "--dry-run", "--json").data["spilledIds"] == [memory_id]
     assert cli("session", "spill", "s1", "--json").data["spilledIds"] == [memory_id]
     found = cli("session", "recall", "s1", "short answers", "--no-promote", "--json").data
-    assert [hit["id"] for hit in found["hits"]] == [memory_id]
+    assert [hit["id"] for hit in found["hits"]] == [memory_id] == list(found["relevanceScores"])
     assert cli("session", "promote", "s1", memory_id, "--json").data["promoted"] is True
     assert cli("session", "status", "s1", "--json").data["hot"]["items"] == 1
     assert cli("session", "end", "s1", "--summary", "-", "--json", stdin="we talked").code == exit_codes.OK
@@ -630,3 +646,121 @@ def test_a_backup_has_the_memories_of_all_scopes(cli: Cli, tmp_path: Path):
         ("the shop sells tea", "active"),
     ]
     assert "2 memories of 2 scopes" in cli("backup", "again.jsonl").out
+
+
+def test_notes_are_curated_and_a_flush_is_prompted(cli: Cli, tmp_path: Path):
+    """A dry run writes nothing; the prompt is given once."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+
+    planned = cli("notes", "curate", "memory/2026-01-05.md", "--dry-run", "--json")
+    assert (planned.data["lines"], planned.data["dryRun"]) == (["- Ana owns the vault."], True)
+    assert not (tmp_path / "MEMORY.md").exists()
+    assert "would be" not in cli("notes", "curate", "memory/2026-01-05.md").err
+    assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
+
+    flush = cli("session", "flush", "s1", "--tokens", "177000", "--root", ".", "--json").data
+    assert (flush["due"], "MEMORY.md" in flush["prompt"], flush["file"][:7]) == (True, True, "memory/")
+    assert "no flush" in cli("session", "flush", "s1", "--tokens", "178000").err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root can write everywhere, except without a capability of Linux")
+def test_a_store_in_a_read_only_folder_can_be_read(cli: Cli, tmp_path: Path):
+    """Every command that reads works, nothing is written, and a change is refused with an error."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    remembered(cli, "The ferry is blue", "--store", "read-only/agent.db")
+    folder.chmod(0o500)
+    code = (
+        "import ctypes, subprocess, sys\n"
+        "ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE\n"
+        "sys.exit(subprocess.call([sys.executable, '-c', sys.argv[1]]))"
+    )
+    commands = [["recall", "ferry"], ["list"], ["export"], ["context", "ferry"], ["status"], ["check"]]
+    script = (
+        "from memotherm.cli.app import run\n"
+        f"print([run([*command, '--store', 'read-only/agent.db']) for command in {[*commands, ['remember', 'new']]!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, script], capture_output=True, text=True, timeout=60)
+    folder.chmod(0o700)
+
+    assert done.stdout.splitlines()[-1] == str([exit_codes.OK] * len(commands) + [exit_codes.CONFIG])
+    assert done.stdout.count("The ferry is blue") == 4
+    assert "error: cannot read or write read-only/agent.db" in done.stderr
+    assert "uses of a recall" not in done.stderr
+    assert [file.name for file in folder.iterdir()] == ["agent.db"]
+
+
+def test_the_beginning_of_an_id_names_a_memory(cli: Cli):
+    """In every command that takes an id, as long as no other id begins with it."""
+    memory_id, other = remembered(cli, "The ferry is blue"), remembered(cli, "The ferry is red", "--project", "quay")
+    prefix = memory_id[:-2]
+
+    for arguments in (("get", prefix), ("history", prefix), ("pin", prefix), ("move", prefix, "hot")):
+        ran = cli(*arguments, "--json")
+        assert (ran.code, ran.data["id"]) == (exit_codes.OK, memory_id)
+    assert cli("get", "mem_", "--json").data["id"] == memory_id
+    ambiguous = cli("forget", "mem_", "--project", "quay")
+    assert (ambiguous.code, cli("get", "mem_zzz").code) == (exit_codes.USAGE, exit_codes.NOT_FOUND)
+    assert f"{memory_id}, {other}" in ambiguous.err
+    added = cli("session", "add", "s1", "an otter", "--json").data["id"]
+    assert cli("session", "keep", "s1", added[:-2], "--json").data["id"] == added
+
+
+def test_as_of_takes_the_times_that_json_prints(cli: Cli):
+    """With a time zone, without one, and as a date."""
+    created = cli("remember", "The ferry is blue", "--json").data["created_at"]
+
+    assert len(cli("recall", "ferry", "--as-of", created, "--json").data["hits"]) == 1
+    for moment in ("2020-01-01", "2020-01-01T10:00", "2020-01-01 10:00:00.5", "2020-01-01T10:00:00Z"):
+        assert cli("recall", "ferry", "--as-of", moment, "--json").data["hits"] == []
+    assert cli("recall", "ferry", "--as-of", "yesterday").code == exit_codes.USAGE
+
+
+def test_a_setting_is_written_to_the_file_of_the_user(cli: Cli, tmp_path: Path):
+    """Comments and other lines stay, and a value or a name that is not valid changes nothing."""
+    file = tmp_path / "home" / "config.toml"
+    assert cli("config", "path").out == f"{file}\n"
+    file.parent.mkdir()
+    file.write_text('# mine\nmax_pinned = 3 # few\nmcp_tools = ["core",\n "all"]\n')
+
+    assert cli("config", "set", "max_pinned", "5", "--json").data == {
+        "name": "max_pinned", "value": 5, "origin": str(file),
+    }  # fmt: skip
+    assert cli("config", "set", "embedder", "local").err.startswith("note: the value comes from environment")
+    text = '# mine\nmax_pinned = 5\nmcp_tools = ["core",\n "all"]\nembedder = "local"\n'
+    assert file.read_text() == text
+    for arguments in (("max_pinned", "many"), ("max_pined", "5"), ("mcp_tools", "all")):
+        assert cli("config", "set", *arguments).code == exit_codes.CONFIG
+    assert "did you mean 'max_pinned'?" in cli("config", "set", "max_pined", "5").err
+    assert file.read_text() == text
+    cli("config", "unset", "embedder")
+    assert "embedder" not in file.read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_forty_columns_are_enough(cli: Cli):
+    """Ids stay whole, texts are readable, and no line is longer than the terminal."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    memory_id = remembered(cli, "The ferry is blue and leaves at noon from the northern quay", "-k", "decision")
+    script = (
+        "from memotherm.cli.app import run\n"
+        f"for command in (['list'], ['get', {memory_id!r}], ['status'], ['recall', 'ferry']): run(command)"
+    )
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 40, 0, 0))
+    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
+    env.pop("COLUMNS")
+    subprocess.run([sys.executable, "-c", script], stdout=slave, stderr=slave, env=env, timeout=60)
+    os.close(slave)
+    with os.fdopen(master, "rb") as terminal:
+        lines = re.sub("\x1b\\[[0-9;]*m", "", terminal.read1(100_000).decode()).splitlines()
+
+    assert max(map(len, lines)) <= 40
+    assert sum(memory_id in line for line in lines) == 3
+    assert sum("northern" in line for line in lines) == 3
+    assert not any("…" in line for line in lines)

@@ -65,8 +65,8 @@ def install(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dic
 
 def files(home: Path) -> dict[str, str]:
     """Return every file below a folder but the backups."""
-    found = (path for path in home.rglob("*") if path.is_file() and not path.name.endswith(".backup"))
-    return {str(path.relative_to(home)): path.read_text("utf-8") for path in found}
+    found = (path for path in home.rglob("*") if path.is_file() and path.parent.name != "backups")
+    return {str(path.relative_to(home)): path.read_bytes().decode() for path in found}
 
 
 def with_foreign_settings(home: Path, client: str) -> None:
@@ -112,7 +112,7 @@ def test_uninstalling_leaves_what_was_there(client: str, home: Path, install: Ca
     between = files(home)
     install(client, "--uninstall")
 
-    assert files(home) == {name: text if name.endswith("toml") else text + "\n" for name, text in before.items()}
+    assert files(home) == before
     for name in FILES[client]:
         if name.endswith("json"):
             values = json.loads(between[name])
@@ -137,8 +137,8 @@ def test_uninstalling_from_nothing_leaves_nothing(client: str, home: Path, insta
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])
 def test_a_new_installation_replaces_the_old_one(client: str, home: Path, install: Callable[..., dict[str, Any]]):
     """Other options, or another place of the program: one entry per event, the new one."""
-    install(client)
-    install(client, "--project", "auto", "--store", "agent db.sqlite", "--no-capture")
+    install(client, "--shared")
+    install(client, "--store", "agent db.sqlite", "--no-capture")
 
     text = (home / FILES[client][0]).read_text("utf-8")
     hooks = json.loads(text)["hooks"]
@@ -146,7 +146,7 @@ def test_a_new_installation_replaces_the_old_one(client: str, home: Path, instal
         assert [len(group["hooks"]) for group in groups] == [1], event
     words = shlex.split(hooks["SessionStart"][0]["hooks"][0]["command"])
     store = str(home / "project" / "agent db.sqlite")
-    assert words[-5:] == ["--store", store, "--project", "auto", "--no-capture"]
+    assert words[-7:] == ["--store", store, "--project", "auto", "--user", "auto", "--no-capture"]
     assert install(client, "--uninstall")["changed"]
     assert files(home) == {}
 
@@ -154,7 +154,7 @@ def test_a_new_installation_replaces_the_old_one(client: str, home: Path, instal
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])
 def test_the_command_has_its_absolute_path(client: str, home: Path, install: Callable[..., dict[str, Any]]):
     """Hosts do not have our PATH."""
-    install(client)
+    install(client, "--shared")
     hooks = json.loads((home / FILES[client][0]).read_text("utf-8"))["hooks"]
     commands = {hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]}
     (command,) = commands
@@ -170,13 +170,34 @@ def test_the_command_has_its_absolute_path(client: str, home: Path, install: Cal
 def test_the_server_of_each_host(home: Path, install: Callable[..., dict[str, Any]]):
     """`memotherm mcp` stands where the host looks for it."""
     for client in CLIENTS:
-        install(client)
+        install(client, "--shared")
 
     claude = json.loads((home / ".claude.json").read_text("utf-8"))["mcpServers"]["memotherm"]
     gemini = json.loads((home / ".gemini/settings.json").read_text("utf-8"))["mcpServers"]["memotherm"]
     codex = tomllib.loads((home / ".codex/config.toml").read_text("utf-8"))["mcp_servers"]["memotherm"]
     assert claude["args"][-1] == gemini["args"][-1] == codex["args"][-1] == "mcp"
     assert claude["command"] == gemini["command"] == codex["command"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ["--project", "auto", "--user", "auto"]),
+        (["--shared"], []),
+        (["--project", "shop", "--user", "ana"], ["--project", "shop", "--user", "ana"]),
+    ],
+)
+def test_each_project_has_its_own_memory_unless_it_is_shared(
+    options: list[str], expected: list[str], home: Path, install: Callable[..., dict[str, Any]]
+):
+    """Hooks and server get the same scope."""
+    install("claude-code", *options)
+    hooks = json.loads((home / ".claude/settings.json").read_text("utf-8"))["hooks"]
+    server = json.loads((home / ".claude.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    words = shlex.split(hooks["Stop"][0]["hooks"][0]["command"])
+
+    assert words[words.index("claude") + 1 :] == expected
+    assert server["args"][server["args"].index("mcp") + 1 :] == expected
 
 
 def test_a_project_has_its_own_files(home: Path, install: Callable[..., dict[str, Any]]):
@@ -194,13 +215,81 @@ def test_a_project_has_its_own_files(home: Path, install: Callable[..., dict[str
 
 
 @pytest.mark.parametrize(
+    ("runner", "program"),
+    [
+        ("path", ["memotherm"]),
+        ("uvx", ["uvx", "--from", "memotherm[mcp]", "memotherm"]),
+        ("pipx", ["pipx", "run", "--spec", "memotherm[mcp]", "memotherm"]),
+    ],
+)
+def test_the_files_of_a_project_work_for_everybody(
+    runner: str, program: list[str], home: Path, install: Callable[..., dict[str, Any]]
+):
+    """They contain a command that everybody has, no path of this machine, and no backup lies beside them."""
+    for client in ("claude-code", "codex", "gemini"):
+        install(client, "--scope", "project", "--run-with", runner)
+        install(client, "--scope", "project", "--run-with", runner, "--store", "team.db")
+    text = "".join(files(home).values())
+
+    assert str(home) not in text
+    assert str(Path(sys.executable).parent) not in text
+    hooks = json.loads((home / "project/.claude/settings.json").read_text("utf-8"))["hooks"]
+    server = json.loads((home / "project/.mcp.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    assert shlex.split(hooks["Stop"][0]["hooks"][0]["command"])[: len(program) + 1] == [*program, "hook"]
+    assert [server["command"], *server["args"]][: len(program) + 1] == [*program, "mcp"]
+    assert not list((home / "project").rglob("*backup*"))
+    for client in ("claude-code", "codex", "gemini"):
+        install(client, "--scope", "project", "--uninstall")
+    assert files(home) == {}
+
+
+TEXTS = {
+    "comments": '// mine\n{\n\t"theme": "dark", // as I like it\n\t"list": [1, 2,\t3], /* last */\n}\n',
+    "a comment in the last line": '{\n  "hooks": {\n    "Stop": [] // none yet\n  } // end\n}',
+    "Windows": '\ufeff{\r\n    "theme": "dark"\r\n}\r\n',
+    "one line": '{"theme":"dark","hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}',
+    "empty": "{\n}\n",
+    "blank": "\n",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_file_keeps_its_form(text: str, home: Path, install: Callable[..., dict[str, Any]]):
+    """Comments, order and spaces stay while our entries are in, and every byte is as before when they are out."""
+    settings = home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_bytes(text.encode())
+    install("gemini")
+    install("gemini", "--no-capture")
+
+    between = settings.read_bytes().decode()
+    for line in text.splitlines():
+        assert line.strip(" \t}]").replace(",", "") in between.replace(",", "")
+    assert between.count("\r\n") == (between.count("\n") if "\r" in text else 0)
+    install("gemini", "--uninstall")
+    assert settings.read_bytes() == text.encode()
+
+
+def test_what_was_changed_after_the_installation_stays(home: Path, install: Callable[..., dict[str, Any]]):
+    """Only our entries are removed, from the text as it is now."""
+    settings = home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(TEXTS["comments"], "utf-8")
+    install("gemini")
+    settings.write_text(settings.read_text("utf-8").replace('"dark"', '"light"'), "utf-8")
+    install("gemini", "--uninstall")
+
+    assert settings.read_text("utf-8") == TEXTS["comments"].replace('"dark"', '"light"')
+
+
+@pytest.mark.parametrize(
     ("client", "name", "text"),
     [
-        ("claude-code", ".claude/settings.json", '{"theme": "dark",}'),
+        ("claude-code", ".claude/settings.json", '{"theme": "dark",'),
         ("claude-code", ".claude/settings.json", "[1, 2]"),
         ("claude-code", ".claude/settings.json", '{"hooks": ["a list"]}'),
         ("claude-code", ".claude.json", '{"mcpServers": {"memotherm": {"url": "https://example.org"}}}'),
-        ("gemini", ".gemini/settings.json", "// a comment\n{}"),
+        ("gemini", ".gemini/settings.json", "// a comment\n{} {}"),
         ("codex", ".codex/hooks.json", "nonsense"),
         ("codex", ".codex/config.toml", "model = \n"),
         ("codex", ".codex/config.toml", '[mcp_servers.memotherm]\ncommand = "mine"\n'),
@@ -227,6 +316,7 @@ def test_the_old_file_is_kept(home: Path, install: Callable[..., dict[str, Any]]
     text = settings.read_text("utf-8")
     (backup,) = install("gemini")["backups"]
 
+    assert Path(backup).is_relative_to(home / "data")
     assert Path(backup).read_text("utf-8") == text
     assert Path(backup).stat().st_mode & 0o777 == 0o600
     assert settings.stat().st_mode & 0o777 == 0o600

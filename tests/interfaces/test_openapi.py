@@ -63,6 +63,21 @@ def test_every_operation_is_named_tagged_and_explained() -> None:
     mem.close()
 
 
+def test_closed_sets_are_enums_in_the_document() -> None:
+    """C03: the kinds of the source, states, suggestions and targets are listed for those who generate a client."""
+    mem = opened()
+    schemas = _document(mem)["components"]["schemas"]
+    mem.close()
+    added = schemas["SessionAddRequest"]["properties"]["type"]
+    spilled = schemas["SpillResponse"]["properties"]["targetTier"]
+
+    assert set(added["anyOf"][0]["enum"]) >= {"message", "fact", "decision", "entity", "context"}
+    assert added["default"] == "message"
+    assert schemas["SessionStatusResponse"]["properties"]["state"]["enum"] == ["active", "archived", "summarized"]
+    assert schemas["SuggestionResponse"]["properties"]["type"]["enum"] == ["spill", "recall", "prune"]
+    assert spilled["anyOf"][0]["enum"] == ["warm", "cold", "mixed"]
+
+
 def _document(mem: memotherm.Memotherm) -> Any:
     from starlette.testclient import TestClient
 

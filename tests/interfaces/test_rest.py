@@ -121,6 +121,12 @@ def test_a_memory_is_created_read_changed_forgotten_and_brought_back(client: Tes
     assert [event["action"] for event in events] == ["remember", "update", "forget", "undo", "archive", "restore"]
 
 
+def test_a_call_of_the_api_stores_filler(client: TestClient) -> None:
+    """Only tools and captured conversations skip it: a program that asks for it has a reason."""
+    assert client.post("/memories", json={"content": "Ok, thanks!"}).status_code == 201
+    assert len(client.get("/memories").json()["memories"]) == 1
+
+
 def test_pages_lead_through_all_memories(client: TestClient) -> None:
     """Newest first, none twice; a cursor that is none is refused."""
     client.post("/memories:batch", json={"memories": [{"content": f"otter {n}"} for n in range(7)]})
@@ -188,6 +194,32 @@ def test_the_query_of_the_source_searches_all_tiers_or_one(
     assert set(answer["tiers"]) >= found
 
 
+def test_every_search_reports_its_scores_pinned_memories_and_limit(mem: Memotherm, client: TestClient) -> None:
+    """C06: relevanceScores by id, the pinned ids, what was promoted, the tiers and the limit that took effect."""
+    pinned = mem.pin(mem.remember("Our mascot is a walrus").id).id
+    found = mem.session("s").add("The budget is $50K", "fact").id
+    client.post("/sessions/s/keep", json={"memory_id": found})
+
+    recalled = client.post("/recall", json={"query": "budget"}).json()
+    queried = client.post("/memory/query", json={"query": "budget", "k": 4}).json()
+    in_session = client.post("/sessions/s/recall", json={"query": "budget"}).json()
+
+    for answer, items, limit in ((recalled, "items", 10), (queried, "results", 4), (in_session, "items", 3)):
+        assert set(answer["relevanceScores"]) == {hit["id"] for hit in answer[items]} >= {pinned}
+        assert (answer["pinned"], answer["promoted"], answer["limit"]) == ([pinned], [], limit)
+    assert recalled["relevanceScores"][found] > recalled["relevanceScores"][pinned]
+
+
+def test_a_query_need_not_count_as_a_use(mem: Memotherm, client: TestClient) -> None:
+    """With `track` false, /memory/query leaves the count of uses as it is."""
+    memory = mem.remember("An otter")
+
+    assert client.post("/memory/query", json={"query": "otter", "track": False}).json()["results"]
+    assert mem.get(memory.id).access_count == 0
+    client.post("/memory/query", json={"query": "otter"})
+    assert mem.get(memory.id).access_count == 1
+
+
 def test_a_session_works_by_http(client: TestClient) -> None:
     """Add, spill, recall, promote, context, flush, end."""
     base = "/sessions/s1"
@@ -208,6 +240,30 @@ def test_a_session_works_by_http(client: TestClient) -> None:
     assert client.post(f"{base}/flush", json={"total_tokens": 190_000}).json()["due"] is True
     assert client.post(f"{base}/end", json={"summary": "We talked about money"}).status_code == 200
     assert client.get("/memories").json()["memories"][0]["content"] == "We talked about money"
+
+
+def test_a_flush_takes_what_the_host_knows_and_returns_all_of_it(client: TestClient) -> None:
+    """O30: nothing is due on a heartbeat, read only or with unknown tokens; once for each count of compactions."""
+    near = {"total_tokens": 190_000, "context_window": 200_000.0}
+    answers = [
+        client.post("/sessions/s/flush", json=body).json()["due"]
+        for body in (
+            {**near, "heartbeat": True},
+            {**near, "read_only": True},
+            {"total_tokens": None},
+            {**near, "compactions": 1},
+            {**near, "compactions": 1},
+        )
+    ]
+    again = client.post("/sessions/s/flush", json={**near, "compactions": 2}).json()
+
+    assert answers == [False, False, False, True, False]
+    assert again.keys() == {
+        "due", "prompt", "system", "file", "date", "total_tokens", "threshold", "silent_token"
+    }  # fmt: skip
+    assert (again["due"], again["total_tokens"], again["threshold"]) == (True, 190_000, 176_000)
+    assert again["file"] == f"memory/{again['date']}.md"
+    assert again["silent_token"] in again["prompt"]
 
 
 def test_a_session_is_tidied_by_http(client: TestClient) -> None:
@@ -578,6 +634,27 @@ def test_a_ratio_is_at_most_one_and_promotions_say_what_they_count(tmp_path: Pat
     assert "moved to hot" in families["memotherm_promotions"].documentation
 
 
+def test_recall_latency_is_a_histogram_of_the_store(mem: Memotherm, client: TestClient) -> None:
+    """C38: recalls of every process, in cumulative buckets, apart for those that searched cold."""
+    mem.remember("An otter")
+    mem.recall("otter")
+    for tiers in (["cold"], ["warm"], ["hot", "warm"]):
+        client.post("/recall", json={"query": "otter", "tiers": tiers})
+    page = client.get("/metrics").text
+    metrics = mem.metrics()
+
+    [family] = [
+        each for each in text_string_to_metric_families(page) if each.name == "memotherm_recall_duration_seconds"
+    ]
+    *buckets, count, total = [sample.value for sample in family.samples if sample.labels["cold"] == "false"]
+    cold = [sample.value for sample in family.samples if sample.labels["cold"] == "true"]
+    assert (family.type, buckets[-1], count, cold[-2]) == ("histogram", 3, 3, 1)
+    assert buckets == sorted(buckets)
+    assert total > 0
+    assert total == pytest.approx(metrics.live_recalls.total_ms / 1000)
+    assert metrics.cold_recall_latency_ms == pytest.approx(metrics.cold_recalls.total_ms)
+
+
 def test_an_oversized_addition_to_a_session_says_that_it_went_to_warm(tmp_path: Path) -> None:
     """The rule and a warning are part of the answer."""
     with opened(tmp_path / "memory.db", settings={"hot_token_limit": 20}) as mem, asking(mem) as client:
@@ -797,3 +874,17 @@ def test_a_key_looks_inside_its_own_tenant_only(mem: Memotherm) -> None:
             assert "project=web (1)" in answer.json()["hint"]
             assert "rival" not in answer.text
         assert client.post("/recall", json={"query": "tea", "inside": True, "promote": True}).status_code == 409
+
+
+def test_notes_are_curated_by_http(tmp_path: Path) -> None:
+    """Lines of a daily note go to MEMORY.md; without notes it is 404."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+    body = {"path": "memory/2026-01-05.md", "from_line": 1}
+
+    with opened(tmp_path / "a.db", settings={"notes_root": str(tmp_path)}) as mem, asking(mem) as client:
+        assert client.post("/notes/curate", json={**body, "dry_run": True}).json()["end_line"] == 0
+        assert client.post("/notes/curate", json=body).json()["lines"] == ["- Ana owns the vault."]
+    assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
+    with opened(tmp_path / "b.db") as mem, asking(mem) as client:
+        problem(client.post("/notes/curate", json=body), 404, "not_found")

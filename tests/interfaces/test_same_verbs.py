@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import pytest
@@ -59,6 +60,14 @@ class Interface(ABC):
     def forget(self, memory_id: str) -> Json: ...
     @abstractmethod
     def undo(self, event: int) -> Json: ...
+    @abstractmethod
+    def verify(self, memory_id: str) -> Json: ...
+    @abstractmethod
+    def put_key(self, key: str, content: str) -> Json: ...
+    @abstractmethod
+    def get_key(self, key: str) -> Json: ...
+    @abstractmethod
+    def list_keys(self, prefix: str, depth: int) -> list[str]: ...
     @abstractmethod
     def status(self) -> Json: ...
     @abstractmethod
@@ -112,6 +121,18 @@ class PythonInterface(Interface):
 
     def undo(self, event: int) -> Any:
         return serializers.memory_json(self.mem.undo(event))
+
+    def verify(self, memory_id: str) -> Any:
+        return serializers.memory_json(self.mem.verify(memory_id))
+
+    def put_key(self, key: str, content: str) -> Any:
+        return serializers.memory_json(self.mem.remember(content, key=key, index=False))
+
+    def get_key(self, key: str) -> Any:
+        return serializers.memory_json(self.mem.get(key=key))
+
+    def list_keys(self, prefix: str, depth: int) -> Any:
+        return self.mem.keys(prefix, depth)
 
     def status(self) -> Any:
         return tools.memory_status(self.mem)
@@ -175,6 +196,18 @@ class CliInterface(Interface):
 
     def undo(self, event: int) -> Any:
         return self._ask("undo", event)
+
+    def verify(self, memory_id: str) -> Any:
+        return self._ask("verify", memory_id)
+
+    def put_key(self, key: str, content: str) -> Any:
+        return self._ask("remember", content, "--key", key, "--no-index")
+
+    def get_key(self, key: str) -> Any:
+        return self._ask("get", "--key", key)
+
+    def list_keys(self, prefix: str, depth: int) -> Any:
+        return self._ask("list", "--keys", "--prefix", prefix, "--depth", depth)["keys"]
 
     def status(self) -> Any:
         return self._ask("status")
@@ -240,6 +273,18 @@ class McpInterface(Interface):
     def undo(self, event: int) -> Any:
         return self._ask("memory_undo", event=event)
 
+    def verify(self, memory_id: str) -> Any:
+        return self._ask("memory_verify", memory_id=memory_id)
+
+    def put_key(self, key: str, content: str) -> Any:
+        return self._ask("memory_put_key", key=key, content=content, index=False)
+
+    def get_key(self, key: str) -> Any:
+        return self._ask("memory_get_key", key=key)
+
+    def list_keys(self, prefix: str, depth: int) -> Any:
+        return self._ask("memory_list_keys", prefix=prefix, depth=depth)["keys"]
+
     def status(self) -> Any:
         return self._ask("memory_status")
 
@@ -298,6 +343,18 @@ class RestInterface(Interface):
     def undo(self, event: int) -> Any:
         return self._ask("POST", f"/events/{event}/undo")
 
+    def verify(self, memory_id: str) -> Any:
+        return self._ask("POST", f"/memories/{memory_id}/verify")
+
+    def put_key(self, key: str, content: str) -> Any:
+        return self._ask("POST", "/memories", {"content": content, "key": key, "index": False})
+
+    def get_key(self, key: str) -> Any:
+        return self._ask("GET", f"/memories:key?key={quote(key)}")
+
+    def list_keys(self, prefix: str, depth: int) -> Any:
+        return self._ask("GET", f"/memories:keys?prefix={quote(prefix)}&depth={depth}")["keys"]
+
     def status(self) -> Any:
         return self._ask("GET", "/status")
 
@@ -335,6 +392,12 @@ def scenario(interface: Interface) -> Json:
     results["after"] = [hit["content"] for hit in interface.recall("otter", TIERS)]
     results["undone"] = interface.undo(gone["version"])["retention"]
     results["found_again"] = {tier: interface.get(stored[tier]["id"])["tier"] for tier in TIERS}
+    verified = interface.verify(stored["cold"]["id"])
+    results["verified"] = [verified["verified_at"] is not None, interface.undo(verified["version"])["verified_at"]]
+    written = [interface.put_key(key, f"filed as {key}")["id"] for key in ("zoo/otter", "zoo/ö x", "plan", "plan")]
+    results["keys"] = [len(set(written)), interface.list_keys("zoo/", 1), interface.list_keys("p", 1)]
+    filed = interface.get_key("zoo/ö x")
+    results["by_key"] = [filed["content"], filed["key"], filed["index"]]
     status = interface.status()
     results["status"] = {tier: status[tier]["items"] for tier in TIERS}
     results["retention"] = status["retention"]
@@ -390,3 +453,6 @@ def test_the_scenario_reaches_every_tier(tmp_path: Path) -> None:
     assert (results["forgotten"], results["undone"]) == ("deleted", "active")
     assert "an otter that begins hot" not in results["after"]
     assert results["found_again"] == {tier: tier for tier in TIERS}
+    assert results["verified"] == [True, None]
+    assert results["keys"] == [3, ["zoo/otter", "zoo/ö x"], ["plan"]]
+    assert results["by_key"] == ["filed as zoo/ö x", "zoo/ö x", False]

@@ -12,7 +12,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Retention, Settings, Tier, tools
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.rules.cooling import decay, heat
+from memotherm.rules.heat import decay, heat
 from memotherm.testing import FakeClock
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
@@ -666,6 +666,73 @@ def test_a_restored_checkpoint_does_not_bring_back_what_was_purged(tmp_path: Pat
     assert sorted(each.name for each in tmp_path.iterdir()) == ["agent.db", "backup.db", "new.db"]
 
 
+@spec("M27")
+def test_a_restore_finds_the_purges_of_the_store_that_the_checkpoint_was_made_of(tmp_path: Path) -> None:
+    """Without being told, and with the tombstones of what was stored later; on request everything is back."""
+    export = tmp_path / "old.jsonl"
+    export.write_text(json.dumps({"content": "the lynx secret"}) + "\n", "utf-8")
+    with memotherm.open(tmp_path / "agent.db", embedder="none") as mem:
+        memory, other = mem.remember("the otter secret"), mem.remember("the heron")
+        mem.checkpoint(tmp_path / "backup.db")
+        mem.purge(memory.id)
+        ann = mem.scoped(agent="ann")
+        ann.purge(ann.remember("the lynx secret").id)
+
+    memotherm.restore(tmp_path / "backup.db", tmp_path / "new.db")
+    memotherm.restore(tmp_path / "backup.db", tmp_path / "all.db", repeat_purges=False)
+
+    with memotherm.open(tmp_path / "new.db", embedder="none") as mem:
+        assert [each.id for each in mem.find()] == [other.id]
+        assert mem.scoped(agent="ann").import_("jsonl", export).purged == 1
+        assert mem.check() == []
+    with memotherm.open(tmp_path / "all.db", embedder="none") as mem:
+        assert {each.id for each in mem.find()} == {memory.id, other.id}
+
+
+@spec("M27")
+def test_a_restore_asks_for_the_purges_that_it_cannot_reach(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The store has gone, or another one is at its place."""
+    with memotherm.open(tmp_path / "agent.db", embedder="none") as mem:
+        memory = mem.remember("the otter secret")
+        mem.checkpoint(tmp_path / "backup.db")
+        mem.purge(memory.id)
+    (tmp_path / "agent.db").rename(tmp_path / "moved.db")
+
+    memotherm.restore(tmp_path / "backup.db", tmp_path / "first.db")
+    assert "agent.db that the checkpoint was made of does not exist" in caplog.text
+    assert "purged_in" in caplog.text
+    memotherm.open(tmp_path / "agent.db", embedder="none").close()
+    memotherm.restore(tmp_path / "backup.db", tmp_path / "second.db")
+    assert "agent.db is no longer the store" in caplog.text
+
+    caplog.clear()
+    memotherm.restore(tmp_path / "backup.db", tmp_path / "third.db", purged_in=tmp_path / "moved.db")
+    assert not caplog.records
+    with memotherm.open(tmp_path / "third.db", embedder="none") as mem:
+        assert list(mem.find()) == []
+
+
+@spec("M27")
+def test_an_edited_note_is_not_taken_for_a_purge(tmp_path: Path) -> None:
+    """A restored checkpoint has the lines of its notes as they were; only a purged chunk is left out."""
+    file = tmp_path / "MEMORY.md"
+    file.write_text("# Otter\n\nThe pond is green.\n", "utf-8")
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "lynx.md").write_text("# Lynx\n\nThe lynx secret.\n", "utf-8")
+    with memotherm.open(tmp_path / "agent.db", embedder="none") as mem:
+        notes = mem.notes(tmp_path)
+        notes.sync()
+        mem.checkpoint(tmp_path / "backup.db")
+        mem.purge(notes.search("lynx secret", min_score=0)[0].memory_id)
+        file.write_text("# Otter\n\nThe pond is blue.\n", "utf-8")
+        notes.sync()
+
+    memotherm.restore(tmp_path / "backup.db", tmp_path / "new.db", purged_in=tmp_path / "agent.db")
+
+    with memotherm.open(tmp_path / "new.db", embedder="none") as mem:
+        assert ["green" in each.content for each in mem.find()] == [True]
+
+
 @spec("M28")
 def test_the_same_input_is_recognised_by_its_hash(open_mem: Open) -> None:
     """SHA-256 of the normalised text, in the same scope, at any time; can be turned off."""
@@ -688,3 +755,35 @@ def test_filler_is_skipped_with_a_status(mem: Memotherm) -> None:
     assert "10" in skipped.why
     assert stored.status == "stored"
     assert mem.status().tiers[Tier.WARM].memories == 1
+
+
+@spec("M28")
+def test_the_window_for_duplicates_is_a_setting(open_mem: Open, clock: FakeClock) -> None:
+    """A day later the same content is a memory of its own, in a session as well."""
+    mem = open_mem(settings={"duplicate_window_hours": 24})
+    first, in_session = mem.remember("The otter pond"), mem.session("s").add("The otter pond")
+    clock.advance(hours=23)
+    assert mem.remember("The otter pond").id == first.id
+    clock.advance(hours=2)
+
+    assert mem.remember("The otter pond").id != first.id
+    assert mem.session("s").add("The otter pond").id != in_session.id
+
+
+@spec("M29")
+@pytest.mark.parametrize("text", ["ok", "Thanks!", "sure, continue", "\N{THUMBS UP SIGN}", "That's great, thank you."])
+def test_filler_from_an_agent_is_skipped_and_an_explicit_call_is_kept(mem: Memotherm, text: str) -> None:
+    """The tool and `capture` skip what carries a conversation on; `remember` stores what it is given."""
+    skipped = tools.store_memory(mem, text)
+
+    assert (skipped["status"], "filler" in skipped["why"]) == ("skipped", True)
+    assert mem.capture(text).status == "skipped"
+    assert list(mem.find()) == []
+    assert mem.remember(text).content == text
+
+
+@spec("M29")
+@pytest.mark.parametrize("text", ["no sugar", "ok: use Go", "Route 66", "dobra"])
+def test_short_facts_are_not_filler(mem: Memotherm, text: str) -> None:
+    """One word that says something is enough, and so is a word of another language."""
+    assert tools.store_memory(mem, text)["content"] == text

@@ -46,6 +46,7 @@ def _lived_in(mem: Memotherm, root: Path) -> None:
     mem.archive(facts[3].id)
     mem.forget(facts[4].id)
     mem.purge(facts[5].id)
+    mem.remember("by its words only", key="zoo/words", index=False)
     mem.remember("a long text " * 2000, ttl="30d", metadata={"deep": {"list": [1, None, "ü"]}})
     session = mem.session("s1")
     session.add("what did the otter say?", metadata={"speaker": "ann"})

@@ -52,16 +52,17 @@ def checkpoint(path: str, store: StoreOptions, as_json: bool) -> None:
 @click.command("restore-checkpoint")
 @click.argument("path", type=click.Path())
 @click.argument("into", type=click.Path())
-@click.option("--purged-in", type=click.Path(), help="The original store; what was purged there since is left out.")
+@click.option("--purged-in", type=click.Path(), help="The store whose purges are repeated; default: the original.")
+@click.option("--with-purged", is_flag=True, help="Restore what was purged since, too.")
 @json_option
-def restore_checkpoint(path: str, into: str, purged_in: str | None, as_json: bool) -> None:
-    """Create a store from a checkpoint.
+def restore_checkpoint(path: str, into: str, purged_in: str | None, with_purged: bool, as_json: bool) -> None:
+    """Create a store from a checkpoint, without what was purged since it was made.
 
     \b
     memotherm restore-checkpoint backup.db agent.db
     memotherm restore-checkpoint backup.db new.db --purged-in agent.db
     """
-    _print_file(memotherm.restore(path, into, purged_in), as_json=as_json)
+    _print_file(memotherm.restore(path, into, purged_in, repeat_purges=not with_purged), as_json=as_json)
 
 
 def _print_file(target: Path, *, as_json: bool) -> None:

@@ -37,15 +37,16 @@ COMMANDS = {
     "recall": Command("recall", "Search memories by meaning and words, best first, with reasons."),
     "search": Command("search", "Search memories in the given tiers."),
     "context": Command("context", "Print pinned, hot and recalled memories within a token budget."),
-    "get": Command("reading", "Show a memory with all its fields.", "get"),
+    "get": Command("reading", "Show a memory with all its fields, by its id or its key.", "get"),
     "list": Command("reading", "List memories, newest first, a page at a time.", "list_"),
-    "update": Command("changing", "Change the content, kind, tags or time to live of a memory.", "update"),
+    "update": Command("changing", "Change the content, kind, tags, time to live or key of a memory.", "update"),
     "move": Command("changing", "Move a memory to another tier: hot, warm or cold.", "move"),
     "pin": Command("changing", "Pin a memory: every context includes it.", "pin"),
     "unpin": Command("changing", "Give a pinned memory normal priority.", "unpin"),
     "prioritize": Command(
         "changing", "Set the priority of a memory: pinned, critical, important, normal or low.", "prioritize"
     ),
+    "verify": Command("changing", "Record that a memory still holds.", "verify"),
     "archive": Command("changing", "Archive a memory: no search finds it until it is restored.", "archive"),
     "forget": Command("many", "Delete a memory, or many by a filter; `restore` undoes it.", "forget"),
     "restore": Command("many", "Restore an archived or deleted memory, or many by a filter.", "restore"),
@@ -72,13 +73,21 @@ COMMANDS = {
     "plugin-dir": Command("install", "Print the path of the plugins in the package.", "plugin_dir"),
     "hook": Command("hook", "Answer a hook event of a coding agent (JSON on standard input)."),
     "worker": Command("worker", "Process the jobs that hooks have spooled."),
-    "config": Command("config", "Show the settings and where each value comes from."),
+    "config": Command("config", "Show the settings and where each value comes from, or change one."),
     "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
     "bench": Command("bench", "Measure retrieval quality on your data."),
     "completion": Command("completion", "Print the shell script for completion."),
     "mcp": Command("mcp", "Run the MCP server over standard input and output."),
     "serve": Command("serve", "Run the REST API, with MCP at /mcp."),
     "keys": Command("keys", "Create, list and revoke the API keys of the server."),
+}
+
+
+#: The command that helps after an error, by the code of the error.
+_HINTS = {
+    "settings": "`memotherm config show --origin` prints where each value comes from",
+    "store_damaged": "`memotherm restore-checkpoint BACKUP NEW` creates a store from a checkpoint",
+    "plugin_not_found": "`memotherm doctor` lists what is installed",
 }
 
 
@@ -123,12 +132,11 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if "--debug" in arguments:
             raise
-        code = exit_codes.exit_of(error) if isinstance(error, MemothermError) else exit_codes.FAILURE
-        hint = (
-            None if isinstance(error, MemothermError) else "this is a bug; `memotherm --debug ...` prints the traceback"
-        )
-        _print_error(str(error) or type(error).__name__, hint)
-        return code
+        if isinstance(error, MemothermError):
+            _print_error(str(error), _HINTS.get(error.code))
+            return exit_codes.exit_of(error)
+        _print_error(str(error) or type(error).__name__, "this is a bug; `memotherm --debug ...` prints the traceback")
+        return exit_codes.FAILURE
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -41,7 +41,7 @@ def move(memory_id: str, tier: str, why: str, dry_run: bool, store: StoreOptions
     \b
     memotherm move mem_01J8ZQ4X0000000000000000 cold --why "the sprint is over"
     """
-    _change(store, lambda mem: mem.move(memory_id, tier, why), dry_run=dry_run, as_json=as_json)
+    _change(store, lambda mem: mem.move(mem.full_id(memory_id), tier, why), dry_run=dry_run, as_json=as_json)
 
 
 @click.command("prioritize")
@@ -54,7 +54,7 @@ def prioritize(memory_id: str, priority: str, why: str, dry_run: bool, store: St
     \b
     memotherm prioritize mem_01J8ZQ4X0000000000000000 critical
     """
-    _change(store, lambda mem: mem.prioritize(memory_id, priority, why), dry_run=dry_run, as_json=as_json)
+    _change(store, lambda mem: mem.prioritize(mem.full_id(memory_id), priority, why), dry_run=dry_run, as_json=as_json)
 
 
 def _command(verb: Callable[[Memotherm, str, str], Memory], help: str) -> click.Command:
@@ -65,13 +65,14 @@ def _command(verb: Callable[[Memotherm, str, str], Memory], help: str) -> click.
     @_id
     @_options
     def command(memory_id: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
-        _change(store, lambda mem: verb(mem, memory_id, why), dry_run=dry_run, as_json=as_json)
+        _change(store, lambda mem: verb(mem, mem.full_id(memory_id), why), dry_run=dry_run, as_json=as_json)
 
     return command
 
 
 pin = _command(Memotherm.pin, "Pin a memory: every context includes it.")
 unpin = _command(Memotherm.unpin, "Give a pinned memory normal priority.")
+verify = _command(Memotherm.verify, "Record that a memory still holds.")
 archive = _command(Memotherm.archive, "Archive a memory: no search finds it until it is restored.")
 
 
@@ -81,6 +82,7 @@ archive = _command(Memotherm.archive, "Archive a memory: no search finds it unti
 @click.option("--kind", "-k", help="The new kind.")
 @click.option("--tag", "-t", "tags", multiple=True, help="The new tags, all of them (repeatable).")
 @click.option("--ttl", help="The time to live from now, such as 7d.")
+@click.option("--key", help="The new key.")
 @_options
 def update(
     memory_id: str,
@@ -92,7 +94,7 @@ def update(
     as_json: bool,
     **others: Any,  # noqa: ANN401
 ) -> None:
-    """Change the content, kind, tags or time to live of a memory.
+    """Change the content, kind, tags, time to live or key of a memory.
 
     \b
     memotherm update mem_01J8ZQ4X0000000000000000 --content "Deploys are frozen until Monday"
@@ -100,7 +102,7 @@ def update(
     text = None if content is None else content_of(content)
     _change(
         store,
-        lambda mem: mem.update(memory_id, content=text, tags=tags or None, why=why, **others),
+        lambda mem: mem.update(mem.full_id(memory_id), content=text, tags=tags or None, why=why, **others),
         dry_run=dry_run,
         as_json=as_json,
     )

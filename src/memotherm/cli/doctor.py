@@ -159,7 +159,9 @@ def _permission(url: str) -> Finding:
         return Finding("permission", "ok", "granted by the database server")
     read_only = [entry for entry in (path, path.parent) if not os.access(entry, os.W_OK)]
     if read_only:
-        return Finding("permission", "failure", f"{read_only[0]} is not writable", f"chmod u+w {read_only[0]}")
+        return Finding(
+            "permission", "failure", f"{read_only[0]} is not writable: it can only be read", f"chmod u+w {read_only[0]}"
+        )
     return Finding("permission", "ok", "the file and its folder are writable")
 
 

@@ -26,6 +26,7 @@ EXITS = {
     "not_found": NOT_FOUND,
     "limit_reached": CONFLICT,
     "stale_write": CONFLICT,
+    "read_only": CONFLICT,
     "note_unavailable": CONFIG,
     "settings": CONFIG,
     "store": FAILURE,

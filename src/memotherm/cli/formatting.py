@@ -19,6 +19,8 @@ __all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "t
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
 _BAR_WIDTH = 24
+#: The most characters that are printed beside a bar.
+_BAR_TEXT = 45
 _PIPED_WIDTH = 100_000
 
 
@@ -82,14 +84,15 @@ def event_line(event: Event) -> Text:
     return line
 
 
-def tier_bar(status: Status, tier: Tier) -> Text:
-    """Return how much a tier holds, as a bar."""
+def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:
+    """Return how much a tier holds, as a bar that fits a width."""
     most = max((count.memories for count in status.tiers.values()), default=0) or 1
     count = status.tiers[tier]
-    bar = "█" * round(_BAR_WIDTH * count.memories / most)
+    length = max(0, min(_BAR_WIDTH, width - _BAR_TEXT))
+    bar = "█" * round(length * count.memories / most)
     line = tier_badge(tier)
     line.append(
-        f" {bar:<{_BAR_WIDTH}} {pluralize(count.memories, 'memory')}, {pluralize(count.tokens, 'token')}",
+        f" {bar:<{length}} {pluralize(count.memories, 'memory')}, {pluralize(count.tokens, 'token')}",
         style=TIER_STYLES[tier],
     )
     return line

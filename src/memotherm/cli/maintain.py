@@ -11,7 +11,7 @@ from memotherm.tools.serializers import move_json
 
 __all__ = ["command"]
 
-_COUNTS = ("expired", "archived", "deleted", "purged", "embedded")
+_COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
 
 
 @click.command("maintain")

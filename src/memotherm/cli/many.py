@@ -91,7 +91,7 @@ def _change_one(
 ) -> None:
     _require_no_filter(filters)
     with opened(store, dry_run=dry_run) as mem:
-        memory = verb(mem, memory_id, why)
+        memory = verb(mem, mem.full_id(memory_id), why)
     print_changed(memory, as_json=as_json, dry_run=dry_run)
 
 
@@ -107,6 +107,7 @@ def _purge_one(
 ) -> None:
     _require_no_filter(filters)
     with opened(store, dry_run=dry_run) as mem:
+        memory_id = mem.full_id(memory_id)
         memory = mem.get(memory_id)
         if not dry_run and not yes:
             _confirm(f"Erase {memory.content[:200]!r} permanently?", "purge erases permanently")

@@ -15,7 +15,7 @@ import click
 import memotherm
 from memotherm import Memotherm
 from memotherm.errors import NotFound
-from memotherm.hooks.recalling import project_name
+from memotherm.hooks.recalling import scope_of
 from memotherm.model import SCOPE_FIELDS, Scope
 
 __all__ = ["StoreOptions", "dry_run_option", "json_option", "opened", "store_option", "temporary_copy"]
@@ -27,7 +27,7 @@ _SCOPES = {
     "tenant": "The tenant.",
     "project": "The project; `auto` uses the name of the repository's folder.",
     "environment": "The environment, such as production.",
-    "user": "The user.",
+    "user": "The user; `auto` uses the name of your account.",
     "agent": "The agent.",
     "session": "The session.",
 }
@@ -46,9 +46,8 @@ def store_option(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_store(*, store: str | None, **options: Any) -> Any:  # noqa: ANN401
-        scope = {name: options.pop(f"scope_{name}") for name in SCOPE_FIELDS}
-        if scope["project"] == "auto":
-            scope["project"] = project_name(Path.cwd())
+        named = {name: value for name in SCOPE_FIELDS if (value := options.pop(f"scope_{name}")) is not None}
+        scope = scope_of(named, str(Path.cwd()))
         return command(store=StoreOptions(store, Scope(**scope)), **options)
 
     wrapped: Any = with_store

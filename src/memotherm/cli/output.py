@@ -9,10 +9,10 @@ from collections.abc import Iterable
 import click
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory
+from memotherm.model import Memory, Recall
 from memotherm.model.results import Problem
 
-__all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json"]
+__all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json", "search_json"]
 
 
 #: JSON need not escape these controls, which some terminals interpret.
@@ -44,6 +44,14 @@ def print_changed(memory: Memory, *, as_json: bool, dry_run: bool = False) -> No
     console().print(line)
     if dry_run:
         print_notes(["dry run: nothing was changed"])
+
+
+def search_json(recall: Recall, limit: int) -> dict[str, object]:
+    """Return the result of a search, with the limit that took effect."""
+    from memotherm.tools.serializers import recall_json
+
+    found = recall_json(recall)
+    return {"query": recall.query, "hits": found.pop("items"), **found, "limit": limit}
 
 
 def content_of(text: str) -> str:

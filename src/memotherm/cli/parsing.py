@@ -1,13 +1,14 @@
-"""Commands and groups that accept texts beginning with a dash, and suggest the right name of a command."""
+"""Commands that accept texts beginning with a dash, groups that suggest a command, and the type of times."""
 
 from __future__ import annotations
 
 import difflib
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-__all__ = ["SuggestingGroup", "TextCommand"]
+__all__ = ["Moment", "SuggestingGroup", "TextCommand"]
 
 #: Marks an argument as text; it cannot occur in an argument of a process.
 _TEXT_MARK = "\x00"
@@ -36,6 +37,20 @@ def _unmarked(value: Any) -> Any:  # noqa: ANN401 - options have various types
     if isinstance(value, tuple):
         return tuple(_unmarked(item) for item in value)
     return value
+
+
+class Moment(click.ParamType[datetime]):
+    """A time as `--json` prints it; without a time zone it is UTC."""
+
+    name = "time"
+
+    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the time that a text names."""
+        try:
+            moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
+        except ValueError:
+            self.fail(f"{value!r} is not a time: write it like 2026-01-26 or 2026-01-26T10:30Z", param, ctx)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class SuggestingGroup(click.Group):

@@ -9,37 +9,47 @@ from rich.table import Table
 from rich.text import Text
 
 from memotherm.cli.filters import filter_options, inside_option
-from memotherm.cli.formatting import TIER_STYLES, console, event_line, tier_bar
+from memotherm.cli.formatting import TIER_STYLES, console, event_line, memory_line, tier_bar
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.scopes import whereabouts
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.tools.serializers import event_json, memory_json, status_json
+from memotherm.tools.serializers import event_json, memory_json, metrics_json, status_json
+
+#: Below this width a table does not fit.
+_NARROW = 80
 
 __all__ = ["events", "get", "history", "list_", "status"]
 
 
 @click.command("get")
-@click.argument("memory_id", metavar="ID")
+@click.argument("memory_id", metavar="ID", required=False)
+@click.option("--key", help="The key of the memory, instead of its id.")
 @store_option
 @json_option
-def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
-    """Show a memory with all its fields.
+def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bool) -> None:
+    """Show a memory with all its fields, by its id or its key.
 
     \b
     memotherm get mem_01J8ZQ4X0000000000000000
+    memotherm get --key plans/release
     """
     with opened(store, existing=True) as mem:
-        memory = mem.get(memory_id)
+        memory = mem.get(None if memory_id is None else mem.full_id(memory_id), key=key)
     if as_json:
         print_json(memory_json(memory))
         return
+    fields = {name: _as_text(value) for name, value in memory_json(memory).items() if value not in (None, [], {})}
+    out = console()
+    if out.width < _NARROW:
+        for name, text in fields.items():
+            out.print(Text(f"{name}: ", style="cyan").append(Text(text, style="default")))
+        return
     table = Table.grid(padding=(0, 2))
-    for name, value in memory_json(memory).items():
-        if value not in (None, [], {}):
-            table.add_row(Text(name, style="cyan"), Text(printable(_as_text(value))))
-    console().print(table)
+    for name, text in fields.items():
+        table.add_row(Text(name, style="cyan"), Text(printable(text)))
+    out.print(table)
 
 
 @click.command("list")
@@ -57,13 +67,21 @@ def get(memory_id: str, store: StoreOptions, as_json: bool) -> None:
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page.")
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
+@click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
+@click.option("--prefix", default="", help="With --keys: only keys that begin with this.")
+@click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
 @filter_options
 @inside_option
 @store_option
 @json_option
 def list_(
     tags: tuple[str, ...],
+    limit: int,
+    cursor: str | None,
     ids: bool,
+    keys: bool,
+    prefix: str,
+    depth: int | None,
     store: StoreOptions,
     as_json: bool,
     **filters: Any,  # noqa: ANN401
@@ -75,9 +93,15 @@ def list_(
     memotherm list --retention deleted --json
     memotherm list --since 7d --where status=open --inside
     memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
+    memotherm list --keys --prefix plans/ --depth 1
     """
+    if keys:
+        _list_keys(store, prefix, depth, limit, cursor, as_json=as_json)
+        return
+    if prefix or depth is not None:
+        raise click.UsageError("--prefix and --depth are options of --keys: add it")
     with opened(store, existing=True) as mem:
-        page = mem.find(tags=tags or None, **filters)
+        page = mem.find(tags=tags or None, limit=limit, cursor=cursor, **filters)
         elsewhere = [] if page.memories else whereabouts(mem, store, page.hint)
     if as_json:
         hint = {"hint": page.hint} if page.hint else {}
@@ -86,11 +110,28 @@ def list_(
     if ids:
         click.echo("".join(f"{memory.id}\n" for memory in page), nl=False)
     elif page.memories:
-        console().print(_table(page.memories))
+        _print_memories(page.memories)
     if not page.memories:
         print_notes(["no memory matches", *elsewhere])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
+
+
+def _list_keys(
+    store: StoreOptions, prefix: str, depth: int | None, limit: int, after: str | None, *, as_json: bool
+) -> None:
+    with opened(store, existing=True) as mem:
+        found = mem.keys(prefix, depth, limit, after)
+    # A full page may be the last one.
+    cursor = found[-1] if found and len(found) == limit else None
+    if as_json:
+        print_json({"keys": found, "cursor": cursor})
+        return
+    click.echo("".join(f"{printable(key)}\n" for key in found), nl=False)
+    if not found:
+        print_notes(["no key matches"])
+    if cursor:
+        print_notes([f"more with --cursor {cursor}"])
 
 
 @click.command("history")
@@ -104,6 +145,7 @@ def history(memory_id: str, store: StoreOptions, as_json: bool) -> None:
     memotherm history mem_01J8ZQ4X0000000000000000
     """
     with opened(store, existing=True) as mem:
+        memory_id = mem.full_id(memory_id)
         ledger = mem.history(memory_id)
     if as_json:
         print_json({"id": memory_id, "events": [event_json(event) for event in ledger]})
@@ -154,7 +196,7 @@ def status(inside: bool, store: StoreOptions, as_json: bool) -> None:
     with opened(store, existing=True) as mem:
         current = mem.status(inside=inside)
         elsewhere = whereabouts(mem, store, current.hint)
-        metrics = mem.metrics().as_dict()
+        metrics = metrics_json(mem.metrics())
     if as_json:
         sizes = {"bytes": current.bytes, "seq": current.seq, "schema": current.schema}
         print_json({**status_json(current), **sizes, "metrics": metrics})
@@ -162,11 +204,24 @@ def status(inside: bool, store: StoreOptions, as_json: bool) -> None:
     out = console()
     out.print(Text(f"{current.store}  ({current.scope})", style="bold"))
     for tier in Tier:
-        out.print(tier_bar(current, tier))
+        out.print(tier_bar(current, tier, out.width))
     hidden = {name: count for name, count in current.retention.items() if name is not Retention.ACTIVE and count}
     totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}"]
     out.print(Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim"))
     print_notes([*current.degraded, *elsewhere])
+
+
+def _print_memories(memories: tuple[Memory, ...]) -> None:
+    """Print a table of memories; in a narrow terminal, each as a line and its content below it."""
+    out = console()
+    if out.width >= _NARROW:
+        out.print(_table(memories))
+        return
+    for memory in memories:
+        out.print(Text(memory.id, style="dim"))
+        line = memory_line(memory)
+        line.truncate(_NARROW * 2, overflow="ellipsis")
+        out.print(line)
 
 
 def _table(memories: tuple[Memory, ...]) -> Table:

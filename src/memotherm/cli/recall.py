@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -10,11 +9,10 @@ import click
 from memotherm.cli.filters import filter_options, inside_option
 from memotherm.cli.formatting import console, hit_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import content_of, print_json, print_notes
-from memotherm.cli.parsing import TextCommand
+from memotherm.cli.output import content_of, print_json, print_notes, search_json
+from memotherm.cli.parsing import Moment, TextCommand
 from memotherm.cli.scopes import whereabouts
-from memotherm.model import Recall, Tier
-from memotherm.tools.serializers import hit_json
+from memotherm.model import Tier
 
 __all__ = ["command"]
 
@@ -31,7 +29,7 @@ __all__ = ["command"]
 @click.option("--min-score", type=click.FloatRange(0, 1), help="The least relevance; default: the setting.")
 @click.option("--promote", is_flag=True, help="Promote the best hits to hot.")
 @click.option("--no-track", is_flag=True, help="Do not count this as a use of the hits.")
-@click.option("--as-of", type=click.DateTime(), help="Search the store as it was at an earlier time (UTC).")
+@click.option("--as-of", type=Moment(), help="Search the store as it was at an earlier time (UTC).")
 @filter_options
 @inside_option
 @store_option
@@ -52,7 +50,6 @@ def command(
     memotherm recall "which database?" --tier cold --kind decision --json
     memotherm recall "open questions" --since 30d --where status=open --inside
     """
-    moment: datetime | None = options["as_of"]
     with opened(store, existing=True) as mem:
         recall = mem.recall(
             content_of(query),
@@ -63,7 +60,7 @@ def command(
             min_score=options["min_score"],
             promote=options["promote"],
             track=not no_track,
-            as_of=None if moment is None else moment.replace(tzinfo=UTC),
+            as_of=options["as_of"],
             since=options["since"],
             until=options["until"],
             where=options["where"],
@@ -71,7 +68,7 @@ def command(
         )
         elsewhere = [] if recall.hits else whereabouts(mem, store, recall.hint)
     if as_json:
-        print_json(_json(recall))
+        print_json(search_json(recall, limit))
         return
     out = console()
     for hit in recall:
@@ -80,14 +77,3 @@ def command(
         out.print(line)
     found = [] if len(recall) else ["no memory matches", *elsewhere]
     print_notes([*found, *recall.degraded, *(f"{memory_id} moved to hot" for memory_id in recall.promoted)])
-
-
-def _json(recall: Recall) -> dict[str, Any]:
-    return {
-        "query": recall.query,
-        "hits": [hit_json(hit) for hit in recall],
-        "promoted": list(recall.promoted),
-        "tiers": [str(tier) for tier in recall.tiers],
-        "degraded": list(recall.degraded),
-        **({"hint": recall.hint} if recall.hint else {}),
-    }

@@ -29,6 +29,8 @@ __all__ = ["command"]
 @click.option("--metadata", help="More data, as a JSON object.")
 @click.option("--source", default="cli", show_default=True, help="The origin of the memory.")
 @click.option("--supersedes", metavar="ID", help="The id of the memory that this one replaces.")
+@click.option("--key", help="Your own name for it, unique in the scope; remembering it again replaces the content.")
+@click.option("--no-index", is_flag=True, help="Make no vectors of it; it is found by its words only.")
 @store_option
 @json_option
 def command(
@@ -41,6 +43,8 @@ def command(
     metadata: str | None,
     source: str,
     supersedes: str | None,
+    key: str | None,
+    no_index: bool,
     store: StoreOptions,
     as_json: bool,
 ) -> None:
@@ -49,6 +53,7 @@ def command(
     \b
     memotherm remember "Deploys are frozen until Friday" --tag blocker --tier hot
     git log -1 --format=%B | memotherm remember - --kind decision --project shop
+    memotherm remember "Ship on Monday" --key plans/release
     """
     with opened(store) as mem:
         memory = mem.remember(
@@ -60,7 +65,9 @@ def command(
             ttl=_duration(ttl),
             metadata=_object(metadata),
             source=source,
-            supersedes=supersedes,
+            supersedes=None if supersedes is None else mem.full_id(supersedes),
+            key=key,
+            index=not no_index,
         )
     print_changed(memory, as_json=as_json)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from memotherm.cli.formatting import console, hit_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import print_notes
+from memotherm.cli.output import print_json, print_notes, search_json
 from memotherm.cli.parsing import TextCommand
 from memotherm.model import Tier
-from memotherm.tools.serializers import hit_json
 
 __all__ = ["command"]
 
@@ -37,13 +34,7 @@ def command(query: str, tiers: tuple[str, ...], limit: int, store: StoreOptions,
     with opened(store, existing=True) as mem:
         recall = mem.recall(query, limit, tiers or (Tier.HOT, Tier.WARM))
     if as_json:
-        result = {
-            "query": query,
-            "hits": [hit_json(hit) for hit in recall],
-            "tiers": [str(tier) for tier in recall.tiers],
-            "degraded": list(recall.degraded),
-        }
-        click.echo(json.dumps(result, ensure_ascii=False, indent=2))
+        print_json(search_json(recall, limit))
         return
     out = console()
     for hit in recall:

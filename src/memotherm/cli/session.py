@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from memotherm import tools
+from memotherm import Memotherm, tools
 from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import content_of, print_changed, print_json, print_notes
+from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import added_json, hit_json, memory_json, move_json, session_status_json
+from memotherm.tools.serializers import added_json, memory_json, metrics_json, move_json, session_status_json
 
 __all__ = ["command"]
 
@@ -62,6 +62,11 @@ def hot(name: str, store: StoreOptions, as_json: bool) -> None:
         out.print(memory_line(memory))
 
 
+def _full_id(mem: Memotherm, session: str, prefix: str) -> str:
+    """Return the id of a memory that a session can see."""
+    return mem.scoped(session=session).full_id(prefix)
+
+
 @command.command("spill")
 @_session
 @click.option("--count", "-n", type=click.IntRange(min=0), default=4, show_default=True, help="How many.")
@@ -72,7 +77,7 @@ def hot(name: str, store: StoreOptions, as_json: bool) -> None:
 def spill(name: str, count: int, ids: tuple[str, ...], dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Spill hot memories: the least relevant and oldest, or those given by id."""
     with opened(store, dry_run=dry_run) as mem:
-        result = mem.session(name).spill(count, ids or None)
+        result = mem.session(name).spill(count, [_full_id(mem, name, memory_id) for memory_id in ids] or None)
     if as_json:
         spilled = {"spilledCount": result.spilled_count, "spilledIds": list(result.spilled_ids)}
         moved = [move_json(move) for move in result.moved]
@@ -91,6 +96,7 @@ def spill(name: str, count: int, ids: tuple[str, ...], dry_run: bool, store: Sto
 def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> None:
     """Move a memory of the session to hot; older ones are spilled if needed."""
     with opened(store) as mem:
+        memory_id = _full_id(mem, name, memory_id)
         moved = mem.session(name).promote(memory_id)
     if as_json:
         print_json({"id": memory_id, "promoted": moved})
@@ -107,7 +113,7 @@ def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> No
 def demote(name: str, memory_id: str, tier: str, store: StoreOptions, as_json: bool) -> None:
     """Move a memory of the session to warm or cold."""
     with opened(store) as mem:
-        memory = mem.session(name).demote(memory_id, tier)
+        memory = mem.session(name).demote(_full_id(mem, name, memory_id), tier)
     print_changed(memory, as_json=as_json)
 
 
@@ -119,7 +125,7 @@ def demote(name: str, memory_id: str, tier: str, store: StoreOptions, as_json: b
 def keep(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> None:
     """Move a memory to the scope around the session, so that it remains after it."""
     with opened(store) as mem:
-        memory = mem.session(name).keep(memory_id)
+        memory = mem.session(name).keep(_full_id(mem, name, memory_id))
     print_changed(memory, as_json=as_json)
 
 
@@ -169,8 +175,7 @@ def recall(
     with opened(store) as mem:
         result = mem.session(name).recall(content_of(query), limit, promote, types or None)
     if as_json:
-        hits = [hit_json(hit) for hit in result]
-        print_json({"query": query, "hits": hits, "promoted": list(result.promoted), "degraded": list(result.degraded)})
+        print_json(search_json(result, limit))
         return
     out = console()
     for hit in result:
@@ -186,13 +191,49 @@ def show_status(name: str, store: StoreOptions, as_json: bool) -> None:
     """Show how full hot is, and what is suggested."""
     with opened(store) as mem:
         status = mem.session_status(name)
+        metrics = mem.scoped(session=name).metrics()
     if as_json:
-        print_json(session_status_json(status))
+        print_json({**session_status_json(status), "metrics": metrics_json(metrics)})
         return
     hot = f"hot {pluralize(status.hot.memories, 'memory')}, {status.hot.tokens} of {status.limit} tokens"
     click.echo(f"{status.session} ({status.state}): {hot}; warm {status.warm.memories}, cold {status.cold.memories}")
     for suggestion in status.suggestions:
         click.echo(f"{suggestion.type}: {suggestion.reason}")
+
+
+@command.command("flush")
+@_session
+@click.option("--tokens", type=click.IntRange(min=0), required=True, help="The tokens of the session's context.")
+@click.option("--window", type=click.IntRange(min=1), default=200_000, show_default=True, help="The most it can hold.")
+@click.option("--root", "-r", type=click.Path(), help="The folder with MEMORY.md and memory/.")
+@click.option("--compactions", type=click.IntRange(min=0), help="How often the host has compacted so far.")
+@click.option("--heartbeat", is_flag=True, help="The host itself started this turn.")
+@store_option
+@json_option
+def flush(
+    name: str,
+    tokens: int,
+    window: int,
+    root: str | None,
+    compactions: int | None,
+    heartbeat: bool,
+    store: StoreOptions,
+    as_json: bool,
+) -> None:
+    """Print the prompt to run before the host compacts its context, if it is due; once per compaction.
+
+    \b
+    memotherm session flush s1 --tokens 177000 --root workspace
+    """
+    with opened(store) as mem:
+        due = mem.session(name).flush_due(tokens, window, root=root, compactions=compactions, heartbeat=heartbeat)
+    if as_json:
+        prompts = {} if due is None else {"prompt": due.prompt, "system": due.system, "file": due.file}
+        print_json({"sessionId": name, "due": due is not None, **prompts})
+    elif due is None:
+        print_notes(["no flush is due"])
+    else:
+        click.echo(due.prompt)
 
 
 @command.command("end")

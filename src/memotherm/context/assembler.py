@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from memotherm.context.packing import Candidate, Limits, Packed, pack
@@ -112,8 +112,8 @@ class Assembler:
         text_format = format_of(request.format, self._settings.context_role)
         count = counter(self._settings.tokenizer)
         selection = _Selection(request.injected)
-        listed = list(selection.without_repeats(self._listed(request, selection)))
-        recalled = selection.without_repeats(self._recalled(request, selection))
+        listed = list(self._with_verification(selection.without_repeats(self._listed(request, selection)), request))
+        recalled = self._with_verification(selection.without_repeats(self._recalled(request, selection)), request)
         packed = pack(listed, recalled, text_format, count, self._limits(request, budget))
         receipt = self._receipt(request, selection, packed)
         included = [selection.records[entry.id] for entry in packed.included]
@@ -170,6 +170,13 @@ class Assembler:
             return iter(())
         selection.ranking = self._pipeline.run(request.question, self._settings.context_hits)
         return _hits(selection.ranking.ranked[: self._settings.context_hits], selection.ranking.records)
+
+    def _with_verification(self, candidates: Iterable[Candidate], request: Request) -> Iterator[Candidate]:
+        """Yield the candidates; an old fact says when it was last verified."""
+        old = request.now - timedelta(days=self._settings.verified_days)
+        for candidate in candidates:
+            words = _verification(candidate.memory, old)
+            yield candidate._replace(verified=words) if words else candidate
 
     def _receipt(self, request: Request, selection: _Selection, packed: Packed) -> Receipt:
         count = counter(self._settings.tokenizer)
@@ -232,6 +239,15 @@ def _urgency(memory: Memory) -> int:
     if is_blocker(memory) and memory.priority is not Priority.LOW:
         return 1
     return memory.priority.rank
+
+
+def _verification(memory: Memory, old: datetime) -> str:
+    """Return when a fact that was stated before `old` was last verified; nothing for other memories."""
+    if memory.updated_at > old or (memory.kind != "fact" and memory.verified_at is None):
+        return ""
+    if memory.verified_at is not None and memory.verified_at >= memory.updated_at:
+        return f"verified {memory.verified_at:%Y-%m-%d}"
+    return f"not verified since {memory.updated_at:%Y-%m-%d}"
 
 
 def _candidate(record: Record, section: str, order: tuple[int, ...]) -> Candidate:

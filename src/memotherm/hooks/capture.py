@@ -31,6 +31,7 @@ from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.notes.transcript import transcript
 from memotherm.settings import data_home
 from memotherm.settings.private_files import create_file
+from memotherm.text.person import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "postponed", "process_spool"]
 
@@ -120,7 +121,8 @@ def _process(spool: Spool, now: float, *, include_running: bool) -> WorkerResult
                 result = result._replace(waiting=result.waiting + 1)
                 continue
             try:
-                result = _run(job, _open(job, opened, stack), result)
+                placed = _placed(job)
+                result = _run(placed, _open(placed, opened, stack), result)
             except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
                 if path.name < _name_before(_RETRY_SECONDS, now):
                     spool.set_aside(path)
@@ -154,9 +156,11 @@ def _ready(jobs: list[Job], now: float) -> list[Job]:
     timed_out = _name_before(_SESSION_TIMEOUT_SECONDS, now)
     released: dict[object, str] = {}
     for path, job in jobs:
-        if job.get("do") != "capture" or path.name < timed_out:
+        if job.get("do") not in ("capture", "run") or path.name < timed_out:
             released[job.get("session")] = path.name
-    return [(path, job) for path, job in jobs if path.name <= released.get(job.get("session"), "")]
+    return [
+        (path, job) for path, job in jobs if job.get("do") == "run" or path.name <= released.get(job.get("session"), "")
+    ]
 
 
 def _name_before(seconds: int, now: float) -> str:
@@ -164,10 +168,20 @@ def _name_before(seconds: int, now: float) -> str:
     return f"{int((now - seconds) * 10**9):020d}"
 
 
-def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.ExitStack) -> Memotherm:
-    """Open the memory of a job; one whose settings could not be read by the hook gets them now."""
+def _placed(job: dict[str, Any]) -> dict[str, Any]:
+    """Return a job with its settings; what users say about themselves is stored for all of their projects."""
     if "settings" not in job:
+        # The hook could not read them.
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
+    scope = job["scope"]
+    kind = kind_about_user(str(job.get("text", ""))) if job.get("role") == "user" else None
+    if kind is None or "user" not in scope:
+        return job
+    return {**job, "kind": kind, "scope": {name: scope[name] for name in ("tenant", "user") if name in scope}}
+
+
+def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.ExitStack) -> Memotherm:
+    """Open the memory of a job."""
     key = json.dumps([job["store"], job["scope"], job["settings"]], sort_keys=True)
     if key not in opened:
         mem = memotherm.open(job["store"], scope=Scope(**job["scope"]), settings=job_settings(job))
@@ -179,6 +193,9 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
     if job["do"] == "compact":
         mem.session(str(job["session"])).context_compacted()
         return result
+    if job["do"] == "run":
+        mem.session(str(job["session"])).run_ended()
+        return result
     if job["do"] == "end":
         mem.session(str(job["session"])).session_end()
         return result._replace(ended=result.ended + 1)
@@ -189,7 +206,7 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
         return result._replace(skipped=result.skipped + 1)
     metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
-    captured = mem.capture(content, metadata=metadata, source="hook")
+    captured = mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook")
     result = result._replace(removed_chars=result.removed_chars + captured.removed_chars)
     if captured.status == "stored":
         return result._replace(captured=result.captured + 1)

@@ -67,14 +67,17 @@ def _read_event(options: Options) -> HookEvent | None:
 
 
 def _spool(event: HookEvent, options: Options) -> None:
-    """Add jobs for the worker: texts to capture, and the end of a session. An error does not affect the turn."""
+    """Add jobs for the worker: texts to capture, the end of a run or session. An error does not affect the turn."""
     try:
         from memotherm.hooks.worker import start_worker, user_spool
 
         spool = user_spool()
-        for job in _jobs(event, options):
-            spool.add(_resolved(job))
-        if options.worker and event.moment in ("start", "compact", "end") and spool.waiting():
+        run_ended = False
+        for job in map(_resolved, _jobs(event, options)):
+            if job["do"] != "run" or job.get("settings", {}).get("compact_every_run"):
+                spool.add(job)
+                run_ended |= job["do"] == "run"
+        if options.worker and (run_ended or event.moment in ("start", "compact", "end")) and spool.waiting():
             start_worker()
     except Exception as error:  # noqa: BLE001 - the turn matters more than the capture
         _print_error(error)
@@ -104,6 +107,8 @@ def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
         jobs = []
     if event.moment in ("end", "compact"):
         jobs.append({**job, "do": event.moment})
+    if event.moment == "stop":
+        jobs.append({**job, "do": "run"})
     return jobs
 
 

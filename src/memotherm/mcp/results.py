@@ -14,13 +14,14 @@ __all__ = ["bounded", "concise", "encoded"]
 Json = dict[str, Any]
 
 #: The fields with long lists, and those with long texts.
-_LISTS = ("items", "results", "moved", "included", "leftOut", "suggestions")
+_LISTS = ("items", "keys", "results", "moved", "included", "leftOut", "suggestions")
 _TEXTS = ("content", "text", "snippet")
 #: The fields with values of the caller.
 _VALUES = ("metadata", "tags")
 #: The fields of every hit, and those that a hit has if they are not at their default.
 _HIT_FIELDS = ("id", "tier", "score", "content")
 _HIT_DEFAULTS: Json = {
+    "key": None,
     "kind": "fact",
     "priority": "normal",
     "retention": "active",
@@ -28,6 +29,7 @@ _HIT_DEFAULTS: Json = {
     "scope": {},
     "metadata": {},
     "source": "agent",
+    "verified_at": None,
     "expires_at": None,
     "supersedes": None,
 }

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memotherm.errors import SettingsError
-from memotherm.tools.definitions import TOOLS, Parameter, Tool
+from memotherm.tools import TOOLS, Parameter, Tool
 
 __all__ = ["CORE", "input_schema", "output_schema", "selected"]
 
@@ -33,14 +33,14 @@ _TYPES: dict[str, Schema] = {
     "int": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
-    # One type in each branch, because some hosts do not support a list of types.
-    "str | int": {"anyOf": [_TEXT, {"type": "integer"}]},
     "Sequence[str]": {"type": "array", "items": _TEXT},
     "Json": {"type": "object"},
 }
-#: Descriptions of parameters whose name does not suffice.
+#: Descriptions of parameters whose name does not suffice, or whose default depends on another parameter.
 _DESCRIPTIONS = {
     "types": "kinds",
+    "limit": "10; 3 with sessionId",
+    "autoPromote": "true with sessionId",
     "since": "date, or 7d (ago)",
     "where": 'metadata, {"n": {"$gte": 3}}',
     "retention": "or any",
@@ -59,6 +59,7 @@ def _object(required: str = "", **properties: Schema) -> Schema:
 
 _MEMORY = _object("id tier", id=_TEXT, tier=_TEXT, version=_NUMBER)
 _OUTPUTS: dict[str, Schema] = {
+    "store_memory": _object(id=_TEXT, tier=_TEXT, version=_NUMBER),
     "memory_recall": _object("items", items=_LIST, promoted=_LIST),
     "memory_spill": _object("spilledIds", spilledIds=_LIST),
     "memory_promote": _object("promoted", promoted={"type": "boolean"}),
@@ -71,6 +72,8 @@ _OUTPUTS: dict[str, Schema] = {
     "memory_find": _object("items", items=_LIST, cursor={}),
     "memory_scopes": _object("scopes", scopes=_LIST),
     "memory_get": _OBJECT,
+    "memory_curate": _object("path lines", path=_TEXT, lines=_LIST),
+    "memory_list_keys": _object("keys", keys=_LIST),
     "memory_context": _object("text", text=_TEXT, tokens=_NUMBER),
 }
 
@@ -87,11 +90,11 @@ def selected(names: Sequence[str]) -> tuple[Tool, ...]:
     return tuple(tool for name, tool in TOOLS.items() if name in chosen)
 
 
-def input_schema(tool: Tool) -> Schema:
-    """Return the schema of a tool's parameters."""
+def input_schema(tool: Tool, kinds: Sequence[str] = ()) -> Schema:
+    """Return the schema of a tool's parameters; `kinds` are those that the settings allow, if not all."""
     return {
         "type": "object",
-        "properties": {parameter.name: _parameter(parameter) for parameter in tool.parameters},
+        "properties": {parameter.name: _parameter(parameter, kinds) for parameter in tool.parameters},
         **({"required": list(tool.required)} if tool.required else {}),
     }
 
@@ -101,10 +104,13 @@ def output_schema(tool: Tool) -> Schema:
     return _OUTPUTS.get(tool.name, _MEMORY)
 
 
-def _parameter(parameter: Parameter) -> Schema:
-    schema = dict(_TYPES[parameter.type.removesuffix(" | None")])
-    if parameter.default not in (None, ()):
-        schema["default"] = parameter.default
+def _parameter(parameter: Parameter, kinds: Sequence[str]) -> Schema:
+    schema = dict(_TYPES.get(parameter.type, _TEXT))
+    if parameter.choices:
+        allowed = kinds if parameter.type == "SessionKind" and kinds else parameter.choices
+        schema["enum"] = [str(choice) for choice in allowed]
+    if parameter.default is not None:
+        schema["default"] = list(parameter.default) if parameter.default == () else parameter.default
     if parameter.name in _DESCRIPTIONS:
         schema["description"] = _DESCRIPTIONS[parameter.name]
     return schema

@@ -21,14 +21,15 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools.base import Tool as SdkTool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
 
 from memotherm import Memotherm, __version__, tools
 from memotherm.errors import InvalidInput, MemothermError, NotFound
 from memotherm.mcp.results import bounded, concise, encoded
 from memotherm.mcp.schemas import input_schema, output_schema, selected
 from memotherm.model import Memory
+from memotherm.model.clock import system_clock
 from memotherm.text.truncation import title
+from memotherm.tools.prompts import flush_prompt
 
 __all__ = ["build"]
 
@@ -39,11 +40,6 @@ INSTRUCTIONS = (
     "cold only with includeCold. Recall before you answer about earlier work, people, preferences or decisions. "
     "Store what should outlive this conversation, one fact at a time; pin only what must never be missed. "
     "A move or a deletion loses nothing: memory_undo reverts it."
-)
-_FLUSH = (
-    "This conversation will soon be compacted. Save what should outlive it (decisions, facts, preferences, open tasks) "
-    "with store_memory, one fact per call; do not repeat what memory_recall already finds. "
-    "If there is nothing to save, reply with {token}."
 )
 _RECALL = "Before you answer, read what is remembered about: {topic}\n\n{text}"
 _NOTHING = "(nothing is remembered about this yet)"
@@ -94,12 +90,12 @@ class _Tool(SdkTool):
     """A tool of the table; its arguments are validated with the schema that hosts receive."""
 
     call: Callable[[Json], Json]
-    #: Other names of parameters, which the schema does not list.
-    aliases: dict[str, str] = Field(default_factory=dict)
+    #: Returns the arguments under the names and in the types of the schema.
+    read: Callable[[Json], Json]
 
     async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:  # noqa: ANN401, ARG002
         """Validate the arguments, call the tool in a thread, and return the result as text and as JSON."""
-        values = {self.aliases.get(key, key): value for key, value in arguments.items() if value is not None}
+        values = self.read({key: value for key, value in arguments.items() if value is not None})
         error = best_match(Draft202012Validator(self.parameters).iter_errors(values))
         if error is not None:
             path = ".".join(str(part) for part in error.path)
@@ -122,13 +118,13 @@ def _tool(mem: Memotherm, tool: tools.Tool) -> _Tool:
         name=tool.name,
         title=tool.title,
         description=" ".join(tool.description.split()),
-        parameters=input_schema(tool),
+        parameters=input_schema(tool, mem.settings.kinds),
         fn_metadata=FuncMetadata(arg_model=_NO_PARAMETERS, output_schema=output_schema(tool)),
         is_async=False,
         context_kwarg=None,
         annotations=hints(tool),
-        aliases=dict(tool.aliases),
         call=functools.partial(_call, mem, tool.name),
+        read=tool.read,
     )
 
 
@@ -169,6 +165,7 @@ def _single_tool(mem: Memotherm) -> _Tool:
             read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
         ),
         call=call,
+        read=dict,
     )
 
 
@@ -200,7 +197,7 @@ def _add_prompts(server: MCPServer, mem: Memotherm) -> None:
     @server.prompt(title="Flush")
     def flush() -> str:
         """Store what should outlive this conversation before it is compacted."""
-        return _FLUSH.format(token=mem.settings.silent_token)
+        return flush_prompt(mem.settings, system_clock())
 
 
 def _as_markdown(memory: Memory) -> str:

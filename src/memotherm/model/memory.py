@@ -11,7 +11,10 @@ from typing import Any, Self
 from memotherm.errors import InvalidInput
 from memotherm.model.value import Value
 
-__all__ = ["SCOPE_FIELDS", "Memory", "Priority", "Retention", "Scope", "Tier"]
+__all__ = ["KNOWN_KINDS", "SCOPE_FIELDS", "Memory", "Priority", "Retention", "Scope", "Tier"]
+
+#: The kinds that rules and interfaces know; any other well-formed word is a kind as well.
+KNOWN_KINDS = ("message", "fact", "decision", "entity", "context", "preference", "task", "note")
 
 _LONGEST_SCOPE_VALUE = 200
 
@@ -132,6 +135,8 @@ class Memory(Value):
     id: str
     #: The text itself.
     content: str
+    #: The caller's own name for it, unique in its scope; None if it has none.
+    key: str | None = None
     #: Its type: message, fact, decision, entity, context, preference, task, note, ...
     kind: str = "fact"
     #: Labels, in the order of the caller.
@@ -158,6 +163,8 @@ class Memory(Value):
     updated_at: datetime = field(repr=False)
     #: When it was last returned or injected; None when it never was.
     accessed_at: datetime | None = field(default=None, repr=False)
+    #: When it was last verified; None when it never was. Uses and changes leave it as it is.
+    verified_at: datetime | None = field(default=None, repr=False)
     #: When it expires; None when it does not.
     expires_at: datetime | None = field(default=None, repr=False)
     #: How often it was returned or injected.
@@ -174,6 +181,8 @@ class Memory(Value):
     tier_rule: str = field(default="default", repr=False)
     #: When it got its retention.
     retention_since: datetime = field(repr=False)
+    #: Whether vectors are made of its content; without them, only its words are searched.
+    index: bool = field(default=True, repr=False)
     #: The ledger's sequence number of its last change.
     version: int = field(default=0, repr=False)
 

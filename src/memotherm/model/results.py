@@ -11,6 +11,7 @@ from memotherm.model.value import Value
 __all__ = [
     "Captured",
     "Compaction",
+    "Durations",
     "EventPage",
     "Maintenance",
     "Metrics",
@@ -76,6 +77,8 @@ class Maintenance(Value):
     archived: int = 0
     deleted: int = 0
     purged: int = 0
+    #: Sessions that nobody had ended.
+    ended: int = 0
     #: Memories that got their missing vectors.
     embedded: int = 0
     #: What could not be done, in plain words.
@@ -136,6 +139,21 @@ class SessionStatus(Value):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Durations(Value):
+    """A histogram of durations."""
+
+    #: (upper bound in milliseconds, how many took at most that long); the last bound is infinite.
+    buckets: tuple[tuple[float, int], ...] = ()
+    #: The sum of all durations, in milliseconds.
+    total_ms: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """The number of durations."""
+        return self.buckets[-1][1] if self.buckets else 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Metrics(Value):
     """How the tiers perform, since the store was created."""
 
@@ -154,6 +172,9 @@ class Metrics(Value):
     hit_rate: float
     #: Number of moves by rule.
     moves: Mapping[str, int] = field(hash=False)
+    #: The durations of recalls that did not search cold, and of those that did.
+    live_recalls: Durations = field(default_factory=Durations)
+    cold_recalls: Durations = field(default_factory=Durations)
 
     def as_dict(self) -> dict[str, float]:
         """Return the six metrics under their exported names."""

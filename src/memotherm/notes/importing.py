@@ -45,7 +45,7 @@ _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
 _BATCH = 200
 #: The fields of an exported memory that are imported.
-_EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source")
+_EXPORTED = ("kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -19,7 +19,7 @@ from memotherm.notes.placement import Placement, is_transcript, placements
 from memotherm.remember.changes import with_content
 from memotherm.settings import Settings
 from memotherm.storage.contract import Transaction
-from memotherm.storage.values import Cause, ChunkRow, NoteRow, Record
+from memotherm.storage.values import DISCARDED, Cause, ChunkRow, NoteRow, Record
 from memotherm.text.clean import digest
 from memotherm.text.markdown import Chunk
 from memotherm.text.tokens import count_tokens
@@ -201,7 +201,7 @@ class NoteWriter:
 
     def _discard(self, record: Record, why: str) -> None:
         if record.memory.retention is not Retention.PURGED:
-            self.transaction.discard(record, replace(self.cause, action="purge", rule="note.gone", why=why))
+            self.transaction.discard(record, replace(self.cause, action="purge", rule=DISCARDED, why=why))
 
     def _positioned(self, path: str, row: ChunkRow, why: str) -> Record:
         """Update the position of a memory in its file."""

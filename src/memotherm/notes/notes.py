@@ -13,13 +13,14 @@ from memotherm.errors import InvalidInput, NoteUnavailable, NotFound, StoreBusy,
 from memotherm.model import Memory, Scope, Tier
 from memotherm.notes import linking
 from memotherm.notes.appending import append, writable
+from memotherm.notes.curating import new_lines
 from memotherm.notes.day import local_day
 from memotherm.notes.layout import Layout
-from memotherm.notes.placement import is_transcript
+from memotherm.notes.placement import CURATED, is_curated, is_transcript
 from memotherm.notes.reading import excerpt, read_lines
 from memotherm.notes.searching import NoteOrder, Scored, diverse, shows_citations, snippet
 from memotherm.notes.sync import NoteRoot, Syncer
-from memotherm.notes.values import Appended, Conflict, NoteHit, NoteResults, NoteText, Sync
+from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
@@ -29,6 +30,7 @@ from memotherm.storage.contract import Store
 from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.clean import require_text
 from memotherm.text.markdown import ChunkSize
+from memotherm.text.quantity import pluralize
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["NoteServices", "Notes"]
@@ -153,7 +155,7 @@ class Notes:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         looked_at = tuple(dict.fromkeys(Tier.of(tier) for tier in ([tiers] if isinstance(tiers, str) else tiers)))
         shown = shows_citations(settings.citations, chat)
-        stale, notes = self._fresh()
+        stale, notes = self.refresh()
         answer = NoteResults(query=query, citations=shown, tiers=looked_at, stale=stale, degraded=notes)
         space = self._syncer.space()
         if space is None or not isinstance(query, str) or not query.strip():
@@ -214,6 +216,30 @@ class Notes:
         start, end, written = append(self.root / path, content)
         return Appended(path=path, start_line=start, end_line=end, written=written)
 
+    def curate(
+        self, path: str | os.PathLike[str], from_line: int = 1, lines: int | None = None, dry_run: bool = False
+    ) -> Curated:
+        """Copy lines of a note to the end of the curated note, except those that it has already.
+
+        Args:
+            path: The note, or a citation such as `memory/2026-01-26.md#L10-L15`.
+            from_line: The first line.
+            lines: How many lines; None for all.
+            dry_run: Return what would be copied, and write nothing.
+        """
+        note = self.get(path, from_line, lines)
+        curated = self._layout.resolve(CURATED)
+        if is_curated(note.path) or is_transcript(note.path):
+            raise InvalidInput(f"{note.path} cannot be curated: name a note such as memory/2026-01-26.md")
+        if not note.text:
+            raise NotFound(f"{note.path} has no line {from_line}: it has {pluralize(note.total_lines, 'line')}")
+        chosen = tuple(new_lines(note.text.split("\n"), read_lines(self.root, curated, ())))
+        result = Curated(source=note.citation, path=curated, lines=chosen, dry_run=dry_run)
+        if dry_run or not chosen:
+            return result
+        start, end, _ = append(self.root / curated, "\n".join(chosen))
+        return replace(result, start_line=start, end_line=end)
+
     def today(self) -> str:
         """Return the path of today's note."""
         return self._layout.day(self._day(None))
@@ -266,8 +292,8 @@ class Notes:
         self._sync_again(conflict.path)
         return self._tools.get(memory_id)
 
-    def _fresh(self) -> tuple[bool, tuple[str, ...]]:
-        """Sync before a search; return whether the index is out of date, and why."""
+    def refresh(self) -> tuple[bool, tuple[str, ...]]:
+        """Sync before a search, unless `sync_on_search` is off; return whether the index is out of date, and why."""
         if not self._tools.settings.sync_on_search:
             stale = self._syncer.stale()
             return bool(stale), (f"{len(stale)} notes have changed since the last sync: run sync",) if stale else ()

@@ -17,7 +17,7 @@ from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.values import Cause, Record
 from memotherm.text.clean import digest
 from memotherm.text.tokens import count_tokens
-from memotherm.vectors.vectorizer import EmbeddedContents, Vectorizer
+from memotherm.vectors.vectorizer import Vectorizer
 
 __all__ = ["ChangeStore", "Changes", "require_visible", "with_content"]
 
@@ -70,6 +70,12 @@ class Changes:
 
         return self.change(scope, memory_id, unpinned, cause)
 
+    def verify(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
+        """Record that an active memory was verified."""
+        return self.change(
+            scope, memory_id, lambda memory: replace(require_active(memory), verified_at=cause.at), cause
+        )
+
     def widen(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
         """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
         with self._store.write() as transaction:
@@ -81,13 +87,13 @@ class Changes:
             return self.apply(transaction, record, after, cause).memory
 
     def rewrite(
-        self, scope: Scope, memory_id: str, alter: Callable[[Memory], Memory], content: str, cause: Cause
+        self, scope: Scope, memory: Memory, alter: Callable[[Memory], Memory], content: str, cause: Cause
     ) -> Memory:
         """Like `change`, with a new content whose vectors are made before the store is held."""
-        embedded = self._vectorizer.for_contents([content])
+        embedded = self._vectorizer.for_contents([content if memory.index else None])
 
         with self._store.write(made_by=embedded.made_by) as transaction:
-            record = require_visible(transaction, scope, memory_id)
+            record = require_visible(transaction, scope, memory.id)
             _require_own_words(record.memory)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             return self.apply(transaction, record, after, cause, embedded.vectors[0]).memory
@@ -134,7 +140,8 @@ class Changes:
         event, record = event_and_record
         before = _values_before(event, record.memory)
         content: str | None = before.get("content")
-        embedded = EmbeddedContents([None]) if content is None else self._vectorizer.for_contents([content])
+        indexed = before.get("index", record.memory.index)
+        embedded = self._vectorizer.for_contents([content if indexed else None])
         with self._store.write(made_by=embedded.made_by) as transaction:
             current = require_visible(transaction, scope, record.memory.id)
             _require_unchanged(event, current.memory)
@@ -164,8 +171,20 @@ class Changes:
         if after.scope != record.memory.scope:
             _require_outside_notes(transaction, record)
             space = transaction.space(after.scope)
+        if after.key is not None and (after.key, after.scope) != (record.memory.key, record.memory.scope):
+            _require_free_key(transaction, space, after)
         self._limits.admit(transaction, space, after, cause, record)
         return transaction.change(record, after, cause, vectors)
+
+
+def _require_free_key(transaction: Transaction, space: int, memory: Memory) -> None:
+    """Refuse a key that another memory of the scope has, visible or not."""
+    owner = transaction.with_key(space, memory.key or "")
+    if owner is not None and owner.memory.id != memory.id:
+        raise InvalidInput(
+            f"the key {memory.key!r} belongs to {owner.memory.id} ({owner.memory.retention}) in this scope: "
+            "update that one, give it another key, or purge it"
+        )
 
 
 def _require_outside_notes(transaction: Transaction, record: Record) -> None:

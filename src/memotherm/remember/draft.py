@@ -13,6 +13,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import as_duration
 from memotherm.model.ids import new_id
+from memotherm.remember.keys import checked_key
 from memotherm.settings import Settings
 from memotherm.text.clean import digest, require_text
 from memotherm.text.tokens import count_tokens
@@ -48,6 +49,8 @@ class Draft:
     metadata: Mapping[str, Any] | None = field(default=None)
     source: str = "agent"
     supersedes: str | None = None
+    key: str | None = None
+    index: bool = True
     #: Archived for imports; `remember` stores active memories.
     retention: Retention = Retention.ACTIVE
 
@@ -76,6 +79,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
     return Memory(
         id=new_id("mem", now),
         content=content,
+        key=None if draft.key is None else checked_key(draft.key),
         kind=checked_kind(draft.kind, settings),
         tags=checked_tags(draft.tags),
         tier=tier,
@@ -92,6 +96,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         expires_at=None if lifetime is None else expiry(now, lifetime),
         relevance=1.0 if tier is Tier.HOT else 0.5,
         supersedes=draft.supersedes,
+        index=_checked_index(draft.index),
         tier_since=now,
         retention_since=now,
     )
@@ -154,6 +159,12 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InvalidInput(f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}")
     _require_flat(loaded)
     return loaded
+
+
+def _checked_index(index: object) -> bool:
+    if not isinstance(index, bool):
+        raise InvalidInput(f"index must be true or false, not {index!r}")
+    return index
 
 
 def _require_flat(value: object) -> None:

@@ -32,7 +32,7 @@ class Importer:
         self._scope = scope
         self._now = now
         self._actor = actor
-        self._archived: set[tuple[str, str]] | None = None
+        self._archived: set[tuple[str, str, str | None]] | None = None
 
     def store(self, entries: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
         """Store entries, given as mappings of `remember`'s arguments and `retention`.
@@ -53,21 +53,21 @@ class Importer:
             self._archived = self._archived_here()
         remaining = []
         for draft in drafts:
-            key = (digest(draft.content), draft.kind)
+            identity = (digest(draft.content), draft.kind, draft.key)
             if draft.retention is not Retention.ARCHIVED:
                 remaining.append(draft)
-            elif key not in self._archived:
-                self._archived.add(key)
+            elif identity not in self._archived:
+                self._archived.add(identity)
                 remaining.append(draft)
         return remaining
 
-    def _archived_here(self) -> set[tuple[str, str]]:
-        """Return the digest and kind of every archived memory of exactly this scope."""
+    def _archived_here(self) -> set[tuple[str, str, str | None]]:
+        """Return the digest, kind and key of every archived memory of exactly this scope."""
         spaces, archived, before = self._store.spaces(self._scope), set(), None
         find = Find(now=self._now, retention=Retention.ARCHIVED, limit=_PAGE)
         while page := self._store.find(spaces, replace(find, before=before)):
             own = (record.memory for record in page if record.memory.scope == self._scope)
-            archived |= {(memory.digest, memory.kind) for memory in own}
+            archived |= {(memory.digest, memory.kind, memory.key) for memory in own}
             before = page[-1].no
         return archived
 

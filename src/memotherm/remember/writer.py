@@ -1,10 +1,10 @@
-"""Store new memories, and merge those whose content is stored already."""
+"""Store new memories, merge those whose content is stored already, and replace those whose key is taken."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
@@ -43,7 +43,7 @@ class MemoryWriter:
         self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, *, skip_purged: bool
     ) -> list[Record | None]:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
-        embedded = self._vectorizer.for_contents([memory.content for memory in memories])
+        embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor)
         with self._store.write(made_by=embedded.made_by) as transaction:
             space = transaction.space(scope)
@@ -51,28 +51,54 @@ class MemoryWriter:
             purged = transaction.purged_digests(scope, digests) if digests else set()
             return [
                 None
-                if memory.digest in purged and self._duplicate(transaction, space, memory, cause) is None
+                if memory.digest in purged and self.existing(transaction, space, memory, cause) is None
                 else self.store(transaction, space, memory, vectors, cause)
                 for memory, vectors in zip(memories, embedded.vectors, strict=True)
             ]
 
     def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
-        """Store one memory inside a transaction, or merge it into the one with the same content."""
+        """Store one memory inside a transaction, or change the one that has the same key or the same content."""
         cause = replace(cause, rule=memory.tier_rule)
-        duplicate = self._duplicate(transaction, space, memory, cause)
+        stored = self.existing(transaction, space, memory, cause)
         if memory.supersedes is not None:
-            successor = duplicate.memory.id if duplicate is not None else memory.id
+            successor = stored.memory.id if stored is not None else memory.id
             superseded = require_visible(transaction, memory.scope, memory.supersedes)
             _archive_superseded(transaction, superseded, successor, cause)
-        if duplicate is not None:
-            return self._merge(transaction, space, duplicate, memory, cause)
+        if stored is not None and memory.key is not None:
+            return self._replace(transaction, space, stored, memory, vectors, cause)
+        if stored is not None:
+            return self._merge(transaction, space, stored, memory, cause)
         self._limits.admit(transaction, space, memory, cause)
         return transaction.insert(space, memory, vectors, cause)
 
-    def _duplicate(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
-        if not self._settings.deduplicate:
+    def existing(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
+        """Return the memory with the same key; for one without a key, that with the same content."""
+        settings = self._settings
+        if memory.key is not None:
+            return transaction.with_key(space, memory.key)
+        if not settings.deduplicate:
             return None
-        return transaction.duplicate(space, memory.digest, memory.kind, cause.at)
+        window = timedelta(hours=settings.duplicate_window_hours)
+        return transaction.duplicate(
+            space, memory.digest, memory.kind, cause.at, since=cause.at - window if window else None
+        )
+
+    def _replace(
+        self,
+        transaction: Transaction,
+        space: int,
+        stored: Record,
+        memory: Memory,
+        vectors: Any,  # noqa: ANN401
+        cause: Cause,
+    ) -> Record:
+        """Give the memory that has the key the values of the new one; one that was hidden becomes active again."""
+        if memory.retention is not Retention.ACTIVE:
+            return stored
+        after = _replaced(stored.memory, memory, cause.at)
+        again = replace(cause, action="update", rule="key", why="remembered again under its key")
+        self._limits.admit(transaction, space, after, again, stored)
+        return transaction.change(stored, after, again, vectors)
 
     def _merge(self, transaction: Transaction, space: int, duplicate: Record, memory: Memory, cause: Cause) -> Record:
         """Count a use of the stored memory, and add the tags, metadata and other values of the new one."""
@@ -100,6 +126,33 @@ def _merged(stored: Memory, new: Memory) -> Memory:
         tier=new.tier if explicit else stored.tier,
         tier_rule=new.tier_rule if explicit else stored.tier_rule,
         expires_at=None if None in expiries else max(expiry for expiry in expiries if expiry is not None),
+    )
+
+
+def _replaced(stored: Memory, new: Memory, now: datetime) -> Memory:
+    """Return the stored memory with the values of the new one.
+
+    What is visible keeps its tier and priority, unless the second call gave others.
+    """
+    visible = stored.visible_at(now)
+    keeps_tier = visible and new.tier_rule in ("default", "ttl")
+    keeps_priority = visible and new.priority is Priority.NORMAL
+    return replace(
+        stored,
+        content=new.content,
+        tokens=new.tokens,
+        digest=new.digest,
+        kind=new.kind,
+        tags=new.tags,
+        metadata=new.metadata,
+        source=new.source,
+        index=new.index,
+        expires_at=new.expires_at,
+        supersedes=new.supersedes or stored.supersedes,
+        retention=Retention.ACTIVE,
+        priority=stored.priority if keeps_priority else new.priority,
+        tier=stored.tier if keeps_tier else new.tier,
+        tier_rule=stored.tier_rule if keeps_tier else new.tier_rule,
     )
 
 

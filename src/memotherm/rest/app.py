@@ -91,7 +91,7 @@ def _with_middleware(api: FastAPI, mem: Memotherm, host: str, *, required: bool,
     """Wrap the application in its middleware, the outermost last."""
     settings = mem.settings
     app: App = Idempotency(api, mem.key_value("replies"))
-    app = BodyLimit(app, settings.server_body_bytes)
+    app = BodyLimit(app, settings.server_body_bytes, settings.server_body_seconds)
     app = RateLimit(app, settings.server_rate_per_minute, monotonic)
     app = KeyCheck(app, mem, required=required, monotonic=monotonic)
     if settings.server_origins:

@@ -1,114 +1,141 @@
 """Carry out a POST with an Idempotency-Key once, and repeat its response to repeated requests.
 
-Responses are stored in the store, so that every server on it can repeat them, but without the contents of
-memories, which must not outlive a purge: a repeated response contains the memories as they are then. Two kinds
-of responses are not stored: errors, which changed nothing, and those of queries, which may be repeated anyway.
+Responses are stored in the store, in the transaction of the change itself, so that every server on it can repeat
+them and none is lost; but without the contents of memories, which must not outlive a purge: a repeated response
+contains the memories as they are then. Errors, which changed nothing, and the responses of queries, which may be
+repeated anyway, are not stored.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any
-
-import anyio.to_thread
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from memotherm import Memotherm
 from memotherm.errors import NotFound
 from memotherm.memory import KeyValue
 from memotherm.rest.middleware import App, Message, Receive, Scope, Send, header, refuse
+from memotherm.rest.problems import KeyReused
 from memotherm.tools import serializers
 
-__all__ = ["Idempotency"]
+__all__ = ["Idempotency", "once"]
 
 Json = dict[str, Any]
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _STORE_FOR = timedelta(hours=24)
-#: How long a request may take; after a crash of the server its repeats are refused for this time.
-_CLAIM_FOR = timedelta(minutes=2)
 _MAX_KEY_CHARS = 200
-#: Paths of requests that change nothing.
-_QUERY_PATHS = ("/recall", "/query", "/context", "/start", "/mcp", ":find")
-
 #: What a response says about the request beside the memory itself; it quotes no content.
 _ADDED = ("rule", "warnings")
 
+#: The request in progress, if it has an Idempotency-Key.
+_current: ContextVar[_Request | None] = ContextVar("request", default=None)
+
+
+def once(handler: Handler) -> Handler:
+    """Let a handler be carried out once for each Idempotency-Key."""
+
+    @wraps(handler)
+    def carried_out(**arguments: Any) -> Any:  # noqa: ANN401 - any response
+        request = _current.get()
+        return handler(**arguments) if request is None else request.carry_out(handler, arguments)
+
+    return cast("Handler", carried_out)
+
 
 class Idempotency:
-    """Middleware for POST requests with an Idempotency-Key."""
+    """Middleware that reads the Idempotency-Key of POST requests."""
 
     def __init__(self, app: App, responses: KeyValue) -> None:
         self._app = app
         self._responses = responses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, repeat its response, or refuse it."""
+        """Pass the request on, or refuse it."""
         key = header(scope, "idempotency-key") if scope["type"] == "http" and scope["method"] == "POST" else None
-        if key is None or scope["path"].endswith(_QUERY_PATHS):
+        if key is None:
             return await self._app(scope, receive, send)
         if not 0 < len(key) <= _MAX_KEY_CHARS:
             return await refuse(send, 422, "invalid_input", f"an Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters")
-        api_key = scope.get("memotherm.key")
-        name = _digest("name", "" if api_key is None else api_key.tenant, key)
-        request = _digest(
-            "request", scope["path"], scope.get("query_string", b"").decode("latin-1"),
-            header(scope, "memotherm-scope") or "", scope["memotherm.body"],
-        )  # fmt: skip
-        entry = await anyio.to_thread.run_sync(self._responses.claim, name, {"request": request}, _CLAIM_FOR)
-        if entry is None:
-            return await self._carry_out(scope, receive, send, name, request)
-        if entry["request"] != request:
-            detail = "this Idempotency-Key was used for another request: use a new one for each request"
-            return await refuse(send, 422, "idempotency_key_reused", detail)
-        if "status" not in entry:
-            detail = "the first request with this Idempotency-Key is in progress: try again"
-            return await refuse(send, 409, "request_in_progress", detail, {"retry-after": "1"})
-        return await _repeat(send, scope["memotherm"], entry)
+        request = _Request(self._responses, scope, key)
 
-    async def _carry_out(self, scope: Scope, receive: Receive, send: Send, name: str, request: str) -> None:
-        messages: list[Message] = []
-
-        async def collect(message: Message) -> None:
-            messages.append(message)
-
-        try:
-            await self._app(scope, receive, collect)
-        except BaseException:
-            await anyio.to_thread.run_sync(self._responses.delete, name)
-            raise
-        if messages[0]["status"] < 300:
-            entry = {"request": request, **_entry(messages)}
-            await anyio.to_thread.run_sync(self._responses.put, name, entry, _STORE_FOR)
-        else:
-            await anyio.to_thread.run_sync(self._responses.delete, name)
-        for message in messages:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                added = [(name.encode(), value.encode()) for name, value in request.headers.items()]
+                message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
-
-def _entry(messages: list[Message]) -> Json:
-    """Return what is stored of a response."""
-    body = b"".join(message.get("body", b"") for message in messages[1:])
-    location = next((value.decode() for key, value in messages[0]["headers"] if key == b"location"), None)
-    body_json = _without_contents(json.loads(body or b"null"))
-    return {"status": messages[0]["status"], "location": location, "body": body_json}
+        token = _current.set(request)
+        try:
+            return await self._app(scope, receive, send_with_headers)
+        finally:
+            _current.reset(token)
 
 
-async def _repeat(send: Send, mem: Memotherm, entry: Json) -> None:
-    try:
-        body = await anyio.to_thread.run_sync(_with_contents, mem, entry["body"])
-    except NotFound:
-        return await refuse(send, 404, "not_found", "a memory of the first response has been purged since")
-    data = b"" if body is None else json.dumps(body).encode()
-    headers = {"content-type": "application/json", "content-length": str(len(data)), "idempotency-replayed": "true"}
-    if entry["location"] is not None:
-        headers["location"] = entry["location"]
-    if isinstance(body, dict) and "version" in body:
-        headers["etag"] = f'"{body["version"]}"'
-    lines = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": entry["status"], "headers": lines})
-    await send({"type": "http.response.body", "body": data})
-    return None
+class _Taken(Exception):
+    """Another request with the same Idempotency-Key was carried out first."""
+
+
+class _Request:
+    """A request with an Idempotency-Key."""
+
+    def __init__(self, responses: KeyValue, scope: Scope, key: str) -> None:
+        api_key = scope.get("memotherm.key")
+        self._responses = responses
+        self._mem: Memotherm = scope["memotherm"]
+        owner = ("", "") if api_key is None else (api_key.tenant, api_key.user or "")
+        self._name = _digest("name", *owner, key)
+        self._digest = _digest(
+            "request", scope["path"], scope.get("query_string", b"").decode("latin-1"),
+            *(value for name, value in scope["headers"] if name == b"memotherm-scope"), scope["memotherm.body"],
+        )  # fmt: skip
+        #: The headers of a repeated response.
+        self.headers: dict[str, str] = {}
+
+    def carry_out(self, handler: Callable[..., Any], arguments: Json) -> Any:  # noqa: ANN401 - any response
+        """Return the response of the first request, or carry this one out."""
+        entry = self._responses.get(self._name)
+        if entry is not None:
+            return self._repeated(entry)
+        try:
+            with self._responses.deferring():
+                body = handler(**arguments)
+                self._store(self._entry(arguments, body))
+                return body
+        except Exception:
+            # What the handler refuses may be what another request with this key has just done.
+            entry = self._responses.get(self._name)
+            if entry is None:
+                raise
+        return self._repeated(entry)
+
+    def _store(self, entry: Json) -> None:
+        if self._responses.claim(self._name, entry, _STORE_FOR) is not None:
+            raise _Taken
+
+    def _entry(self, arguments: Json, body: Any) -> Json:  # noqa: ANN401 - any response
+        """Return what is stored of a response."""
+        location = arguments["response"].headers.get("location") if "response" in arguments else None
+        return {"request": self._digest, "location": location, "body": _without_contents(body)}
+
+    def _repeated(self, entry: Json) -> Any:  # noqa: ANN401 - any response
+        """Return the response of the first request with the memories as they are now."""
+        if entry["request"] != self._digest:
+            raise KeyReused("this Idempotency-Key was used for another request: use a new one for each request")
+        try:
+            body = _with_contents(self._mem, entry["body"])
+        except NotFound as exc:
+            raise NotFound("a memory of the first response has been purged since") from exc
+        self.headers["idempotency-replayed"] = "true"
+        if entry["location"] is not None:
+            self.headers["location"] = entry["location"]
+        if isinstance(body, dict) and "version" in body:
+            self.headers["etag"] = f'"{body["version"]}"'
+        return body
 
 
 def _without_contents(value: Any) -> Any:  # noqa: ANN401 - any part of a response

@@ -14,13 +14,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import isinf
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from memotherm import Memotherm, __version__
+from memotherm.model.results import Metrics
 from memotherm.rest.middleware import App, Message, Receive, Scope, Send, header
 
 __all__ = ["JsonFormatter", "RequestLog", "RequestMetrics", "log_to_stderr"]
@@ -149,6 +151,17 @@ class _StoreMetrics(Collector):
         for rule, number in metrics.moves.items():
             moves.add_metric([rule], number)
         yield moves
+        yield _recall_durations(metrics)
+
+
+def _recall_durations(metrics: Metrics) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(
+        "memotherm_recall_duration_seconds", "Duration of recalls, by whether they searched cold.", labels=["cold"]
+    )
+    for cold, durations in (("false", metrics.live_recalls), ("true", metrics.cold_recalls)):
+        buckets = [("+Inf" if isinf(bound) else f"{bound / 1000:g}", count) for bound, count in durations.buckets]
+        family.add_metric([cold], buckets, durations.total_ms / 1000)
+    return family
 
 
 class RequestLog:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from memotherm.errors import MemothermError
+from memotherm.errors import InvalidInput, MemothermError
 
-__all__ = ["PROBLEM_TYPE", "STATUSES", "encode_problem", "problem", "status_of"]
+__all__ = ["PROBLEM_TYPE", "STATUSES", "KeyReused", "encode_problem", "problem", "status_of"]
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -22,6 +22,7 @@ STATUSES = {
     "limit_reached": 409,
     "budget_too_small": 409,
     "stale_write": 412,
+    "read_only": 403,
     "note_unavailable": 503,
     "settings": 500,
     "store": 500,
@@ -47,9 +48,15 @@ _RETRY_STATUSES = {429, 503}
 EncodedProblem = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
+class KeyReused(InvalidInput):
+    """An Idempotency-Key that was used for another request."""
+
+    code = "idempotency_key_reused"
+
+
 def status_of(error: MemothermError) -> int:
     """Return the HTTP status of an error."""
-    return STATUSES.get(error.code, 500)
+    return 422 if isinstance(error, KeyReused) else STATUSES.get(error.code, 500)
 
 
 def problem(status: int, code: str, detail: str, **members: object) -> dict[str, Any]:

@@ -28,9 +28,9 @@ def data_home(environ: Mapping[str, str] | None = None) -> Path:
     return platformdirs.user_data_path("memotherm", appauthor=False)
 
 
-def user_file(environ: Mapping[str, str]) -> Path:
+def user_file(environ: Mapping[str, str] | None = None) -> Path:
     """Return the path of the user's settings file."""
-    home = environ.get(PREFIX + "HOME")
+    home = (os.environ if environ is None else environ).get(PREFIX + "HOME")
     if home:
         return Path(home) / "config.toml"
     import platformdirs

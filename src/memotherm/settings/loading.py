@@ -22,7 +22,7 @@ from memotherm.settings.folders import PREFIX, user_file
 from memotherm.settings.maintenance import RETENTION_WINDOWS
 from memotherm.settings.settings import FIELDS, Settings
 
-__all__ = ["load", "origins"]
+__all__ = ["known", "load", "origins"]
 
 #: Environment variables with the prefix that are not settings.
 _RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA", "VECTORS"}
@@ -79,7 +79,7 @@ def _layers(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (origin, values) from the highest precedence to the lowest."""
     environ = os.environ if environ is None else environ
-    yield "argument", _known(overrides, "the arguments")
+    yield "argument", known(overrides, "the arguments")
     yield "environment", _from_environment(environ)
     project_file = _project_file(folder or Path.cwd()) if project else None
     if project_file is not None:
@@ -123,7 +123,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         key = next((environ[variable] for variable in variables if environ.get(variable)), None)
         if key:
             values.setdefault(name, key)
-    return _known(values, "the environment")
+    return known(values, "the environment")
 
 
 def _from_toml(path: Path) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _from_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"cannot read the settings in {path}: {exc}") from exc
     if path.name == "pyproject.toml":
         data = data.get("tool", {}).get("memotherm", {})
-    return _known(data, str(path))
+    return known(data, str(path))
 
 
 def _project_file(folder: Path) -> Path | None:
@@ -148,7 +148,8 @@ def _project_file(folder: Path) -> Path | None:
     return None
 
 
-def _known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+def known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return the values, if all of them are settings."""
     for name in values:
         if name not in FIELDS:
             close = difflib.get_close_matches(name, FIELDS, n=1)

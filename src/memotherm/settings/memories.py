@@ -30,6 +30,17 @@ class MemorySettings:
     max_content_chars: int = setting(1_000_000, "The longest content accepted, in characters.", low=1, project=True)
     kinds: tuple[str, ...] = setting((), "The kinds accepted; empty: any well-formed word.", project=True)
     deduplicate: bool = setting(True, "Whether the same content in the same scope is stored once.", project=True)
+    duplicate_window_hours: float = setting(
+        0,
+        "Hours after which the same content is stored as a new memory; 0: it is stored once.",
+        high=24 * MAX_DAYS,
+        project=True,
+    )
+    skip_filler: bool = setting(
+        True,
+        'Whether `capture` and the tool `store_memory` skip content such as "ok, thanks".',
+        project=True,
+    )
     capture_min_chars: int = setting(10, "`capture` skips content with fewer characters.", project=True)
     max_pinned: int = setting(5, "The most memories of one scope that may be pinned.", project=True)
     max_critical: int = setting(10, "The most memories of one scope that may be critical.", project=True)

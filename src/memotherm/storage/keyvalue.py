@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any
 
-from memotherm.storage.contract import KeyValueStore
+from memotherm.storage.contract import Store
 
 __all__ = ["KeyValue"]
 
@@ -20,7 +21,7 @@ Json = dict[str, Any]
 class KeyValue:
     """One namespace of a store: JSON objects by key, shared by all processes that use the store."""
 
-    def __init__(self, store: KeyValueStore, namespace: str, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, namespace: str, now: Callable[[], datetime]) -> None:
         self.namespace = namespace
         self._store = store
         #: The time by the memory's clock.
@@ -43,6 +44,10 @@ class KeyValue:
         """Store a value under a key that is free; if it is taken, return the value that is there."""
         existing = self._put(key, value, ttl, replace=False)
         return None if existing is None else json.loads(existing)
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Commit the last change that this thread makes inside the context together with the values stored after it."""
+        return self._store.deferring()
 
     def delete(self, key: str) -> bool:
         """Delete the value under a key and return whether it existed."""

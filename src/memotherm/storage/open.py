@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from memotherm.errors import InvalidInput, NotFound, StoreUnavailable
-from memotherm.model import Memory, Retention, Scope
-from memotherm.model.clock import system_clock
+from memotherm.errors import InvalidInput, NotFound, StoreError, StoreUnavailable
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsPartition
+from memotherm.storage.purges import Purges, purges_of
 from memotherm.storage.registry import open_url, sqlite_path
 from memotherm.storage.transfer import (
     PROGRESS_KEY,
@@ -20,11 +19,8 @@ from memotherm.storage.transfer import (
     TransferTarget,
     transfer,
 )
-from memotherm.storage.values import Cause, Find, Record
 
 __all__ = ["migrate_store", "open_store", "partition_store", "restore_store"]
-
-_PAGE = 1000
 
 
 def open_store(url: str, settings: Settings) -> Store:
@@ -61,33 +57,43 @@ def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
         return store.partition(parts)
 
 
-def restore_store(checkpoint: Path, into: Path, purged_in: str | None = None) -> None:
-    """Make a new store from a checkpoint; what was purged in another store since then is purged in it too."""
-    from memotherm.storage.sqlite.backup import restore
+def restore_store(checkpoint: Path, into: Path, purged_in: str | None = None, *, repeat_purges: bool = True) -> str:
+    """Make a new store from a checkpoint, and repeat the purges of the store that the checkpoint was made of.
 
-    settings = Settings()
-    purged = [] if purged_in is None else _purged(purged_in, settings)
+    Return why they could not be repeated, or an empty text.
+    """
+    from memotherm.storage.sqlite.backup import origin_of, restore
+
+    settings, purges, why = Settings(), None, ""
+    if purged_in is not None:
+        _require_existing(purged_in, "whose purges could be repeated")
+        purges = purges_of(purged_in, settings)
+    elif repeat_purges:
+        purges, why = _purges_of_origin(*origin_of(checkpoint), settings)
 
     def finish(copy: Path) -> None:
-        with closing(open_store(str(copy), settings)) as store:
-            for record in purged:
-                _purge_again(store, record.memory)
+        if purges is not None:
+            with closing(open_store(str(copy), settings)) as store:
+                purges.repeat(store)
 
-    restore(checkpoint, into, finish if purged else None)
+    restore(checkpoint, into, finish if purges is not None and (purges.memories or purges.tombstones) else None)
+    return why
 
 
-def _purged(url: str, settings: Settings) -> list[Record]:
-    """Return the purged memories of a store."""
-    _require_existing(url, "whose purges could be repeated")
-    now = system_clock()
-    purged: list[Record] = []
-    with closing(open_store(url, settings)) as store:
-        spaces = store.spaces_within(Scope())
-        before = None
-        while page := store.find(spaces, Find(now=now, retention=Retention.PURGED, limit=_PAGE, before=before)):
-            purged += page
-            before = page[-1].no
-    return purged
+def _purges_of_origin(origin: str | None, secret: str | None, settings: Settings) -> tuple[Purges | None, str]:
+    """Return the purges of the store that a checkpoint was made of, or why they cannot be read."""
+    if origin is None:
+        return None, "the checkpoint does not record the store that it was made of"
+    path = sqlite_path(origin)
+    if path is None:
+        return None, f"the checkpoint was made of {origin}, which is not opened without being named"
+    if not path.is_file():
+        return None, f"the store {origin} that the checkpoint was made of does not exist"
+    try:
+        purges = purges_of(origin, settings, secret=secret)
+    except StoreError as exc:
+        return None, f"the store that the checkpoint was made of cannot be read: {exc}"
+    return purges, "" if purges is not None else f"{origin} is no longer the store that the checkpoint was made of"
 
 
 def _require_existing(url: str, purpose: str) -> None:
@@ -95,11 +101,3 @@ def _require_existing(url: str, purpose: str) -> None:
     path = sqlite_path(url)
     if path is not None and not path.is_file():
         raise NotFound(f"there is no store {url} {purpose}")
-
-
-def _purge_again(store: Store, memory: Memory) -> None:
-    cause = Cause(action="purge", at=memory.retention_since, rule="restore", why="purged after the checkpoint")
-    with store.write() as transaction:
-        record = transaction.get(memory.id)
-        if record is not None and record.memory.retention is not Retention.PURGED:
-            transaction.purge(record, cause)

@@ -24,6 +24,7 @@ from memotherm.storage import notes
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
+from memotherm.storage.tallies import recall_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
     CandidateRow,
@@ -147,8 +148,8 @@ class SqlStore(ABC):
         """Return statements in one transaction that excludes other writers."""
 
     @abstractmethod
-    def _marking(self) -> AbstractContextManager[Statements]:
-        """Return statements in a transaction that does not exclude other writers."""
+    def _marking(self, *, join: bool = False) -> AbstractContextManager[Statements]:
+        """Return statements in a transaction that does not exclude other writers, or in one that waits (`join`)."""
 
     @abstractmethod
     def _logging(self) -> AbstractContextManager[Statements]:
@@ -185,6 +186,21 @@ class SqlStore(ABC):
         """Return a memory that lies in one of the spaces."""
         records = self._records("memory_by_id", id=memory_id)
         return next((record for record in records if record.space in spaces), None)
+
+    def with_key(self, spaces: Sequence[int], key: str, now: datetime) -> list[Record]:
+        """Return the visible memories of some spaces with a key, one for each scope that has it."""
+        return self._records("memories_with_key", spaces=list(spaces), key=key, now=to_micros(now))
+
+    def keys(self, spaces: Sequence[int], first: str, last: str, now: datetime, limit: int) -> list[str]:
+        """Return the distinct keys of visible memories from `first` to before `last`, in the order of their UTF-8."""
+        values = {"spaces": list(spaces), "first": first, "last": last, "now": to_micros(now), "limit": limit}
+        return [key for (key,) in self._rows("keys", **values)]
+
+    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
+        """Return the ids that begin with a prefix, in order."""
+        # No id has a character above the tilde.
+        rows = self._rows("ids_from", low=prefix, high=f"{prefix}~", spaces=list(spaces), limit=limit)
+        return [memory_id for (memory_id,) in rows]
 
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
@@ -248,6 +264,11 @@ class SqlStore(ABC):
     def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
         """Return the names of the active sessions in some spaces."""
         return frozenset(name for (name,) in self._rows("sessions_open", spaces=list(spaces)))
+
+    def idle_sessions(self, spaces: Sequence[int], before: datetime, limit: int) -> list[tuple[int, Scope]]:
+        """Return the active sessions in some spaces without a change or use since a moment."""
+        rows = self._rows("sessions_idle", spaces=list(spaces), before=to_micros(before), limit=limit)
+        return [(row[0], scope_of(row[1:])) for row in rows]
 
     def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
         """Return the counters of some spaces, by name."""
@@ -369,7 +390,7 @@ class SqlStore(ABC):
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
         if keep:
             statements.run("recall_add", **_recall_row(entry))
-            statements.run_many("tally_add", _recall_tallies(entry))
+            statements.run_many("tally_add", recall_tallies(entry))
 
     # Embedders and their vectors
 
@@ -443,7 +464,7 @@ class SqlStore(ABC):
         moment = to_micros(now)
         expires_at = None if expires is None else to_micros(expires)
         row = {"namespace": namespace, "key": key, "value": value, "expires_at": expires_at}
-        with self._marking() as statements:
+        with self._marking(join=True) as statements:
             statements.run("values_expire", now=moment)
             if replace:
                 statements.run("value_put", **row)
@@ -518,19 +539,6 @@ def identity_of(statements: Statements) -> Identity | None:
     """Return the embedder that serves searches, if there is one."""
     row = statements.row("embedder_serving")
     return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
-
-
-def _recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:
-    """Return the counters of a recall: all, with a hit, with promotions, in the cold tier."""
-    counted = {"recall": entry.micros}
-    if entry.found:
-        counted["recall.hit"] = 0
-    if entry.promoted:
-        counted["recall.promoted"] = len(entry.promoted)
-    if Tier.COLD in entry.tiers:
-        counted["recall.cold"] = entry.micros
-    space = entry.space or 0
-    return [{"space": space, "name": name, "times": 1, "amount": amount} for name, amount in counted.items()]
 
 
 def _recall_row(entry: RecallEntry) -> dict[str, object]:

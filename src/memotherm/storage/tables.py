@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memotherm.storage.rows import COLUMNS
 
-__all__ = ["META", "TABLES", "VECTORS", "Table"]
+__all__ = ["META", "SPACES", "TABLES", "TOMBSTONES", "VECTORS", "Table"]
 
 
 class Table(NamedTuple):
@@ -27,16 +27,19 @@ def _table(name: str, key: str, rest: str = "", owner: str = "") -> Table:
 #: Vectors with the space and tier of their memory; tier 3 = not active.
 VECTORS = _table("vectors", "embedder no part", "space tier vector", "no")
 
+SPACES = _table("spaces", "space", "project environment user_ agent session collection", "space")
+TOMBSTONES = _table("tombstones", "mark space", "at", "space")
+
 #: In an order in which nothing points to what is not there yet.
 TABLES = (
     _table("embedders", "number", "name dimensions"),
-    _table("spaces", "space", "project environment user_ agent session collection", "space"),
+    SPACES,
     Table("memories", ("no",), COLUMNS, "space"),
     _table("tags", "no tag", owner="no"),
     _table("turns", "no", "space thread author previous", "space"),
     VECTORS,
     _table("events", "seq", "at no action actor rule why changes", "no"),
-    _table("tombstones", "mark space", "at", "space"),
+    TOMBSTONES,
     _table("recalls", "recall", "at space query tiers micros best candidates returned promoted degraded", "space"),
     _table("sessions", "space", "state started_at changed_at", "space"),
     _table("tallies", "space name", "times amount", "space"),

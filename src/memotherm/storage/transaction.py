@@ -37,6 +37,7 @@ from memotherm.text.words import WORDS_VERSION, words
 __all__ = ["SqlTransaction", "indexed_words", "settle_words", "words_outdated"]
 
 _UNLIMITED = 1 << 62
+_EARLIEST = -_UNLIMITED
 #: The fields that change when a memory moves to another tier.
 _MOVED = {"tier", "tier_rule"}
 
@@ -92,10 +93,21 @@ class SqlTransaction(ABC):
         """Return a memory by its id, in any scope."""
         return self._record("memory_by_id", id=memory_id)
 
-    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
-        """Return the visible memory of a space with the same content."""
+    def with_key(self, space: int, key: str) -> Record | None:
+        """Return the memory of a space's scope with a key, of any retention."""
+        return self._record("memory_by_key", space=space, key=key)
+
+    def duplicate(
+        self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
+    ) -> Record | None:
+        """Return the visible memory of a space with the same content and no key, if it was created since a moment."""
         return self._record(
-            "memory_duplicate", space=space, digest=bytes.fromhex(digest), kind=kind, now=to_micros(now)
+            "memory_duplicate",
+            space=space,
+            digest=bytes.fromhex(digest),
+            kind=kind,
+            now=to_micros(now),
+            since=_EARLIEST if since is None else to_micros(since),
         )
 
     def count_priority(self, space: int, priority: Priority, now: datetime) -> int:
@@ -111,14 +123,14 @@ class SqlTransaction(ABC):
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
         """Store a new memory with its vectors (None = pending) and its event."""
         no, seq = self._next_numbers()
-        parts = 0 if vectors is None or not self._welcome else len(vectors)
-        record = Record(no, space, replace(memory, version=seq), parts)
+        stored = vectors if self._welcome and memory.index else None
+        record = Record(no, space, replace(memory, version=seq), _parts(memory, stored))
         self._sql.run("memory_add", **row_of(record))
         self._add_tags(record)
         self._add_turn(record)
         self._index(record)
-        if parts and vectors is not None:
-            self._store_vectors(self._serving, record, vectors)
+        if stored is not None:
+            self._store_vectors(self._serving, record, stored)
         self._append(record.no, seq, cause, created_changes(memory))
         self._drop_tombstone(record)
         return record
@@ -132,7 +144,7 @@ class SqlTransaction(ABC):
         seq = self._next_seq()
         space = self.space(after.scope) if "scope" in changes else record.space
         changed = Record(record.no, space, _dated(before, after, seq, cause.at), record.parts)
-        if "content" in changes:
+        if "content" in changes or "index" in changes:
             changed = self._replace_vectors(changed, vectors)
         # A move writes only the columns of the tier.
         self._sql.run("memory_move" if changes.keys() <= _MOVED else "memory_set", **row_of(changed))
@@ -161,7 +173,7 @@ class SqlTransaction(ABC):
     def discard(self, record: Record, cause: Cause) -> Record:
         """Like `purge`, for a copy of a file: no tombstone, and free space is not overwritten."""
         erased: dict[str, Any] = {"content": "", "digest": "", "tokens": 0, "tags": (), "metadata": {}, "source": ""}
-        bare = replace(record.memory, **erased, retention=Retention.PURGED)
+        bare = replace(record.memory, **erased, key=None, retention=Retention.PURGED)
         purged = self.change(record, bare, cause)
         for event in self._events(record):
             self._sql.run("events_rewrite", seq=event.seq, changes=changes_row(redacted(event.changes)))
@@ -271,7 +283,7 @@ class SqlTransaction(ABC):
     def add_vectors(self, number: int, no: int, content: str, vectors: Vectors, cause: Cause) -> None:
         """Store the vectors that an embedder made of a content, unless the content has changed since."""
         record = self._record("memory_by_no", no=no)
-        if record is None or record.memory.content != content or not content:
+        if record is None or record.memory.content != content or not content or not record.memory.index:
             return
         self._drop_vectors_of(number, no)
         self._store_vectors(number, record, vectors)
@@ -346,10 +358,10 @@ class SqlTransaction(ABC):
 
     def _replace_vectors(self, record: Record, vectors: Vectors | None) -> Record:
         self._drop_vectors(record.no)
-        if vectors is None or not self._welcome:
-            return replace(record, parts=0)
-        self._store_vectors(self._serving, record, vectors)
-        return replace(record, parts=len(vectors))
+        stored = vectors if self._welcome and record.memory.index else None
+        if stored is not None:
+            self._store_vectors(self._serving, record, stored)
+        return replace(record, parts=_parts(record.memory, stored))
 
     def _drop_vectors(self, no: int) -> None:
         """Delete the vectors of a memory, of all embedders."""
@@ -388,6 +400,13 @@ class SqlTransaction(ABC):
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
         return [record_of(row, self._scope_of(row[2])) for row in self._sql.rows(name, **values)]
+
+
+def _parts(memory: Memory, vectors: Vectors | None) -> int:
+    """Return how many vectors a memory has, as its row says it."""
+    if not memory.index:
+        return -1
+    return 0 if vectors is None else len(vectors)
 
 
 def _most(limit: int) -> int:

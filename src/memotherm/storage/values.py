@@ -12,6 +12,7 @@ from memotherm.model.results import TierCount
 from memotherm.rules.where import Condition
 
 __all__ = [
+    "DISCARDED",
     "CandidateRow",
     "CandidateText",
     "Cause",
@@ -29,6 +30,9 @@ __all__ = [
     "Tally",
 ]
 
+#: The rule in the event of a chunk whose lines are no longer in its file.
+DISCARDED = "note.gone"
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -37,7 +41,7 @@ class Record:
     no: int
     space: int
     memory: Memory
-    #: Vectors under the embedder in use; 0 = still to be made.
+    #: Vectors under the embedder in use; 0 = still to be made, -1 = none are wanted.
     parts: int = 0
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
-from memotherm.model.results import Metrics
+from memotherm.model.results import Durations, Metrics
 from memotherm.storage.contract import UsageStore
+from memotherm.storage.tallies import BUCKETS_MS, recall_buckets
 from memotherm.storage.values import Tally
 
 __all__ = ["metrics"]
@@ -20,7 +22,7 @@ def metrics(store: UsageStore, spaces: Sequence[int], hot_tokens: int, hot_limit
     recalls = tallies.get("recall", Tally()).times
     moves = {name.removeprefix(_MOVE): tally.times for name, tally in tallies.items() if name.startswith(_MOVE)}
     micros = sorted(store.recall_micros(spaces, _RECENT))
-    cold = tallies.get("recall.cold", Tally())
+    live, cold = (_durations(recall_buckets(tallies, cold=searched_cold)) for searched_cold in (False, True))
     return Metrics(
         hot_utilization=100.0 * hot_tokens / hot_limit if hot_limit else 100.0,
         spill_count=tallies.get("spill", Tally()).times,
@@ -28,10 +30,19 @@ def metrics(store: UsageStore, spaces: Sequence[int], hot_tokens: int, hot_limit
         promotion_count=tallies.get("promotion", Tally()).times,
         recall_latency_ms=_quantile(micros, 0.5) / 1000,
         recall_latency_p95_ms=_quantile(micros, 0.95) / 1000,
-        cold_recall_latency_ms=cold.amount / cold.times / 1000 if cold.times else 0.0,
+        cold_recall_latency_ms=cold.total_ms / cold.count if cold.count else 0.0,
         hit_rate=tallies.get("recall.hit", Tally()).times / recalls if recalls else 0.0,
         moves=moves,
+        live_recalls=live,
+        cold_recalls=cold,
     )
+
+
+def _durations(buckets: Sequence[Tally]) -> Durations:
+    counts = itertools.accumulate(bucket.times for bucket in buckets)
+    bounds = (*map(float, BUCKETS_MS), float("inf"))
+    total = sum(bucket.amount for bucket in buckets) / 1000
+    return Durations(buckets=tuple(zip(bounds, counts, strict=True)), total_ms=total)
 
 
 def _quantile(ordered: Sequence[int], share: float) -> float:

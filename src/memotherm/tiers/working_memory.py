@@ -95,7 +95,7 @@ class WorkingMemory:
         """Return the memory with the tier that it fits into."""
         if memory.tokens > self._settings.hot_token_limit:
             return replace(memory, tier=Tier.WARM, tier_rule="session.oversized")
-        duplicate = transaction.duplicate(space, memory.digest, memory.kind, cause.at)
+        duplicate = self._writer.existing(transaction, space, memory, cause)
         counted = duplicate.memory.tokens if duplicate is not None and duplicate.memory.tier is Tier.HOT else 0
         keep = frozenset({duplicate.memory.id}) if duplicate is not None else frozenset[str]()
         if self._limits.make_room(transaction, space, memory.tokens - counted, cause, keep):

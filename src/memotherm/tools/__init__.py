@@ -2,13 +2,12 @@
 
 from memotherm.tools.definitions import (
     TOOLS,
-    Parameter,
-    Tool,
     call,
     memory_add,
     memory_clear,
     memory_compact,
     memory_context,
+    memory_curate,
     memory_demote,
     memory_end,
     memory_find,
@@ -29,6 +28,7 @@ from memotherm.tools.definitions import (
     store_memory,
     unpin_memory,
 )
+from memotherm.tools.tool import Parameter, Tool
 
 __all__ = [
     "TOOLS",
@@ -39,6 +39,7 @@ __all__ = [
     "memory_clear",
     "memory_compact",
     "memory_context",
+    "memory_curate",
     "memory_demote",
     "memory_end",
     "memory_find",

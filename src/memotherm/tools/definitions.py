@@ -6,9 +6,7 @@ MCP, REST and the command line use the same table. Parameters have the names tha
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from keyword import iskeyword
 from typing import Any
 
@@ -16,44 +14,50 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
 from memotherm.session import Session
+from memotherm.text.filler import is_filler
 from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
     added_json,
-    hit_json,
+    curated_json,
     memory_json,
+    metrics_json,
     move_json,
-    note_hit_json,
+    note_results_json,
     note_text_json,
     recall_json,
     scope_count_json,
     session_status_json,
     status_json,
 )
+from memotherm.tools.tool import ChatType, LowerTier, PriorityName, SessionKind, TierOrPriority, Tool
 
 __all__ = [
     "TOOLS",
-    "Parameter",
-    "Tool",
     "call",
     "memory_add",
     "memory_clear",
     "memory_compact",
     "memory_context",
+    "memory_curate",
     "memory_demote",
     "memory_end",
     "memory_find",
     "memory_forget",
     "memory_get",
+    "memory_get_key",
     "memory_keep",
+    "memory_list_keys",
     "memory_promote",
     "memory_prune",
+    "memory_put_key",
     "memory_recall",
     "memory_scopes",
     "memory_search",
     "memory_spill",
     "memory_status",
     "memory_undo",
+    "memory_verify",
     "pin_memory",
     "query",
     "set_memory_tier",
@@ -66,65 +70,8 @@ _QUERY_LIMIT = 10
 _SNIPPET_CHARS = 700
 _GET_CHARS = 20_000
 _MAX_LEFT_OUT = 20
-_QUERY_FIELDS = {"query", "tier", "limit", "k", "filters"}
+_QUERY_FIELDS = {"query", "tier", "limit", "k", "filters", "track"}
 _FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a tool."""
-
-    name: str
-    #: The Python annotation, as text.
-    type: str
-    required: bool
-    default: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A function that an interface offers; its first argument is the memory, the others are the caller's."""
-
-    function: Callable[..., Json]
-    title: str
-    #: Whether it changes nothing but the count of uses.
-    reads_only: bool = False
-    #: Whether it hides or deletes something.
-    hides: bool = False
-    #: Whether a second call with the same arguments changes nothing.
-    repeatable: bool = False
-    #: Other names of parameters.
-    aliases: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The name of the tool."""
-        return self.function.__name__
-
-    @property
-    def description(self) -> str:
-        """The description for the model."""
-        return inspect.cleandoc(self.function.__doc__ or "")
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters of the caller, in order."""
-        _, *parameters = inspect.signature(self.function).parameters.values()
-        return tuple(
-            Parameter(
-                # A Python keyword has an underscore appended.
-                name=parameter.name.rstrip("_"),
-                type=str(parameter.annotation),
-                required=parameter.default is inspect.Parameter.empty,
-                default=None if parameter.default is inspect.Parameter.empty else parameter.default,
-            )
-            for parameter in parameters
-        )
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The names of the required parameters."""
-        return tuple(parameter.name for parameter in self.parameters if parameter.required)
 
 
 def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
@@ -132,7 +79,7 @@ def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"unknown tool {name!r}: use one of {', '.join(TOOLS)}")
-    arguments = {tool.aliases.get(key, key): value for key, value in arguments.items()}
+    arguments = tool.read(arguments)
     known = [parameter.name for parameter in tool.parameters]
     unknown = [key for key in arguments if key not in known]
     if unknown:
@@ -146,7 +93,7 @@ def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
 # The tools
 
 
-def memory_add(mem: Memotherm, sessionId: str, content: str, type: str, metadata: Json | None = None) -> Json:  # noqa: A002, N803
+def memory_add(mem: Memotherm, sessionId: str, content: str, type: SessionKind, metadata: Json | None = None) -> Json:  # noqa: A002, N803
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
     return added_json(mem.session(sessionId).add(content, type, metadata), mem.settings.hot_token_limit)
 
@@ -164,8 +111,8 @@ def memory_recall(
 ) -> Json:
     """Recall memories by meaning and words.
 
-    With a sessionId: searches the session's own memories in all tiers, 3 hits, the best are promoted to hot.
-    Without: searches hot and warm, 10 hits, nothing moves; includeCold adds cold memories.
+    With a sessionId: the session's own, in all tiers; the best are promoted to hot.
+    Without: hot and warm ones; includeCold adds cold.
     """
     if sessionId is not None:
         if tags is not None or minScore is not None:
@@ -194,7 +141,7 @@ def memory_promote(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # n
     return {"id": memory_id, "promoted": mem.session(sessionId).promote(memory_id)}
 
 
-def memory_demote(mem: Memotherm, sessionId: str, memory_id: str, tier: str = "warm") -> Json:  # noqa: N803
+def memory_demote(mem: Memotherm, sessionId: str, memory_id: str, tier: LowerTier = "warm") -> Json:  # noqa: N803
     """Move a memory of a session to warm or cold."""
     return memory_json(_begun(mem, sessionId).demote(memory_id, tier))
 
@@ -229,27 +176,33 @@ def memory_compact(mem: Memotherm, dryRun: bool = False) -> Json:  # noqa: N803
 
 
 def memory_status(mem: Memotherm, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Return how much each tier holds; for a session also how full hot is, and what is suggested."""
-    return status_json(mem.status()) if sessionId is None else session_status_json(mem.session_status(sessionId))
+    """Return how much each tier holds, and metrics; for a session also suggestions."""
+    status = status_json(mem.status()) if sessionId is None else session_status_json(mem.session_status(sessionId))
+    return {**status, "metrics": metrics_json(_view(mem, sessionId).metrics())}
 
 
 def store_memory(
     mem: Memotherm,
     content: str,
-    tier: str | int | None = None,
+    tier: TierOrPriority | None = None,
     kind: str = "fact",
     tags: Sequence[str] = (),
-    priority: str | int | None = None,
+    priority: PriorityName | None = None,
     ttl_minutes: float | None = None,
     metadata: Json | None = None,
     supersedes: str | None = None,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Store a memory. `tier` is hot, warm or cold, or a priority: pinned, critical, important, normal, low."""
+    """Store a memory. `tier` may also be a priority."""
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
-    memory = _view(mem, sessionId).remember(
+    skipped = _filler_json(mem, content)
+    if skipped is not None:
+        return skipped
+    everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
+    view = mem.for_user() if everywhere else _view(mem, sessionId)
+    memory = view.remember(
         content,
         kind=kind,
         tags=tags,
@@ -262,8 +215,8 @@ def store_memory(
     return memory_json(memory)
 
 
-def set_memory_tier(mem: Memotherm, memory_id: str, tier: str | int, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Move a memory to hot, warm or cold, or give it a priority: pinned, critical, important, normal, low."""
+def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Move a memory to another tier, or give it a priority."""
     wanted_tier, priority = _tier_or_priority(tier)
     view = _view(mem, sessionId)
     if priority is not None:
@@ -279,6 +232,11 @@ def pin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> 
 def unpin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
     """Give a pinned memory normal priority."""
     return memory_json(_view(mem, sessionId).unpin(memory_id))
+
+
+def memory_verify(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Record that a memory still holds."""
+    return memory_json(_view(mem, sessionId).verify(memory_id))
 
 
 def memory_forget(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -315,6 +273,7 @@ def memory_search(
     maxResults: int = 6,  # noqa: N803
     minScore: float = 0.35,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
+    chat: ChatType | None = None,
     since: str | None = None,
     until: str | None = None,
     where: Json | None = None,
@@ -325,8 +284,7 @@ def memory_search(
     filters: Json = {"since": since, "until": until, "where": where, "inside": inside}
     if not mem.settings.notes_root or any(filters.values()):
         return _search_memories(view, query, maxResults, minScore, filters)
-    hits = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore)
-    return {"results": [note_hit_json(hit) for hit in hits], "stale": hits.stale, "degraded": list(hits.degraded)}
+    return note_results_json(mem.notes(mem.settings.notes_root).search(query, maxResults, minScore, chat=chat))
 
 
 def memory_find(
@@ -372,6 +330,52 @@ def memory_get(
     return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
 
 
+def memory_curate(
+    mem: Memotherm,
+    path: str,
+    from_: int = 1,
+    lines: int | None = None,
+    dryRun: bool = False,  # noqa: N803
+) -> Json:
+    """Copy lines of a daily note to MEMORY.md, except those it has."""
+    if not mem.settings.notes_root:
+        raise NotFound("there are no notes: set notes_root to their folder")
+    if mem.scope.tenant is not None:
+        raise InvalidInput("the notes of a server belong to all its tenants: curate them without a tenant")
+    return curated_json(mem.notes(mem.settings.notes_root).curate(path, from_, lines, dryRun))
+
+
+def memory_put_key(
+    mem: Memotherm,
+    key: str,
+    content: str,
+    kind: str = "fact",
+    tags: Sequence[str] = (),
+    metadata: Json | None = None,
+    index: bool = True,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Store a memory under a key of your own; replaces the memory that has the key, with history."""
+    view = _view(mem, sessionId)
+    return memory_json(view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index))
+
+
+def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Return the memory with a key."""
+    return memory_json(_view(mem, sessionId).get(key=key))
+
+
+def memory_list_keys(
+    mem: Memotherm,
+    prefix: str = "",
+    depth: int | None = None,
+    after: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """List keys in order; with a depth, distinct prefixes of so many parts."""
+    return {"keys": _view(mem, sessionId).keys(prefix, depth, after=after)}
+
+
 _TABLE = (
     Tool(memory_add, "Add to working memory"),
     Tool(memory_recall, "Recall memories"),
@@ -388,6 +392,7 @@ _TABLE = (
     Tool(memory_find, "List memories", reads_only=True, repeatable=True),
     Tool(memory_scopes, "List scopes", reads_only=True, repeatable=True),
     Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
+    Tool(memory_curate, "Curate notes", repeatable=True),
     Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
     Tool(store_memory, "Store a memory"),
     Tool(set_memory_tier, "Set tier or priority", repeatable=True),
@@ -395,6 +400,10 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_verify, "Verify a memory"),
+    Tool(memory_put_key, "Store under a key", repeatable=True),
+    Tool(memory_get_key, "Read a key", reads_only=True, repeatable=True),
+    Tool(memory_list_keys, "List keys", reads_only=True, repeatable=True),
 )
 
 #: Every tool by its name.
@@ -407,6 +416,8 @@ def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
     `k` is another name for `limit`, and `filters.tier` for `tier`.
     """
     _require_known(body, _QUERY_FIELDS, "the query")
+    if "query" not in body:
+        raise InvalidInput("the query requires the field 'query'")
     filters = body.get("filters") or {}
     if not isinstance(filters, Mapping):
         raise InvalidInput('filters must be an object such as {"tier": "cold"}')
@@ -416,13 +427,11 @@ def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
     kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
     max_hits = _QUERY_LIMIT if limit is None else limit
     tiers = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
-    recall = mem.recall(body.get("query"), max_hits, tiers, kinds=kinds, tags=filters.get("tags"))  # type: ignore[arg-type]
-    return {
-        "results": [hit_json(hit) for hit in recall],
-        "tiers": [str(tier) for tier in recall.tiers],
-        "limit": max_hits,
-        "degraded": list(recall.degraded),
-    }
+    recall = mem.recall(
+        body["query"], max_hits, tiers, kinds=kinds, tags=filters.get("tags"), track=body.get("track", True)
+    )
+    found = recall_json(recall)
+    return {"results": found.pop("items"), **found, "limit": max_hits}
 
 
 # Arguments
@@ -481,7 +490,14 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
         for hit in hits
     ]
     hint = {"hint": recall.hint} if recall.hint else {}
-    return {"results": results, "stale": False, "degraded": list(recall.degraded), **hint}
+    return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded), **hint}
+
+
+def _filler_json(mem: Memotherm, content: str) -> Json | None:
+    """Return that a content is skipped because it is filler; None if it is to be stored."""
+    if not mem.settings.skip_filler or not isinstance(content, str) or not content.strip() or not is_filler(content):
+        return None
+    return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
 
 
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:

@@ -6,17 +6,21 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import ScopeCount, SessionStatus, Status, TierCount
-from memotherm.notes import NoteHit, NoteText
+from memotherm.model.results import Metrics, ScopeCount, SessionStatus, Status, TierCount
+from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 
 __all__ = [
     "Json",
     "added_json",
+    "curated_json",
     "event_json",
+    "flush_json",
     "hit_json",
     "memory_json",
+    "metrics_json",
     "move_json",
     "note_hit_json",
+    "note_results_json",
     "note_text_json",
     "recall_json",
     "scope_count_json",
@@ -50,6 +54,7 @@ def memory_json(memory: Memory) -> Json:
     return {
         "id": memory.id,
         "content": memory.content,
+        "key": memory.key,
         "kind": memory.kind,
         "tags": list(memory.tags),
         "tier": str(memory.tier),
@@ -64,8 +69,10 @@ def memory_json(memory: Memory) -> Json:
         "created_at": _iso(memory.created_at),
         "updated_at": _iso(memory.updated_at),
         "accessed_at": _iso(memory.accessed_at),
+        "verified_at": _iso(memory.verified_at),
         "expires_at": _iso(memory.expires_at),
         "supersedes": memory.supersedes,
+        "index": memory.index,
         "version": memory.version,
     }
 
@@ -106,8 +113,26 @@ def event_json(event: Event) -> Json:
     }
 
 
+def flush_json(flush: Flush) -> Json:
+    """Return a flush: its prompts, the file to append to, and why it is due."""
+    return {
+        "prompt": flush.prompt,
+        "system": flush.system,
+        "file": flush.file,
+        "date": flush.date.isoformat(),
+        "total_tokens": flush.total_tokens,
+        "threshold": flush.threshold,
+        "silent_token": flush.silent_token,
+    }
+
+
 def _count_json(count: TierCount) -> Json:
     return {"items": count.memories, "tokens": count.tokens}
+
+
+def metrics_json(metrics: Metrics) -> Json:
+    """Return the six metrics under their exported names."""
+    return {name: round(value, 4) for name, value in metrics.as_dict().items()}
 
 
 def session_status_json(status: SessionStatus) -> Json:
@@ -164,6 +189,31 @@ def note_hit_json(hit: NoteHit) -> Json:
         "snippet": hit.snippet,
         "source": hit.source,
         "citation": hit.citation,
+    }
+
+
+def curated_json(curated: Curated) -> Json:
+    """Return the lines that were copied to the curated note."""
+    return {
+        "source": curated.source,
+        "path": curated.path,
+        "lines": list(curated.lines),
+        "startLine": curated.start_line,
+        "endLine": curated.end_line,
+        "dryRun": curated.dry_run,
+    }
+
+
+def note_results_json(results: NoteResults) -> Json:
+    """Return the hits of a search of notes, with their citations if the chat shows them."""
+    hits = [note_hit_json(hit) for hit in results]
+    if not results.citations:
+        hits = [{name: value for name, value in hit.items() if name != "citation"} for hit in hits]
+    return {
+        "results": hits,
+        "citations": results.citations,
+        "stale": results.stale,
+        "degraded": list(results.degraded),
     }
 
 

@@ -135,15 +135,24 @@ class Vectorizer:
             return own is None or own.number > serving.number
         return self._store.count_without_vectors(serving.number) > 0
 
-    def for_contents(self, contents: Sequence[str]) -> EmbeddedContents:
-        """Return the vectors of each content and who made them; None where they must be made later."""
+    def for_contents(self, contents: Sequence[str | None]) -> EmbeddedContents:
+        """Return the vectors of each content and who made them; None where they must be made later.
+
+        None among the contents stands for one that gets no vectors.
+        """
         if not self.enabled:
             return EmbeddedContents([None] * len(contents))
         serving = self._store.identity()
         session = self._session_for(serving)
         if session is None:
             return EmbeddedContents([None] * len(contents), reason=self._obstacle(serving))
-        vectors = {content: self._store.cached_vectors(digest(content)) if serving else None for content in contents}
+        vectors = {
+            content: self._store.cached_vectors(digest(content)) if serving else None
+            for content in contents
+            if content is not None
+        }
+        if not vectors:
+            return EmbeddedContents([None] * len(contents))
         new = [content for content, rows in vectors.items() if rows is None]
         reason = None
         try:
@@ -152,7 +161,8 @@ class Vectorizer:
         except EmbedderError as exc:
             reason = f"new memories wait for their vectors: {exc}"
         made_by = None if serving is None else serving.number
-        return EmbeddedContents([vectors[content] for content in contents], made_by, reason)
+        made = [None if content is None else vectors[content] for content in contents]
+        return EmbeddedContents(made, made_by, reason)
 
     def obstacle(self) -> str | None:
         """Return why queries cannot be compared by vectors, as far as that is known without calling an embedder."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, Format
+from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, Format, cost_line
 from memotherm.model import Memory, Why
 from memotherm.model.value import Lazy
 from memotherm.text.truncation import sentence_ends, title
@@ -20,6 +20,8 @@ Count = Callable[[str], int]
 
 #: The most characters per token of ordinary text; a longer content is not counted.
 _CHARS_PER_TOKEN = 12
+#: For a larger one, the last memory may be left out for the line of the cost.
+_LARGEST_BUDGET = 999_999
 
 
 class Candidate(NamedTuple):
@@ -34,6 +36,8 @@ class Candidate(NamedTuple):
     score: float | None = None
     #: The parts of the score.
     why: Lazy[Why] | None = None
+    #: When it was last verified, in words; empty for what is not old.
+    verified: str = ""
 
 
 class Form(NamedTuple):
@@ -50,8 +54,11 @@ class Renderer:
     def __init__(self, text_format: Format, count: Count) -> None:
         self.format = text_format
         self.count = count
-        #: Tokens of the opening and closing lines of the text.
-        self.frame_cost = count(text_format.whole(text_format.opening + text_format.closing))
+        #: Tokens of the opening and closing lines of the text, without the line of its cost.
+        self.bare_frame_cost = count(text_format.whole(text_format.opening + text_format.closing))
+        #: The same with that line. It is longest for the largest budget, and the same for all of them, so that the
+        #: smallest budget that includes a memory can be computed.
+        self.frame_cost = self.bare_frame_cost + self.cost(cost_line(_LARGEST_BUDGET, _LARGEST_BUDGET))
         self._section_costs: dict[str, int] = {}
 
     def section_cost(self, section: str) -> int:
@@ -68,7 +75,7 @@ class Renderer:
 
     def render(self, candidate: Candidate, content: str, form: str) -> Form:
         """Return the form of a candidate that has this part of its content."""
-        lines = self.format.entry(candidate.memory, content, form, candidate.score)
+        lines = self.format.entry(candidate.memory, content, form, candidate.score, candidate.verified)
         return Form(form, lines, self.cost(lines))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memotherm.context.packing.budget import Limits, min_rest_for_hot, min_rest_for_recalled, split
-from memotherm.context.packing.formats import FULL, SECTIONS, SHORTENED, TITLE, Format
+from memotherm.context.packing.formats import FULL, SECTIONS, SHORTENED, TITLE, Format, cost_line
 from memotherm.context.packing.groups import Exclusion, Group, limited
 from memotherm.context.packing.items import Candidate, Count, Form, Item, Renderer
 from memotherm.context.values import Entry
@@ -17,6 +17,8 @@ from memotherm.model.value import Lazy
 
 __all__ = ["Packed", "pack"]
 
+#: How often a text is counted until the number in its last line is right.
+_MOST_COUNTS = 4
 _HOW_SHORTENED = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}
 
 
@@ -55,7 +57,7 @@ def pack(
     too_large_at: dict[str, int] = {}
     while True:
         ordered = sorted(included, key=_position)
-        text, tokens, most_tokens = _text(ordered, renderer)
+        text, tokens, most_tokens = _text(ordered, renderer, limits.budget)
         if most_tokens <= limits.budget:
             break
         too_large_at[included.pop()[0].id] = most_tokens
@@ -73,7 +75,7 @@ def pack(
         tokens=tokens,
         included=tuple(_included(item, form) for item, form in ordered),
         left_out=Lazy(left_out),
-        shares=_shares(included, renderer),
+        shares=_shares(included, renderer, tokens, limits.budget),
         pinned_cut=packer.pinned_total > limits.budget - renderer.frame_cost and bool(packer.pinned),
         notes=tuple(notes) if included else (*notes, *_empty_note(renderer, limits)),
     )
@@ -184,7 +186,7 @@ class _Packer:
         while items and sum(item.min_cost for item in items) > available:
             items.pop(0)
         if not items:
-            return [], []
+            return [], [f"the pinned memories need {self.base} tokens: all of them were left out"]
         included: list[tuple[Item, Form]] = []
         newer = sum(item.full.cost for item in items)
         for item in items:
@@ -228,21 +230,31 @@ def _position(included: tuple[Item, Form]) -> tuple[int, tuple[int, ...]]:
     return SECTIONS.index(candidate.section), candidate.order
 
 
-def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer) -> tuple[str, int, int]:
+def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int) -> tuple[str, int, int]:
     """Return the text, its tokens, and its tokens with or without its wrapping, whichever are more."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for item, form in ordered:
         sections[item.candidate.section].append(form.lines)
-    lines = renderer.format.lines(sections)
-    text = renderer.format.whole(lines) if lines else ""
-    tokens = renderer.count(text)
+    if not ordered:
+        return "", 0, 0
+    frames = sum(renderer.section_cost(section) for section in SECTIONS if sections[section])
+    inner = renderer.bare_frame_cost + frames + sum(form.cost for _, form in ordered)
+    stated = inner + renderer.cost(cost_line(inner, budget))
+    for _ in range(_MOST_COUNTS):
+        lines = renderer.format.lines(sections, cost_line(stated, budget))
+        text = renderer.format.whole(lines)
+        tokens = renderer.count(text)
+        if tokens == stated:
+            break
+        # The longer number has more tokens, or the vocabulary has a token across lines.
+        stated = tokens
     return text, tokens, tokens if text is lines else max(tokens, renderer.count(lines))
 
 
-def _shares(included: Sequence[tuple[Item, Form]], renderer: Renderer) -> dict[str, int]:
+def _shares(included: Sequence[tuple[Item, Form]], renderer: Renderer, tokens: int, budget: int) -> dict[str, int]:
     if not included:
         return {"frame": 0}
-    shares = {"frame": renderer.frame_cost}
+    shares = {"frame": renderer.bare_frame_cost + renderer.cost(cost_line(tokens, budget))}
     for section in SECTIONS:
         costs = [form.cost for item, form in included if item.candidate.section == section]
         if costs:

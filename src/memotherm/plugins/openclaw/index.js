@@ -11,7 +11,7 @@ function commandOf(config) {
     // `memotherm install openclaw` writes the absolute path beside this file.
     return JSON.parse(readFileSync(new URL("./command.json", import.meta.url), "utf8")).command;
   } catch {
-    return ["memotherm", "hook"];
+    return ["memotherm", "hook", "--project", "auto", "--user", "auto"];
   }
 }
 

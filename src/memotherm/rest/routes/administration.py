@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from memotherm.rest.idempotency import once
 from memotherm.rest.routes.parameters import Inside, View
 from memotherm.rest.routes.responses import compaction_response
 from memotherm.rest.schemas.administration import (
@@ -38,12 +39,14 @@ def scopes(view: View) -> Json:
 
 
 @router.post("/compact", operation_id="compact", response_model=CompactionResponse)
+@once
 def compact(view: View, body: CompactRequest | None = None) -> Json:
     """Run the tier rules once."""
     return compaction_response(view.compact(dry_run=body is not None and body.dry_run))
 
 
 @router.post("/maintain", operation_id="maintain", response_model=MaintenanceResponse)
+@once
 def maintain(view: View) -> Json:
     """Run maintenance: expiry, retention and cooling."""
     run = view.maintain()
@@ -53,6 +56,7 @@ def maintain(view: View) -> Json:
         "archived": run.archived,
         "deleted": run.deleted,
         "purged": run.purged,
+        "ended": run.ended,
         "embedded": run.embedded,
         "degraded": list(run.degraded),
     }

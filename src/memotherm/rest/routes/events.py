@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
+from memotherm.rest.idempotency import once
 from memotherm.rest.routes.parameters import View
 from memotherm.rest.routes.responses import apply, memory_response
 from memotherm.rest.schemas.events import EventPageResponse
@@ -34,6 +35,7 @@ def events(
 
 
 @router.post("/events/{seq}/undo", operation_id="undo", response_model=MemoryResponse)
+@once
 def undo(view: View, seq: Annotated[int, Path(ge=1, le=2**62)], response: Response) -> Json:
     """Undo an event of the ledger, unless later events depend on it."""
     return memory_response(apply(view.undo, seq), response)

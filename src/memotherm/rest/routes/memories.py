@@ -10,13 +10,15 @@ from starlette.exceptions import HTTPException
 
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Retention
+from memotherm.rest.idempotency import once
 from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, Inside, MemoryId, View
 from memotherm.rest.routes.responses import apply, etag, memory_response, page_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
-from memotherm.rest.schemas.fields import PriorityName, TierName
+from memotherm.rest.schemas.fields import Key, PriorityName, TierName
 from memotherm.rest.schemas.filters import ChangeManyRequest, FindRequest, ListedRetention, Moment
 from memotherm.rest.schemas.memories import (
     ChangedManyResponse,
+    KeysResponse,
     MemoriesResponse,
     MemoryPageResponse,
     MemoryResponse,
@@ -66,18 +68,21 @@ def find(view: View, body: FindRequest) -> Json:
 
 
 @router.post("/memories:forget", operation_id="forget_many", response_model=ChangedManyResponse)
+@once
 def forget_many(view: View, body: ChangeManyRequest) -> Json:
     """Delete all memories that match filters, all or none; `count` must be their number."""
     return _change_many(view.forget_many, body)
 
 
 @router.post("/memories:restore", operation_id="restore_many", response_model=ChangedManyResponse)
+@once
 def restore_many(view: View, body: ChangeManyRequest) -> Json:
     """Restore all deleted memories that match filters, all or none; `count` must be their number."""
     return _change_many(view.restore_many, body)
 
 
 @router.post("/memories:purge", operation_id="purge_many", response_model=ChangedManyResponse)
+@once
 def purge_many(view: View, body: ChangeManyRequest) -> Json:
     """Erase all memories that match filters permanently, all or none; `count` must be their number."""
     return _change_many(view.purge_many, body)
@@ -92,16 +97,36 @@ def _change_many(verb: Callable[..., list[Memory]], body: ChangeManyRequest) -> 
 
 
 @router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
+@once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
-    """Store a memory, or count a use of one with the same content."""
+    """Store a memory, replace the one with the same key, or count a use of one with the same content."""
     return memory_response(view.remember(**body.arguments()), response, created=True)
 
 
 @router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)
+@once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
     memories = view.remember_many([request.arguments() for request in body.memories])
     return {"memories": [serializers.memory_json(memory) for memory in memories]}
+
+
+@router.get("/memories:key", operation_id="get_by_key", response_model=MemoryResponse)
+def get_by_key(view: View, key: Annotated[Key, Query()], response: Response) -> Json:
+    """Return the active memory with a key; of several visible scopes, the narrowest wins."""
+    return memory_response(view.get(key=key), response)
+
+
+@router.get("/memories:keys", operation_id="list_keys", response_model=KeysResponse)
+def list_keys(
+    view: View,
+    prefix: Annotated[Key | None, Query(description="Only keys that begin with this.")] = None,
+    depth: Annotated[int | None, Query(ge=1, le=400, description="Cut keys behind that many slashes.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
+    after: Annotated[Key | None, Query(description="Continue behind this key, the last one.")] = None,
+) -> Json:
+    """List the distinct keys of the visible memories in order, or the prefixes that they have in common."""
+    return {"keys": view.keys(prefix or "", depth, limit, after)}
 
 
 @router.get("/memories/{memory_id}", operation_id="get_memory", response_model=MemoryResponse)
@@ -138,6 +163,7 @@ def change(
         tags=body.tags,
         metadata=body.metadata,
         ttl=None if body.ttl_minutes is None else body.ttl_minutes * 60,
+        key=body.key,
         why=body.why,
         version=int(if_match.strip('"')) if if_match else None,
     )
@@ -153,36 +179,48 @@ def forget(view: View, memory_id: MemoryId, response: Response) -> Json:
 
 
 @router.post("/memories/{memory_id}/move", operation_id="move", response_model=MemoryResponse)
+@once
 def move(view: View, memory_id: MemoryId, body: MoveRequest, response: Response) -> Json:
     """Move a memory to another tier."""
     return memory_response(apply(view.move, memory_id, body.tier, body.why), response)
 
 
 @router.post("/memories/{memory_id}/prioritize", operation_id="prioritize", response_model=MemoryResponse)
+@once
 def prioritize(view: View, memory_id: MemoryId, body: PrioritizeRequest, response: Response) -> Json:
     """Set the priority of a memory."""
     return memory_response(apply(view.prioritize, memory_id, body.priority, body.why), response)
 
 
 @router.post("/memories/{memory_id}/pin", operation_id="pin", response_model=MemoryResponse)
+@once
 def pin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Pin a memory: every context includes it until it is unpinned."""
     return memory_response(apply(view.pin, memory_id, reason(body)), response)
 
 
 @router.post("/memories/{memory_id}/unpin", operation_id="unpin", response_model=MemoryResponse)
+@once
 def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Give a pinned memory normal priority."""
     return memory_response(apply(view.unpin, memory_id, reason(body)), response)
 
 
+@router.post("/memories/{memory_id}/verify", operation_id="verify", response_model=MemoryResponse)
+def verify(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
+    """Record that a memory still holds."""
+    return memory_response(apply(view.verify, memory_id, reason(body)), response)
+
+
 @router.post("/memories/{memory_id}/archive", operation_id="archive", response_model=MemoryResponse)
+@once
 def archive(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Archive a memory: no search finds it until it is restored."""
     return memory_response(apply(view.archive, memory_id, reason(body)), response)
 
 
 @router.post("/memories/{memory_id}/restore", operation_id="restore", response_model=MemoryResponse)
+@once
 def restore(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Restore an archived or deleted memory."""
     return memory_response(apply(view.restore, memory_id, reason(body)), response)

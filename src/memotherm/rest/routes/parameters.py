@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 from fastapi import Depends, Header, Path, Query, Request
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
 from memotherm.model import SCOPE_FIELDS
+from memotherm.rest.scope_header import HEADER, PATTERN, requested_scope
 from memotherm.session import Session
 
 __all__ = [
@@ -33,21 +33,17 @@ ETAG = '^"?[0-9]{1,18}"?$'
 ABSENT: Any = None
 
 _SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
-#: A name in the scope header: visible ASCII without the semicolon; percent-encoding gives any other character.
-_VALUE = "[!-:<-~]{1,2400}"
-_FIELDS = ("project", "environment", "user", "agent", "session")
-_SCOPE = "^" + "".join(f"({name}={_VALUE};?)?" for name in _FIELDS) + "$"
 
 
 # The first two are coroutines, because they do too little for a thread.
 async def outer_memory(
     request: Request,
-    memotherm_scope: Annotated[
+    memotherm_scope: Annotated[  # noqa: ARG001 - in the document; `requested_scope` reads every line of it
         str,
         Header(
-            pattern=_SCOPE,
-            description="The scope, such as `project=web;agent=planner`, in the order project, environment, user, "
-            "agent, session; other characters are percent-encoded. The tenant is that of the API key.",
+            json_schema_extra={"pattern": PATTERN},
+            description="The scope, such as `project=web; agent=planner`, with the fields project, environment, user, "
+            "agent and session in any order; names are percent-encoded. The tenant is that of the API key.",
         ),
     ] = ABSENT,
 ) -> Memotherm:
@@ -56,9 +52,8 @@ async def outer_memory(
     misplaced = [name for name in SCOPE_FIELDS if name in request.query_params]
     if misplaced:
         # Ignored, it would give the caller another scope than intended.
-        raise InvalidInput(f"{misplaced[0]} is not a query parameter: send the header Memotherm-Scope")
-    pairs = (pair.partition("=") for pair in (memotherm_scope or "").split(";") if pair)
-    scope = {name: unquote(value) for name, _, value in pairs}
+        raise InvalidInput(f"{misplaced[0]} is not a query parameter: send the header {HEADER}")
+    scope = requested_scope(request.scope["headers"])
     request.state.session = scope.pop("session", None)
     return mem.scoped(**scope) if scope else mem
 

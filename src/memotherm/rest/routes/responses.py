@@ -58,15 +58,9 @@ def reason(body: ReasonRequest | None) -> str:
     return "" if body is None else body.why
 
 
-def recall_response(recall: Recall) -> Json:
-    """Return the hits of a recall as JSON."""
-    return {
-        "items": [serializers.hit_json(hit) for hit in recall],
-        "promoted": list(recall.promoted),
-        "tiers": [str(tier) for tier in recall.tiers],
-        "degraded": list(recall.degraded),
-        "hint": recall.hint,
-    }
+def recall_response(recall: Recall, limit: int) -> Json:
+    """Return the hits of a recall as JSON, with the limit that took effect."""
+    return {**serializers.recall_json(recall), "limit": limit}
 
 
 def page_response(page: Page) -> Json:

@@ -29,7 +29,8 @@ router = APIRouter(tags=["search"])
 @router.post("/recall", operation_id="recall", response_model=RecallResponse)
 def recall(view: View, body: RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
-    return recall_response(apply(view.recall, **{**body.model_dump(), "where": raw_where(body)}))
+    recall = apply(view.recall, **{**body.model_dump(), "where": raw_where(body)})
+    return recall_response(recall, body.limit)
 
 
 @router.post("/memory/query", operation_id="query", response_model=QueryResponse)

@@ -56,6 +56,7 @@ class MaintenanceResponse(BaseModel):
     archived: int
     deleted: int
     purged: int
+    ended: int
     embedded: int
     degraded: list[str]
 
@@ -90,3 +91,4 @@ class StatusResponse(BaseModel):
     retention: dict[str, int]
     embedder: str
     degraded: list[str]
+    metrics: dict[str, float]

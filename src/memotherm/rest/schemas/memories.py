@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from memotherm.rest.schemas.fields import (
+    AnyKind,
     Json,
-    Kind,
+    Key,
     Label,
     Labels,
     MemoryId,
@@ -23,6 +24,7 @@ from memotherm.rest.schemas.fields import (
 
 __all__ = [
     "ChangedManyResponse",
+    "KeysResponse",
     "MemoriesResponse",
     "MemoryPageResponse",
     "MemoryResponse",
@@ -39,7 +41,7 @@ class RememberRequest(RequestBody):
     """A memory to store."""
 
     content: Text
-    kind: Kind = "fact"
+    kind: AnyKind = "fact"
     tags: Labels = []
     tier: TierName | None = None
     priority: PriorityName = "normal"
@@ -47,6 +49,8 @@ class RememberRequest(RequestBody):
     metadata: Json | None = None
     source: Label = "api"
     supersedes: MemoryId | None = None
+    key: Key | None = Field(default=None, description="Your own name for it, unique in the scope.")
+    index: bool = Field(default=True, description="Whether to make vectors of it.")
 
     def arguments(self) -> Json:
         """Return the arguments of `remember`."""
@@ -64,10 +68,11 @@ class UpdateRequest(RequestBody):
     """The fields of a memory to change."""
 
     content: Text | None = None
-    kind: Kind | None = None
+    kind: AnyKind | None = None
     tags: Labels | None = None
     metadata: Json | None = None
     ttl_minutes: Minutes | None = None
+    key: Key | None = None
     why: Reason = ""
 
 
@@ -96,6 +101,7 @@ class MemoryResponse(BaseModel):
 
     id: str
     content: str
+    key: str | None
     kind: str
     tags: list[str]
     tier: TierName
@@ -110,8 +116,10 @@ class MemoryResponse(BaseModel):
     created_at: str
     updated_at: str
     accessed_at: str | None
+    verified_at: str | None
     expires_at: str | None
     supersedes: str | None
+    index: bool
     version: int
 
 
@@ -119,6 +127,12 @@ class MemoriesResponse(BaseModel):
     """A list of memories."""
 
     memories: list[MemoryResponse]
+
+
+class KeysResponse(BaseModel):
+    """Keys in order, or prefixes that end with a slash."""
+
+    keys: list[str]
 
 
 class MemoryPageResponse(MemoriesResponse):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memotherm.rest.schemas.fields import (
     Budget,
@@ -32,6 +32,7 @@ __all__ = [
     "QueryResponse",
     "RecallRequest",
     "RecallResponse",
+    "SearchResponse",
 ]
 
 
@@ -84,6 +85,7 @@ class QueryRequest(RequestBody):
     limit: Limit = absent()
     k: Limit = absent()
     filters: QueryFilters = absent()
+    track: bool = True
 
     @model_validator(mode="after")
     def refuse_aliases_together(self) -> Self:
@@ -112,22 +114,27 @@ class HitResponse(MemoryResponse):
     why: str
 
 
-class QueryResponse(BaseModel):
+class SearchResponse(BaseModel):
+    """What both kinds of search return besides the hits."""
+
+    promoted: list[str] = Field(description="The memories that moved to hot.")
+    pinned: list[str] = Field(description="The hits that are pinned; they do not count towards the limit.")
+    relevanceScores: dict[str, float] = Field(description="The relevance of each hit, before boosts.")  # noqa: N815
+    tiers: list[TierName] = Field(description="The tiers that were searched.")
+    limit: int = Field(description="The limit that took effect.")
+    degraded: list[str] = Field(description="What did not work, in plain words.")
+
+
+class QueryResponse(SearchResponse):
     """The hits of a query."""
 
     results: list[HitResponse]
-    tiers: list[TierName]
-    limit: int
-    degraded: list[str]
 
 
-class RecallResponse(BaseModel):
+class RecallResponse(SearchResponse):
     """The hits of a recall."""
 
     items: list[HitResponse]
-    promoted: list[str]
-    tiers: list[TierName]
-    degraded: list[str]
     #: Where the memories are, if the scope can see none.
     hint: str = ""
 

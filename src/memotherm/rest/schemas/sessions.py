@@ -8,16 +8,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from memotherm.rest.schemas.administration import MoveResponse
 from memotherm.rest.schemas.fields import (
+    AnyKind,
     Budget,
+    Count,
     Format,
     Json,
-    Kind,
     Kinds,
     Limit,
     MemoryId,
     QueryText,
     RequestBody,
     Text,
+    absent,
     integer,
 )
 from memotherm.rest.schemas.memories import MemoryResponse
@@ -41,6 +43,7 @@ __all__ = [
     "SessionStatusResponse",
     "SpillRequest",
     "SpillResponse",
+    "SuggestionResponse",
 ]
 
 
@@ -64,7 +67,7 @@ class SessionAddRequest(RequestBody):
     """A memory to add to a session's hot memories."""
 
     content: Text
-    type: Kind = "message"
+    type: AnyKind = "message"
     metadata: Json | None = None
 
 
@@ -97,7 +100,7 @@ class KeepRequest(RequestBody):
 class PruneRequest(RequestBody):
     """How many cold memories stay; `max_cold_items` if left out."""
 
-    keep: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integer)] | None = None
+    keep: Count | None = None
 
 
 class SessionRecallRequest(RequestBody):
@@ -116,10 +119,15 @@ class SessionEndRequest(RequestBody):
 
 
 class FlushRequest(RequestBody):
-    """The size of a session's context."""
+    """The size of a session's context, and what the host knows about this turn."""
 
-    total_tokens: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integer)]
+    total_tokens: Count | None = Field(description="The tokens of the context; null if unknown.")
     context_window: Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(integer)] = 200_000
+    compactions: Count | None = Field(
+        None, description="How often the host has compacted so far; null to infer it from a fall of the tokens."
+    )
+    heartbeat: bool = Field(False, description="Whether the host itself started this turn.")
+    read_only: bool = Field(False, description="Whether the agent cannot write files.")
 
 
 class AddedMemoryResponse(MemoryResponse):
@@ -129,17 +137,26 @@ class AddedMemoryResponse(MemoryResponse):
     warnings: list[str] = Field(description="Why it is not hot.")
 
 
+class SuggestionResponse(BaseModel):
+    """A recommended action for a session."""
+
+    type: Literal["spill", "recall", "prune"]
+    reason: str
+    itemIds: list[str] = absent()  # noqa: N815
+
+
 class SessionStatusResponse(BaseModel):
     """The working memory of a session."""
 
     model_config = ConfigDict(extra="allow")
 
     sessionId: str  # noqa: N815 - the name that agents know
-    state: str
+    state: Literal["active", "archived", "summarized"]
     hot: Json
     warm: Json
     cold: Json
-    suggestions: list[Json]
+    suggestions: list[SuggestionResponse]
+    metrics: dict[str, float]
 
 
 class SpillResponse(BaseModel):
@@ -147,7 +164,7 @@ class SpillResponse(BaseModel):
 
     spilledCount: int  # noqa: N815
     spilledIds: list[str]  # noqa: N815
-    targetTier: str | None  # noqa: N815
+    targetTier: Literal["warm", "cold", "mixed"] | None  # noqa: N815
     moved: list[MoveResponse]
 
 
@@ -173,9 +190,13 @@ class ClearResponse(BaseModel):
 
 
 class FlushResponse(BaseModel):
-    """Whether a flush is due, and its prompts."""
+    """Whether a flush is due, its prompts, and the file to append to; null where none is due."""
 
     due: bool
     prompt: str | None = None
     system: str | None = None
     file: str | None = None
+    date: str | None = None
+    total_tokens: int | None = None
+    threshold: int | None = None
+    silent_token: str | None = None

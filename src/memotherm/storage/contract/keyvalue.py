@@ -17,7 +17,10 @@ class KeyValueStore(Protocol):
     def put_value(
         self, namespace: str, key: str, value: str, now: datetime, expires: datetime | None, *, replace: bool
     ) -> str | None:
-        """Store a value; without `replace`, an existing value stays and is returned."""
+        """Store a value; without `replace`, an existing value stays and is returned.
+
+        Inside `deferring()` it is committed with the last transaction of the thread.
+        """
 
     def delete_value(self, namespace: str, key: str) -> bool:
         """Delete a value and return whether it existed."""

@@ -35,6 +35,15 @@ class MemoryStore(Protocol):
     def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
         """Return a memory that lies in one of the spaces."""
 
+    def with_key(self, spaces: Sequence[int], key: str, now: datetime) -> list[Record]:
+        """Return the visible memories of some spaces with a key, one for each scope that has it."""
+
+    def keys(self, spaces: Sequence[int], first: str, last: str, now: datetime, limit: int) -> list[str]:
+        """Return the distinct keys of visible memories from `first` to before `last`, in the order of their UTF-8."""
+
+    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
+        """Return the ids that begin with a prefix, in order."""
+
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
 
@@ -74,12 +83,18 @@ class MemoryTransaction(Protocol):
     def get(self, memory_id: str) -> Record | None:
         """Return a memory by its id, in any scope."""
 
-    def duplicate(self, space: int, digest: str, kind: str, now: datetime) -> Record | None:
-        """Return the visible memory of a space with the same content."""
+    def with_key(self, space: int, key: str) -> Record | None:
+        """Return the memory of a space's scope with a key, of any retention."""
+
+    def duplicate(
+        self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
+    ) -> Record | None:
+        """Return the visible memory of a space with the same content and no key, if it was created since a moment."""
 
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
         """Store a new memory with its vectors (None = pending) and its event.
 
+        A memory whose `index` is false gets no vectors and is not pending.
         If the same content was purged from its scope, the tombstone is deleted.
         """
 

@@ -44,6 +44,13 @@ class TransactionalStore(Protocol):
                 now, the vectors are not stored and the memories count as pending.
         """
 
+    def deferring(self) -> AbstractContextManager[None]:
+        """Commit the last transaction of this thread when the context is left, with the values stored after it.
+
+        A transaction that is complete waits until the thread uses the store again. `put_value` continues it;
+        everything else commits it first. An exception that leaves the context rolls it back.
+        """
+
 
 class Claim(Protocol):
     """The right of one holder to do a job on a part of a store, for a limited time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -18,6 +18,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from memotherm.errors import InvalidInput
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
+from memotherm.storage.deferral import Deferral
 from memotherm.storage.postgres.errors import mapped, without_secrets
 from memotherm.storage.postgres.statements import SCHEMA
 
@@ -45,6 +46,8 @@ _NARROW = {
     "max_parallel_workers_per_gather": "0",
     "plan_cache_mode": "force_custom_plan",
 }
+#: Turns row-level security off for the rest of a transaction.
+_WIDE = "SELECT set_config('memotherm.operator', 'on', true)"
 
 
 class Connections:
@@ -59,6 +62,8 @@ class Connections:
         except psycopg.ProgrammingError as exc:
             raise InvalidInput(f"{self.name} is not the URL of a database: {exc}".rstrip()) from exc
         self._vector: TypeInfo | None = None
+        #: Transactions that are not committed yet, because more is to be stored with them.
+        self.deferral: Deferral[Connection] = Deferral()
         self._size = settings.postgres_pool_size
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             kwargs=self._arguments,
@@ -98,6 +103,7 @@ class Connections:
         patient: bool = False,
         durable: bool = True,
         wide: bool = False,
+        join: bool = False,
     ) -> Iterator[Connection]:
         """Run one transaction on a pooled connection; an exception rolls it back.
 
@@ -107,8 +113,17 @@ class Connections:
             patient: Whether to wait for locks, up to busy_timeout_ms.
             durable: Whether the commit waits for the disk.
             wide: Whether row-level security is off for this transaction.
+            join: Whether to continue the transaction of this thread that waits to be committed, if there is one.
         """
         self._process.require()
+        waiting = self.deferral.connection
+        if join and waiting is not None:
+            with mapped(self.name):
+                if wide:
+                    waiting.execute(_WIDE)
+                yield waiting
+            return
+        self.deferral.commit()
         local = {
             "search_path": _PATH,
             "memotherm.tenant": tenant or "",
@@ -117,8 +132,16 @@ class Connections:
             **({} if durable else {"synchronous_commit": "off"}),
             **({} if tenant is None else _NARROW),
         }
+        with ExitStack() as stack:
+            connection = stack.enter_context(self._transaction(_beginning(mode, local)))
+            yield connection
+            if durable and not mode:
+                self.deferral.keep(stack, connection)
+
+    @contextmanager
+    def _transaction(self, beginning: str) -> Iterator[Connection]:
         with mapped(self.name):
-            connection = self._begun(_beginning(mode, local))
+            connection = self._begun(beginning)
             try:
                 yield connection
                 self._process.require()

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -142,8 +142,8 @@ class PostgresStore(SqlStore):
             yield statements
 
     @contextmanager
-    def _marking(self) -> Iterator[PostgresStatements]:
-        with self._connections.transaction(self._tenant, patient=True, wide=True) as connection:
+    def _marking(self, *, join: bool = False) -> Iterator[PostgresStatements]:
+        with self._connections.transaction(self._tenant, patient=True, wide=True, join=join) as connection:
             yield PostgresStatements(connection, self._tenant)
 
     @contextmanager
@@ -332,6 +332,10 @@ class PostgresStore(SqlStore):
             yield transaction
             transaction.finish()
 
+    def deferring(self) -> AbstractContextManager[None]:
+        """Commit the last transaction of this thread when the context is left, with the values stored after it."""
+        return self._connections.deferral.active()
+
     # Embedders and their vectors
 
     def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
@@ -401,7 +405,7 @@ class PostgresStore(SqlStore):
             copy = SqliteStore(str(Path(folder) / "copy.db"), self._settings)
             with closing(copy):
                 transfer(self, copy)
-                copy.checkpoint(path)
+                copy.checkpoint(path, origin=self.name)
 
     def close(self) -> None:
         """Close all connections; calling it twice, or in a forked process, is harmless."""

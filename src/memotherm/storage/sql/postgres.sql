@@ -222,18 +222,19 @@ WHERE {own}embedder = :number ORDER BY no, part LIMIT :limit
 
 -- vectors_missing: Memories that have no vector of an embedder yet.
 SELECT no, content FROM memories m
-WHERE {own m}retention < 3 AND no > :after AND NOT EXISTS (
+WHERE {own m}retention < 3 AND parts >= 0 AND no > :after AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 ORDER BY no LIMIT :limit
 
 -- vectors_missing_count: How many memories have no vector of an embedder yet.
 SELECT count(*) FROM memories m
-WHERE {own m}retention < 3 AND NOT EXISTS (
+WHERE {own m}retention < 3 AND parts >= 0 AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 
 -- parts_recount: Set every memory's number of vectors to what an embedder has made.
 UPDATE memories m SET parts = (
     SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+WHERE parts >= 0
 
 -- counter_add: Add the changes of a transaction to a counter.
 INSERT INTO counters (space, tier, retention, memories, tokens)
@@ -259,7 +260,7 @@ SELECT id, parts, found FROM (
     SELECT m.id, m.parts, (
         SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no) AS found
     FROM memories m) AS counted
-WHERE parts <> found
+WHERE greatest(parts, 0) <> found
 
 -- check_orphans: Vectors of memories that do not exist or are purged.
 SELECT v.no || '/' || v.part FROM vectors v

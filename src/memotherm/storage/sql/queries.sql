@@ -80,18 +80,38 @@ SELECT number FROM embedders ORDER BY number
 -- memory_by_id: One memory, in any scope.
 SELECT {columns} FROM memories WHERE {own}id = :id
 
+-- ids_from: The ids of memories of some spaces, from one id to another.
+SELECT id FROM memories WHERE {own}id >= :low AND id < :high AND space {in spaces} ORDER BY id LIMIT :limit
+
 -- memory_by_no: One memory by its number.
 SELECT {columns} FROM memories WHERE {own}no = :no
 
 -- memories_of: Whole memories by number.
 SELECT {columns} FROM memories WHERE {own}no {in nos}
 
--- memory_duplicate: The visible memory of this scope with the same content, except memories of files.
+-- memory_by_key: The memory of this scope with a key, of any retention.
 SELECT {columns} FROM memories
-WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND space IN (
+WHERE {own}key = :key AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
-  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+
+-- memories_with_key: The visible memories of some spaces with a key.
+SELECT {columns} FROM memories
+WHERE {own}space {in spaces} AND key = :key
+  AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+
+-- keys: The keys of visible memories between two texts, in order.
+SELECT DISTINCT key FROM memories
+WHERE {own}space {in spaces} AND key >= :first AND key < :last
+  AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+ORDER BY key LIMIT :limit
+
+-- memory_duplicate: The visible memory of this scope with the same content, except memories of files and with keys.
+SELECT {columns} FROM memories
+WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND key IS NULL AND space IN (
+    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
+    WHERE {own here}here.space = :space)
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND created_at >= :since
 ORDER BY no LIMIT 1
 
 -- memory_add: A new memory.
@@ -343,6 +363,14 @@ SELECT state FROM sessions WHERE {own}space = :space
 -- sessions_open: The names of the active sessions in some spaces.
 SELECT s.session FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
 WHERE {own o}o.state = 'active' AND o.space {in spaces}
+
+-- sessions_idle: The active sessions in some spaces without a change or use since a moment, longest idle first.
+SELECT o.space, s.tenant, s.project, s.environment, s.user_, s.agent, s.session
+FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
+WHERE {own o}o.state = 'active' AND o.changed_at < :before AND o.space {in spaces} AND NOT EXISTS (
+    SELECT 1 FROM memories m
+    WHERE {same m o}m.space = o.space AND (m.updated_at >= :before OR m.accessed_at >= :before))
+ORDER BY o.changed_at, o.space LIMIT :limit
 
 -- tally_add: Increment a counter of a space.
 INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)

@@ -127,19 +127,20 @@ WHERE m.space = :space AND m.retention = 0 AND m.tier = :tier
 
 -- vectors_missing: Memories that have no vector of an embedder yet.
 SELECT no, content FROM memories m
-WHERE retention < 3 AND no > :after
+WHERE retention < 3 AND parts >= 0 AND no > :after
   AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575)
 ORDER BY no LIMIT :limit
 
 -- vectors_missing_count: How many memories have no vector of an embedder yet.
 SELECT count(*) FROM memories m
-WHERE retention < 3
+WHERE retention < 3 AND parts >= 0
   AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575)
 
 -- parts_recount: Set every memory's number of vectors to what an embedder has made.
 UPDATE memories SET parts = (
     SELECT count(*) FROM vectors v
     WHERE v.key BETWEEN :base + (memories.no << 20) AND :base + (memories.no << 20) + 1048575)
+WHERE parts >= 0
 
 -- vectors_sample: Some vectors between two keys, spread over the store.
 SELECT key, vector FROM vectors WHERE key BETWEEN :low AND :high
@@ -152,7 +153,7 @@ SELECT id, parts, found FROM (
         SELECT count(*) FROM vectors v
         WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575) AS found
     FROM memories m)
-WHERE parts <> found
+WHERE max(parts, 0) <> found
 
 -- check_orphans: Vectors of memories that do not exist or are purged.
 SELECT key FROM vectors v

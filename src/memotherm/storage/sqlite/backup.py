@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import uuid
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, NotAStore, NotFound, StoreUnavailable
@@ -15,14 +15,17 @@ from memotherm.storage.sqlite.connect import mapped, require_openable
 from memotherm.storage.sqlite.migrate import require_ours
 from memotherm.storage.sqlite.statements import SQL
 
-__all__ = ["copy", "require_free", "restore"]
+__all__ = ["ORIGIN_KEY", "copy", "origin_of", "require_free", "restore"]
+
+#: The metadata key under which a checkpoint records the store that it was made of.
+ORIGIN_KEY = "origin"
 
 
 def copy(
     source: sqlite3.Connection,
     target: Path,
     *,
-    identity: str | None = None,
+    meta: Mapping[str, str],
     finish: Callable[[Path], None] | None = None,
 ) -> None:
     """Copy a store to a new file, whole or not at all.
@@ -30,7 +33,7 @@ def copy(
     Args:
         source: The store.
         target: The new file.
-        identity: Makes the copy a store of its own.
+        meta: Metadata that is set in the copy.
         finish: Called with the copy before it gets its name.
     """
     require_free(target)
@@ -41,9 +44,8 @@ def copy(
         with mapped(str(target)), closing(sqlite3.connect(partial)) as connection:
             source.backup(connection)
             connection.execute("PRAGMA journal_mode = DELETE")
-            if identity is not None:
-                connection.execute(SQL["meta_set"], {"key": "store", "value": identity})
-                connection.commit()
+            connection.executemany(SQL["meta_set"], [{"key": key, "value": value} for key, value in meta.items()])
+            connection.commit()
         if finish is not None:
             finish(partial)
         _publish(partial, target)
@@ -54,6 +56,22 @@ def copy(
 
 def restore(checkpoint: Path, into: Path, finish: Callable[[Path], None] | None = None) -> None:
     """Make a new store out of a checkpoint; it gets an identity of its own."""
+    with _opened(checkpoint) as source:
+        # Caches beside the store carry its identity; a copy must not find the original's.
+        copy(source, into, meta={"store": uuid.uuid4().hex}, finish=finish)
+
+
+def origin_of(checkpoint: Path) -> tuple[str | None, str | None]:
+    """Return the store that a checkpoint was made of, and the secret that both have."""
+    with _opened(checkpoint) as source:
+        rows = (source.execute(SQL["meta_get"], {"key": key}).fetchone() for key in (ORIGIN_KEY, "secret"))
+        origin, secret = (None if row is None else str(row[0]) for row in rows)
+    return origin, secret
+
+
+@contextmanager
+def _opened(checkpoint: Path) -> Iterator[sqlite3.Connection]:
+    """Open a checkpoint for reading."""
     if not checkpoint.is_file():
         raise NotFound(f"there is no checkpoint {checkpoint}")
     if not checkpoint.stat().st_size:
@@ -62,8 +80,7 @@ def restore(checkpoint: Path, into: Path, finish: Callable[[Path], None] | None 
     require_ours(str(checkpoint))
     uri = f"{checkpoint.absolute().as_uri()}?mode=ro"
     with mapped(str(checkpoint)), closing(sqlite3.connect(uri, uri=True)) as source:
-        # Caches beside the store carry its identity; a copy must not find the original's.
-        copy(source, into, identity=uuid.uuid4().hex, finish=finish)
+        yield source
 
 
 def require_free(target: Path) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from memotherm.errors import (
@@ -24,9 +24,10 @@ from memotherm.errors import (
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.settings.private_files import create_file
+from memotherm.storage.deferral import Deferral
 from memotherm.storage.sqlite import forking
 
-__all__ = ["MEMORY", "Connections", "mapped", "require_openable"]
+__all__ = ["MEMORY", "Connections", "mapped", "read_only_uri", "require_openable"]
 
 #: The path of a store that lives only as long as its process.
 MEMORY = ":memory:"
@@ -121,7 +122,7 @@ def _translated(exc: sqlite3.Error, name: str) -> MemothermError:
     if code == sqlite3.SQLITE_NOTADB:
         return NotAStore(f"{name} is not a Memotherm store; it was left as it is: choose another path")
     if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
-        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint with memotherm.restore(...)")
+        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint")
     if code in _UNAVAILABLE:
         return StoreUnavailable(
             f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
@@ -142,7 +143,7 @@ class Connections:
         self._process = OwnProcess(path)
         self._closed = False
         #: Where the file is, even if the working directory changes.
-        self._path = path if path == MEMORY else str(Path(path).absolute())
+        self.path = path if path == MEMORY else str(Path(path).absolute())
         self._idle: list[sqlite3.Connection] = []
         #: How many connections are out of the pool.
         self._lent = 0
@@ -152,11 +153,15 @@ class Connections:
         self._writing = threading.RLock()
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
+        #: Transactions that are not committed yet, because more is to be stored with them.
+        self.deferral: Deferral[sqlite3.Connection] = Deferral()
         #: The locks that a fork holds.
         self._held: list[threading.RLock] = []
         #: The device and inode of the file, once it is open, and of its log.
         self._file: tuple[int, int] | None = None
         self._log = (0, 0)
+        #: Whether the file can only be read.
+        self.read_only = path != MEMORY and _is_read_only(Path(path))
         self._require_own_file()
         if path != MEMORY:
             # SQLite gives its log the mode of the file. An error is reported when the file is opened.
@@ -169,7 +174,7 @@ class Connections:
 
     def _require_own_file(self) -> None:
         """Refuse a file that was in use during the fork that made this process: locks on it would not work."""
-        if _inherited and self._path != MEMORY and _identity(self._path) in _inherited:
+        if _inherited and self.path != MEMORY and _identity(self.path) in _inherited:
             raise StoreUnavailable(
                 f"{self.name} was in use when this process was forked and cannot be opened in it: "
                 "fork while no other thread uses the store, or start the process with spawn"
@@ -177,14 +182,17 @@ class Connections:
 
     def _connect_writer(self) -> sqlite3.Connection:
         writer = self._connect(self._settings.synchronous)
-        if self._path != MEMORY:
+        if self.path != MEMORY:
             writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
-            self._file, self._log = _identity(self._path), _identity(f"{self._path}-wal")
+            self._file, self._log = _identity(self.path), _identity(f"{self.path}-wal")
         return writer
 
     def _connect(self, synchronous: str) -> sqlite3.Connection:
         self._require_in_place()
-        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, cached_statements=256)
+        address = read_only_uri(Path(self.path)) if self.read_only else self.path
+        connection = sqlite3.connect(
+            address, isolation_level=None, check_same_thread=False, cached_statements=256, uri=self.read_only
+        )
         try:
             self._configure(connection, synchronous)
         except BaseException:
@@ -194,8 +202,9 @@ class Connections:
 
     def _configure(self, connection: sqlite3.Connection, synchronous: str) -> None:
         connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
-        connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
-        self._enter_wal(connection)
+        if not self.read_only:
+            connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+            self._enter_wal(connection)
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
@@ -221,6 +230,7 @@ class Connections:
         A single statement (`once`) needs no transaction for that.
         """
         self._process.require()
+        self.deferral.commit()
         snapshot: _SnapshotRead | None = getattr(self._snapshots, "current", None)
         if snapshot is not None:
             return snapshot
@@ -289,13 +299,26 @@ class Connections:
         connection.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run one write transaction; an exception rolls it back."""
+    def transaction(self, *, join: bool = False) -> Iterator[sqlite3.Connection]:
+        """Run one write transaction; an exception rolls it back.
+
+        Args:
+            join: Whether to continue the transaction of this thread that waits to be committed, if there is one.
+        """
         self._process.require()
-        with self._writing, mapped(self.name):
+        waiting = self.deferral.connection
+        if join and waiting is not None:
+            with mapped(self.name):
+                yield waiting
+            return
+        self.deferral.commit()
+        with ExitStack() as stack:
+            stack.enter_context(self._writing)
+            stack.enter_context(mapped(self.name))
             writer = self._opened_writer()
-            with self._transaction(writer):
-                yield writer
+            stack.enter_context(self._transaction(writer))
+            yield writer
+            self.deferral.keep(stack, writer)
 
     @contextmanager
     def logging(self) -> Iterator[sqlite3.Connection]:
@@ -304,6 +327,7 @@ class Connections:
         It uses a reading connection, because a write by another connection would empty its page cache.
         """
         self._process.require()
+        self.deferral.commit()
         with self._logging, mapped(self.name):
             if self.name == MEMORY:
                 writer = self._opened_writer()
@@ -367,7 +391,7 @@ class Connections:
         elif self._pool.locked():
             if self._writer is not None or self._lent:
                 _abandoned.extend([*self._idle, *([self._writer] if self._writer else [])])
-                _inherited.add(_identity(self._path))
+                _inherited.add(_identity(self.path))
             self._release_locks()
 
     def _release_locks(self) -> None:
@@ -395,17 +419,17 @@ class Connections:
 
     def missing_files(self) -> list[str]:
         """Return the names of the store's open files that were moved, deleted or replaced."""
-        if self._path == MEMORY:
+        if self.path == MEMORY:
             return []
         self._process.require()
         with self._writing, mapped(self.name):
             self._opened_writer()
-            files = {self.name: (self._path, self._file), f"{self.name}-wal": (f"{self._path}-wal", self._log)}
+            files = {self.name: (self.path, self._file), f"{self.name}-wal": (f"{self.path}-wal", self._log)}
             return [name for name, (path, identity) in files.items() if _identity(path) != identity]
 
     def _require_in_place(self) -> None:
         """Raise `StoreUnavailable` if the path leads to another file than the one that is open, or to none."""
-        if self._file is not None and _identity(self._path) != self._file:
+        if self._file is not None and _identity(self.path) != self._file:
             raise StoreUnavailable(
                 f"{self.name} was moved, deleted or replaced while it was open: nothing was written; "
                 "put the file back, or close the store and open it again"
@@ -428,6 +452,21 @@ class Connections:
                 if self._process.current and connection.in_transaction:
                     connection.execute("ROLLBACK")
             raise
+
+
+def read_only_uri(file: Path) -> str:
+    """Return the URI that opens a file for reading.
+
+    SQLite needs a log beside a file that others may write. Where there is none and none can be created, nobody is
+    writing, and the file is read without one.
+    """
+    alone = not Path(f"{file}-wal").exists() and not os.access(file.parent, os.W_OK)
+    return f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+
+
+def _is_read_only(file: Path) -> bool:
+    """Return whether an existing file, or the folder that its log is created in, cannot be written."""
+    return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
 
 
 def _require_own_log(path: str, header: bytes) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memotherm.errors import NotAStore, SchemaTooNew
 from memotherm.storage import queries
-from memotherm.storage.sqlite.connect import MEMORY, Connections, mapped
+from memotherm.storage.sqlite.connect import MEMORY, Connections, mapped, read_only_uri
 
 __all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
 
@@ -45,7 +45,8 @@ def require_ours(path: str) -> None:
 def _look(path: str) -> None:
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    uri = f"{Path(path).absolute().as_uri()}?mode=ro{'' if _marked(path) else '&immutable=1'}"
+    file = Path(path)
+    uri = read_only_uri(file) if _marked(path) else f"{file.absolute().as_uri()}?mode=ro&immutable=1"
     with mapped(path), closing(sqlite3.connect(uri, uri=True)) as connection:
         _version(connection, path)
 

@@ -17,7 +17,7 @@ from memotherm.model import Retention, Scope, Tier
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
-from memotherm.storage.sqlite.backup import copy
+from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
@@ -32,7 +32,7 @@ from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
 from memotherm.storage.sqlstore import SqlClaim, SqlStore, any_expired, identity_of, new_waiting, visible_rows
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import Filter, Find, Identity, Scores
+from memotherm.storage.values import Filter, Find, Identity, RecallEntry, Scores
 
 __all__ = ["SqliteStore"]
 
@@ -105,14 +105,19 @@ class SqliteStore(SqlStore):
     def _writing(self) -> AbstractContextManager[SqliteStatements]:
         return Lending(self._connections.transaction())
 
-    def _marking(self) -> AbstractContextManager[SqliteStatements]:
-        return self._writing()
+    def _marking(self, *, join: bool = False) -> AbstractContextManager[SqliteStatements]:
+        return Lending(self._connections.transaction(join=join))
 
     def _logging(self) -> AbstractContextManager[SqliteStatements]:
         return Lending(self._connections.logging())
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
+
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall and log it, unless the file can only be read."""
+        if not self._connections.read_only:
+            super().log_recall(entry, keep=keep)
 
     # Reading
 
@@ -240,7 +245,11 @@ class SqliteStore(SqlStore):
             yield transaction
             log_pending = Erasure.log_pending(statements)
         if transaction.purged or log_pending:
-            self._erasure.finish(wait=transaction.purged)
+            self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Commit the last transaction of this thread when the context is left, with the values stored after it."""
+        return self._connections.deferral.active()
 
     # Embedders and their vectors
 
@@ -313,16 +322,18 @@ class SqliteStore(SqlStore):
             with Lending(self._connections.fresh_reading()) as statements:
                 problems = check(statements, identity_of(statements))
                 problems += self._bands.check(statements.connection, caches)
+            if self._connections.read_only:
+                return problems
             with self._writing() as statements:
                 return problems + check_text_structure(statements)
         except (StoreDamaged, ValueError, LookupError, TypeError, AttributeError) as exc:
             # Pages that cannot be read, or that read back as something no writer writes.
             return [Problem(code="file", detail=f"the file is damaged and could not be read to the end: {exc}")]
 
-    def checkpoint(self, path: Path) -> None:
-        """Write a consistent copy to a new file while the store is in use."""
+    def checkpoint(self, path: Path, origin: str | None = None) -> None:
+        """Write a consistent copy to a new file while the store is in use; it records its origin."""
         with self._connections.reading() as connection:
-            copy(connection, path)
+            copy(connection, path, meta={ORIGIN_KEY: origin or self._connections.path})
 
     def close(self) -> None:
         """Close all connections; calling it twice, or in a forked process, is harmless."""

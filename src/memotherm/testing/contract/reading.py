@@ -113,6 +113,16 @@ class ReadingContract(Contract):
         assert self.store.get((), record.memory.id) is None
         assert self.store.get(self.seen(_OTHER), record.memory.id) == record
 
+    def test_ids_are_completed_only_from_their_spaces(self) -> None:
+        """A prefix finds the ids of the given spaces, in order and up to the limit."""
+        own = sorted(self.stored(f"fact {number}", _PROJECT).memory.id for number in range(3))
+        self.stored("for the rival", _OTHER)
+
+        assert self.store.ids(self.seen(_PROJECT), "mem_", 9) == own
+        assert self.store.ids(self.seen(_PROJECT), own[1], 9) == [own[1]]
+        assert self.store.ids(self.seen(_PROJECT), "mem_", 2) == own[:2]
+        assert self.store.ids(self.seen(_PROJECT), "mem_zz", 9) == []
+
     def test_an_event_is_read_only_from_its_spaces(self) -> None:
         """A sequence number is no key to other people's events."""
         record = self.stored("for the rival", _OTHER)

@@ -219,6 +219,10 @@ class TransactionContract(Contract):
             now = self.clock()
             assert transaction.duplicate(known.space, known.memory.digest, "fact", now) == known
             assert transaction.duplicate(known.space, known.memory.digest, "task", now) is None
+            created = known.memory.created_at
+            assert transaction.duplicate(known.space, known.memory.digest, "fact", now, since=created) == known
+            later = created + timedelta(seconds=1)
+            assert transaction.duplicate(known.space, known.memory.digest, "fact", now, since=later) is None
             assert transaction.duplicate(known.space, digest("other words"), "fact", now) is None
             assert transaction.duplicate(ended.space, ended.memory.digest, "fact", now) is None
             assert transaction.duplicate(hidden.space, hidden.memory.digest, "fact", now) is None

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 
 from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
@@ -17,6 +17,10 @@ from memotherm.testing.contract.base import Contract, numbers
 __all__ = ["CheckpointContract", "UpkeepContract"]
 
 _SESSION = Scope(session="s1")
+
+
+class _Interrupted(Exception):
+    """What breaks a transaction in these tests."""
 
 
 class UpkeepContract(Contract):
@@ -31,6 +35,13 @@ class UpkeepContract(Contract):
             transaction.set_session(space, "active", self.clock())
         assert self.store.session_state(space) == "active"
         assert self.store.open_sessions(self.seen(_SESSION)) == {"s1"}
+        idle = [(space, _SESSION)]
+        self.clock.advance(days=1)
+        assert self.store.idle_sessions([space], self.clock(), 10) == idle
+        assert self.store.idle_sessions([space], self.clock(), 0) == []
+        assert self.store.idle_sessions([], self.clock(), 10) == []
+        self.stored("said later", _SESSION)
+        assert self.store.idle_sessions([space], self.clock(), 10) == []
 
         with self.store.write() as transaction:
             transaction.set_session(space, "archived", self.clock())
@@ -77,6 +88,28 @@ class UpkeepContract(Contract):
         assert self.store.delete_value("keys", "a")
         assert not self.store.delete_value("keys", "a")
         assert self.store.get_values("keys", now, "a") == {}
+
+    def test_a_value_is_committed_with_the_last_transaction(self) -> None:
+        """Both, or neither; another use of the store in between commits the transaction first."""
+        now = self.clock()
+        with self.store.deferring():
+            self.stored("a fact")
+            self.store.put_value("replies", "a", "1", now, None, replace=False)
+        assert self.store.seq() == 1
+        assert self.store.get_values("replies", now) == {"a": "1"}
+
+        with suppress(_Interrupted), self.store.deferring():
+            self.stored("another fact")
+            self.store.put_value("replies", "b", "2", now, None, replace=False)
+            raise _Interrupted
+        assert self.store.seq() == 1
+        assert self.store.get_values("replies", now) == {"a": "1"}
+
+        with suppress(_Interrupted), self.store.deferring():
+            self.stored("a third fact")
+            assert self.store.seq() > 1
+            raise _Interrupted
+        assert self.store.seq() > 1
 
     def test_tallies_add_up(self) -> None:
         """By name, over the spaces asked for."""

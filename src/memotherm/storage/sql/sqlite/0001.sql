@@ -21,7 +21,8 @@ CREATE TABLE spaces (
 );
 
 -- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged;
--- times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet.
+-- times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet,
+-- -1 = none are wanted; key = the caller's own name for a memory.
 CREATE TABLE memories (
     no              INTEGER PRIMARY KEY,
     id              TEXT    NOT NULL UNIQUE,
@@ -48,12 +49,15 @@ CREATE TABLE memories (
     tier_rule       TEXT    NOT NULL,
     retention_since INTEGER NOT NULL,
     version         INTEGER NOT NULL,
-    parts           INTEGER NOT NULL
+    parts           INTEGER NOT NULL,
+    key             TEXT,
+    verified_at     INTEGER
 );
 CREATE INDEX memories_by_place ON memories (space, retention, tier, no);
 CREATE INDEX memories_by_digest ON memories (digest, space);
 CREATE INDEX memories_by_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL AND retention = 0;
 CREATE INDEX memories_by_urgency ON memories (space, priority) WHERE priority < 2 AND retention = 0;
+CREATE UNIQUE INDEX memories_by_key ON memories (space, key) WHERE key IS NOT NULL;
 CREATE INDEX memories_without_vector ON memories (no) WHERE parts = 0 AND retention < 3;
 
 CREATE TABLE tags (

@@ -1,0 +1,131 @@
+"""A change and the response to it are committed together: a server that is killed leaves both, or neither."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import memotherm
+from memotherm import Memotherm, Settings
+from memotherm.errors import StoreFull
+from memotherm.rest.app import application
+from memotherm.storage.sqlite.store import SqliteStore
+from memotherm.testing import HashEmbedder
+from tests.interfaces.served import environment
+from tests.stores import located
+
+#: A server that is killed while it stores the response to a request: `before` or `after` the statement.
+KILLED = """
+import os, signal, sys
+from starlette.testclient import TestClient
+from memotherm import Memotherm, Settings
+from memotherm.rest.app import application
+from memotherm.testing import HashEmbedder
+
+url, moment = sys.argv[1:]
+if "://" in url:
+    from memotherm.storage.postgres.store import PostgresStore as Base
+else:
+    from memotherm.storage.sqlite.store import SqliteStore as Base
+
+
+class Store(Base):
+    def put_value(self, namespace, key, value, *arguments, **options):
+        if moment == "before" and '"body"' in value:
+            os.kill(os.getpid(), signal.SIGKILL)
+        existing = super().put_value(namespace, key, value, *arguments, **options)
+        if moment == "after" and '"body"' in value:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return existing
+
+
+mem = Memotherm(Store(url, Settings()), HashEmbedder())
+client = TestClient(application(mem), "http://127.0.0.1")
+client.post("/sessions/chat/memories", json={"content": "An otter, once"}, headers={"idempotency-key": "k1"})
+"""
+
+
+@pytest.fixture
+def url(tmp_path: Path, store_kind: str) -> str:
+    return str(located(tmp_path / "memory.db"))
+
+
+class FullStore(SqliteStore):
+    """A store with no space left for responses."""
+
+    def put_value(
+        self, namespace: str, key: str, value: str, now: datetime, expires: datetime | None, *, replace: bool
+    ) -> str | None:
+        raise StoreFull("no space left")
+
+
+def ask(mem: Memotherm) -> Any:
+    """Send the request of the killed server to another one."""
+    client = TestClient(application(mem), "http://127.0.0.1", raise_server_exceptions=False)
+    body, headers = {"content": "An otter, once"}, {"idempotency-key": "k1"}
+    return client.post("/sessions/chat/memories", json=body, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("store_kind", "moment"),
+    [("sqlite", "before"), ("sqlite", "after"), ("postgres", "after")],
+    indirect=["store_kind"],
+)
+def test_a_server_that_is_killed_leaves_the_change_and_its_response_or_neither(
+    url: str, tmp_path: Path, moment: str
+) -> None:
+    """Another server carries the repeated request out once, and a third request gets the same response."""
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, url, moment], env=environment(tmp_path), capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+
+    with memotherm.open(url, embedder="none") as mem:
+        stored = len(mem.scoped(session="chat").events())
+        assert stored == len(mem.key_value("replies").all())
+        repeated, again = ask(mem), ask(mem)
+
+        assert (repeated.status_code, again.status_code) == (201, 201), repeated.text
+        assert again.json() == repeated.json()
+        assert len(mem.scoped(session="chat").events()) == 1
+        assert mem.check() == []
+
+
+def test_no_change_is_made_whose_response_cannot_be_stored(tmp_path: Path) -> None:
+    """Every request that is one change is rolled back if its response does not fit."""
+    with Memotherm(FullStore(str(tmp_path / "memory.db"), Settings()), HashEmbedder()) as mem:
+        chat = mem.scoped(session="chat")
+        hot, pinned = mem.session("chat").add("An otter"), mem.remember("A heron", priority="pinned")
+        cold, _ = chat.remember("A badger", tier="cold"), chat.remember("A vole", tier="cold")
+        one, two = mem.archive(mem.remember("A kite").id), mem.archive(mem.remember("A crane").id)
+        changes: list[tuple[str, dict[str, Any] | None]] = [
+            ("/memories", {"content": "A lynx"}),
+            ("/memories:batch", {"memories": [{"content": "A wolf"}, {"content": "A stoat"}]}),
+            (f"/memories/{pinned.id}/unpin", None),
+            (f"/memories/{pinned.id}/prioritize", {"priority": "low"}),
+            (f"/memories/{pinned.id}/move", {"tier": "cold"}),
+            (f"/memories/{pinned.id}/archive", None),
+            (f"/memories/{one.id}/restore", None),
+            (f"/events/{two.version}/undo", None),
+            ("/sessions/chat/memories", {"content": "A lynx"}),
+            ("/sessions/chat/spill", {"ids": [hot.id]}),
+            ("/sessions/chat/promote", {"memory_id": cold.id}),
+            ("/sessions/chat/demote", {"memory_id": cold.id}),
+            ("/sessions/chat/keep", {"memory_id": hot.id}),
+            ("/sessions/chat/prune", {"keep": 0}),
+            ("/sessions/chat/clear", None),
+        ]
+        client = TestClient(application(mem), "http://127.0.0.1", raise_server_exceptions=False)
+        for number, (path, body) in enumerate(changes):
+            before = mem.status().seq
+            answer = client.post(path, json=body, headers={"idempotency-key": f"k{number}"})
+            assert (path, answer.status_code, mem.status().seq) == (path, 507, before), answer.text
+            assert client.post(path, json=body).status_code < 300
+            assert mem.status().seq > before, path
