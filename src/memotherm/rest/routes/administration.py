@@ -28,7 +28,7 @@ router = APIRouter(tags=["administration"])
 @router.get("/status", operation_id="status", response_model=StatusResponse)
 def status(view: View, inside: Inside = False) -> Json:
     """Return how much is stored, and how it can be searched."""
-    found = serializers.status_json(view.status(inside=inside))
+    found = {**serializers.status_json(view.status(inside=inside)), "metrics": serializers.metrics_json(view.metrics())}
     return {key: value for key, value in found.items() if key != "store"}
 
 
