@@ -79,6 +79,7 @@ def open_mem(clock: FakeClock, embedder: HashEmbedder, store_kind: str) -> Itera
             settings = arguments.pop("settings", {})
             found = settings if isinstance(settings, Settings) else Settings(**settings)
             place = stores.located(path)
+            arguments = {**stores.encryption(place), **arguments}
             mem = memotherm.open(place, **{"clock": clock, "embedder": embedder, "settings": found, **arguments})
             stack.callback(_closed_in_order, mem)
             return mem

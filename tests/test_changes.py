@@ -394,3 +394,45 @@ def test_a_verification_is_an_event_that_uses_and_changes_leave_alone(mem: Memot
     mem.forget(memory.id)
     with pytest.raises(InvalidInput, match="restore"):
         mem.verify(memory.id)
+
+
+def test_an_update_a_restore_or_a_keep_makes_no_duplicate(mem: Memotherm) -> None:
+    """The error names the memory that has the content; `undo` still puts everything back."""
+    first, other = mem.remember("The port is 5544"), mem.remember("The port is 5432")
+    with pytest.raises(InvalidInput, match=first.id):
+        mem.update(other.id, content="The port is 5544")
+    mem.forget(first.id)
+    again = mem.remember("The port is 5544")
+    with pytest.raises(InvalidInput, match=again.id):
+        mem.restore(first.id)
+    session = mem.session("s1")
+    added = session.add("The port is 5544", "fact")
+    with pytest.raises(InvalidInput, match=again.id):
+        session.keep(added.id)
+
+    assert sorted(contents(mem.find())) == ["The port is 5432", "The port is 5544"]
+    assert mem.update(other.id, kind="decision", content="The port is 5544").kind == "decision"
+    mem.forget(again.id)
+    assert mem.restore(first.id).retention == "active"
+
+
+def test_memories_that_supersede_each_other_in_turn_form_no_circle(mem: Memotherm) -> None:
+    """When an old content is true again, the one that had replaced it no longer claims to."""
+    old = mem.remember("The door is red")
+    new = mem.remember("The door is blue", supersedes=old.id)
+    newest = mem.remember("The door is green", supersedes=new.id)
+    mem.restore(old.id)
+    again = mem.remember("The door is red", supersedes=newest.id)
+
+    assert (again.id, again.supersedes) == (old.id, newest.id)
+    assert [mem.get(memory.id).supersedes for memory in (newest, new)] == [new.id, None]
+
+
+def test_only_a_sync_of_notes_makes_memories_of_files(mem: Memotherm) -> None:
+    """Such a memory could not be updated, and no rule would move it."""
+    with pytest.raises(InvalidInput, match="notes"):
+        mem.remember("a fact", source="file:MEMORY.md")
+    with pytest.raises(InvalidInput, match="notes"):
+        mem.remember_many([{"content": "a fact", "source": " file:MEMORY.md"}])
+
+    assert len(mem.find()) == 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
-    from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
+    from memotherm.opening import aopen, decrypt, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.settings import Settings
 
@@ -56,9 +56,12 @@ _HOMES = {
     "Tier": "model",
     "Why": "model",
     "aopen": "opening",
+    "decrypt": "opening",
+    "encrypt": "opening",
     "migrate": "opening",
     "open": "opening",
     "partition": "opening",
+    "rekey": "opening",
     "restore": "opening",
 }
 
@@ -90,9 +93,12 @@ __all__ = [
     "Tier",
     "Why",
     "aopen",
+    "decrypt",
+    "encrypt",
     "migrate",
     "open",
     "partition",
+    "rekey",
     "restore",
 ]
 

@@ -18,6 +18,7 @@ from memotherm.errors import StoreClosed
 from memotherm.memory import KeyValue, Memotherm
 from memotherm.model.process import OwnProcess
 from memotherm.notes import Notes, Watcher
+from memotherm.policies import Policies
 from memotherm.session import Session
 from memotherm.tiers.scheduler import Scheduler
 
@@ -104,6 +105,13 @@ class AsyncNotes(_Derived[Notes]):
         return self._twin.watch()
 
 
+class AsyncPolicies(_Derived[Policies]):
+    """Tier policies, for asyncio."""
+
+    lint = _off_thread(Policies.lint)
+    diff = _off_thread(Policies.diff)
+
+
 class AsyncMemotherm(_Derived[Memotherm]):
     """An agent's memory, for asyncio. `sync` is the facade underneath."""
 
@@ -132,6 +140,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     verify = _off_thread(Memotherm.verify)
     full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
+    heat = _off_thread(Memotherm.heat)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
     status = _off_thread(Memotherm.status)
@@ -165,6 +174,11 @@ class AsyncMemotherm(_Derived[Memotherm]):
     async def session(self, session_id: str) -> AsyncSession:
         """Return the working memory of one session, beginning or continuing it."""
         return AsyncSession(await self._run(functools.partial(self.sync.session, session_id)), self._run)
+
+    @property
+    def policies(self) -> AsyncPolicies:
+        """Tier policies, and what they would do to these memories."""
+        return AsyncPolicies(self.sync.policies, self._run)
 
     def notes(
         self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None
@@ -200,9 +214,9 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the JSON values of a namespace; they are read and written without a thread of their own."""
         return self.sync.key_value(namespace)
 
-    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+    def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return maintenance that runs in the background, on a thread of its own."""
-        return self.sync.maintenance(every_minutes)
+        return self.sync.maintenance(every_minutes, first_minutes)
 
     async def close(self) -> None:
         """Close the store and the threads; calling it twice, or in a forked process, is harmless."""

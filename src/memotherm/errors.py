@@ -2,7 +2,8 @@
 
     MemothermError
     ├── InvalidInput            an invalid argument
-    │   └── ContentTooLarge     longer than `max_content_chars`
+    │   ├── ContentTooLarge     longer than `max_content_chars`
+    │   └── PolicyError         a policy file with errors
     ├── NotFound                no such memory, event or session in this scope
     ├── LimitReached            a priority is full (`max_pinned`, `max_critical`)
     │   └── BudgetTooSmall      the pinned memories alone exceed the token budget
@@ -13,6 +14,7 @@
     ├── StoreError              an error of the database
     │   ├── StoreUnavailable    it cannot be opened or reached
     │   ├── NotAStore           the file is not a store
+    │   ├── WrongKey            it is encrypted with another key, or not at all
     │   ├── SchemaTooNew        written by a newer Memotherm
     │   ├── StoreBusy           other writers locked it for too long
     │   ├── LeaseLost           another process took over a job whose lease had expired
@@ -52,6 +54,7 @@ __all__ = [
     "PluginError",
     "PluginNotFound",
     "PluginUnavailable",
+    "PolicyError",
     "ReadOnly",
     "SchemaTooNew",
     "SettingsError",
@@ -62,6 +65,7 @@ __all__ = [
     "StoreError",
     "StoreFull",
     "StoreUnavailable",
+    "WrongKey",
 ]
 
 
@@ -125,6 +129,17 @@ class SettingsError(MemothermError, ValueError):
     code = "settings"
 
 
+class PolicyError(InvalidInput):
+    """A policy file has errors, which `findings` lists; the policy in force stays."""
+
+    code = "policy"
+
+    def __init__(self, message: str, findings: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        #: Everything that is wrong, each with its code, line and remedy.
+        self.findings = findings
+
+
 class StoreError(MemothermError):
     """An operation of the database failed."""
 
@@ -141,6 +156,12 @@ class NotAStore(StoreError):
     """The file exists and is not a Memotherm store; it was not changed."""
 
     code = "not_a_store"
+
+
+class WrongKey(StoreError):
+    """The encryption key does not fit the store, or only one of the two is there; the file was not changed."""
+
+    code = "wrong_key"
 
 
 class SchemaTooNew(StoreError):

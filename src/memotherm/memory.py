@@ -22,6 +22,7 @@ from memotherm.model.results import (
     Captured,
     Compaction,
     EventPage,
+    Heat,
     Maintenance,
     Metrics,
     Page,
@@ -33,12 +34,14 @@ from memotherm.model.results import (
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
+from memotherm.policies import Policies
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
+from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
+from memotherm.rules.heat import decay, heat
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
@@ -116,6 +119,11 @@ class Memotherm:
         return self._services.settings
 
     @property
+    def embedding_seconds(self) -> float:
+        """How long the embedder has worked on contents since the store was opened."""
+        return self._services.vectorizer.seconds
+
+    @property
     def _services(self) -> Services:
         return self._view.services
 
@@ -180,6 +188,7 @@ class Memotherm:
         supersedes: str | None = None,
         key: str | None = None,
         index: bool = True,
+        expires_at: datetime | str | None = None,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
 
@@ -198,9 +207,10 @@ class Memotherm:
             supersedes: The id of a memory that this one replaces; that one is archived.
             key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
             index: Whether to make vectors of it; without them, it is found by its words only.
+            expires_at: The time when it expires, instead of `ttl`: a datetime with a time zone, or ISO 8601 text.
         """
         draft = Draft(
-            content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
+            content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl, expires_at=expires_at,
             metadata=metadata, source=source, supersedes=supersedes, key=key, index=index,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
@@ -332,6 +342,11 @@ class Memotherm:
         """Return the pinned memories, oldest first."""
         return [record.memory for record in self._services.store.pinned(self._view.spaces(), self._view.now())]
 
+    @property
+    def policies(self) -> Policies:
+        """Tier policies, and what they would do to these memories."""
+        return Policies(self._view)
+
     # Reading
 
     def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
@@ -366,6 +381,12 @@ class Memotherm:
     def full_id(self, prefix: str) -> str:
         """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
         return self._view.full_id(prefix)
+
+    def heat(self, memory: Memory | str) -> Heat:
+        """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
+        found = self.get(memory) if isinstance(memory, str) else memory
+        now = self._view.now()
+        return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
 
     def find(
         self, *, limit: int = 100, cursor: str | None = None, inside: bool = False, **filters: Unpack[MemoryFilters]
@@ -456,13 +477,15 @@ class Memotherm:
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         ttl: timedelta | float | str | None = None,
+        expires_at: datetime | str | None = None,
         key: str | None = None,
         why: str = "",
         version: int | None = None,
     ) -> Memory:
         """Change the content, kind, tags, metadata, expiry or key of a memory; arguments left out change nothing.
 
-        With `version`, that of the memory as you read it, a change that came in between is an error.
+        It expires after `ttl` from now, or at `expires_at`. With `version`, that of the memory as you read it, a
+        change that came in between is an error.
         """
         now = self._view.now()
         changes: dict[str, Any] = {}
@@ -472,8 +495,9 @@ class Memotherm:
             changes["tags"] = checked_tags(tags)
         if metadata is not None:
             changes["metadata"] = checked_metadata(metadata)
-        if ttl is not None:
-            changes["expires_at"] = expiry(now, as_duration(ttl))
+        lifetime = lifetime_of(ttl, expires_at, now)
+        if lifetime is not None:
+            changes["expires_at"] = expiry(now, lifetime)
         if key is not None:
             changes["key"] = checked_key(key)
 
@@ -602,14 +626,22 @@ class Memotherm:
         """
         return Notes(self._note_services(self.scope), root, extra_paths, name)
 
-    def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
-        """Import memories of another program: openclaw, claude-code, codex, mcp-memory, or jsonl from an export.
+    def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
+        """Import memories of another program, or of an export; a second import stores nothing twice.
 
-        Memories that were archived when they were exported are stored as archived.
+        Memories that were archived when they were exported are stored as archived. The times at which other programs
+        stored theirs are kept, and users, agents and projects become the scope, as far as the scope of this memory
+        does not set them.
+
+        Args:
+            kind: openclaw, claude-code, codex, mcp-memory, mem0, letta, claude-mem, mempalace, hindsight, or jsonl
+                for an export.
+            path: The file or folder.
+            progress: Called with (entries done, entries in all); what is done stays if it is interrupted.
         """
         now = self._view.now()
         importer = Importer(self._services.store, self._services.writer, self.scope, now, self._view.actor)
-        return import_memories(kind, path, now, self.settings, importer.store)
+        return import_memories(kind, path, now, self.settings, importer.store, progress)
 
     def _note_services(self, scope: Scope) -> NoteServices:
         return NoteServices(
@@ -644,7 +676,11 @@ class Memotherm:
         if not folder or not self.settings.sync_on_search:
             return ()
         path = str(Path(folder).expanduser().resolve())
-        known = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        visible = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        known = [root for root in visible if root.scope.tenant == self.scope.tenant]
+        if self.scope.tenant is not None and not known:
+            # The folder is the operator's; a tenant neither changes its index nor gets a copy.
+            return ()
         try:
             # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
             around = replace(self.scope, session=None)
@@ -662,27 +698,40 @@ class Memotherm:
         """Run the compaction rules once over all visible memories."""
         return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
-    def maintain(self) -> Maintenance:
+    def maintain(self, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules (expiry, retention windows, cooling, promotion) over all inside this scope.
 
         Also makes missing vectors, and all of them after a change of embedder.
-        """
-        return combined([self._maintain(part) for part in self._services.whole.parts(self.scope)])
 
-    def _maintain(self, part: Store) -> Maintenance:
+        Args:
+            progress: Called with (done, total) for the changes and then for the vectors; what is done stays if it is
+                interrupted.
+        """
+        return combined([self._maintain(part, progress) for part in self._services.whole.parts(self.scope)])
+
+    def _maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Maintain the memories of one part of the store inside this scope."""
         cause = replace(self._view.cause("maintain"), actor="maintain")
-        return self._services.on(part).engine.maintain(part.spaces_within(self.scope), part.spaces(self.scope), cause)
+        return self._services.on(part).engine.maintain(
+            part.spaces_within(self.scope), part.spaces(self.scope), cause, progress
+        )
 
-    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+    def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.
 
-        Of all processes that use the store, only one runs maintenance at a time.
+        Of all processes that use the store, only one runs maintenance at a time, and a run is left out if another
+        process has finished one less than half an interval ago.
+
+        Args:
+            every_minutes: The interval; None for the setting `maintain_every_minutes`.
+            first_minutes: The time before the first run; None for one interval.
         """
         minutes = self.settings.maintain_every_minutes if every_minutes is None else every_minutes
         every = as_duration(timedelta(minutes=minutes))
         name = f"maintain {self.scope}" if self.scope.items() else "maintain"
-        return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, self.settings.maintain_jitter)
+        first = None if first_minutes is None else as_duration(timedelta(minutes=first_minutes))
+        jitter = self.settings.maintain_jitter
+        return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, jitter, first)
 
     def metrics(self) -> Metrics:
         """Return metrics: hot utilisation, spills, recalls, promotions, latency, hit rate, moves by rule."""

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -470,6 +471,7 @@ def test_texts_may_begin_with_a_dash(cli: Cli):
     assert cli("remember", "- buy milk today", "--tag", "shop", "--json").data["content"] == "- buy milk today"
     assert cli("remember", "--force is dangerous", "--json").data["content"] == "--force is dangerous"
     assert cli("recall", "-- milk or water", "--json").data["query"] == "-- milk or water"
+    assert cli("session", "recall", "s1", "- milk or water").code == exit_codes.OK
     assert cli("remember", "--forse").code == exit_codes.USAGE
 
 
@@ -498,7 +500,9 @@ def test_an_unknown_command_suggests_a_similar_one(cli: Cli):
 
 def test_an_empty_result_says_so(cli: Cli):
     """On standard error, so that a pipe receives nothing."""
-    for arguments in (("recall", "otter"), ("search", "otter"), ("list",), ("context",), ("notes", "search", "x")):
+    commands = ("recall otter", "search otter", "list", "context", "notes search x", "events", "keys list")
+    sessions = ("session hot s1", "session recall s1 otter")
+    for arguments in (command.split() for command in (*commands, *sessions)):
         ran = cli(*arguments)
         assert (ran.code, ran.out) == (exit_codes.OK, "")
         assert ran.err.startswith("note: ")
@@ -738,29 +742,89 @@ def test_a_setting_is_written_to_the_file_of_the_user(cli: Cli, tmp_path: Path):
     assert "embedder" not in file.read_text()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
-def test_forty_columns_are_enough(cli: Cli):
-    """Ids stay whole, texts are readable, and no line is longer than the terminal."""
+def in_terminal(code: str, columns: int) -> str:
+    """Run Python code in a terminal, and return what it shows, without colours."""
     import fcntl
     import pty
     import struct
     import termios
 
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
+    env.pop("COLUMNS")
+    subprocess.run([sys.executable, "-c", code], stdout=slave, stderr=slave, env=env, timeout=60)
+    os.close(slave)
+    with os.fdopen(master, "rb") as terminal:
+        return re.sub("\x1b\\[[0-9;]*m", "", terminal.read1(100_000).decode())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_forty_columns_are_enough(cli: Cli):
+    """Ids stay whole, texts are readable, and no line is longer than the terminal."""
     memory_id = remembered(cli, "The ferry is blue and leaves at noon from the northern quay", "-k", "decision")
     script = (
         "from memotherm.cli.app import run\n"
         f"for command in (['list'], ['get', {memory_id!r}], ['status'], ['recall', 'ferry']): run(command)"
     )
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 40, 0, 0))
-    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
-    env.pop("COLUMNS")
-    subprocess.run([sys.executable, "-c", script], stdout=slave, stderr=slave, env=env, timeout=60)
-    os.close(slave)
-    with os.fdopen(master, "rb") as terminal:
-        lines = re.sub("\x1b\\[[0-9;]*m", "", terminal.read1(100_000).decode()).splitlines()
+    lines = in_terminal(script, 40).splitlines()
 
     assert max(map(len, lines)) <= 40
     assert sum(memory_id in line for line in lines) == 3
     assert sum("northern" in line for line in lines) == 3
     assert not any("…" in line for line in lines)
+
+
+def lines_of(path: Path, count: int) -> None:
+    path.write_text("".join(f'{{"content": "fact number {number}"}}\n' for number in range(count)), "utf-8")
+
+
+def test_progress_is_printed_in_lines_outside_a_terminal(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """With rate and remaining time, on standard error, for every long command; the summary has the embedder's share."""
+    monkeypatch.setattr("memotherm.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("memotherm.cli.admin._PAGE", 200)
+    lines_of(tmp_path / "all.jsonl", 450)
+    imported = cli("import", "jsonl", "all.jsonl")
+
+    assert re.search(r"^entries: 400 of 450 \(89%\), [\d,]+/s, [\d.]+ s left$", imported.err, re.MULTILINE)
+    assert "no embedder was called" in imported.err
+    assert imported.out == "450 memories from 1 file (0 known already)\n"
+    assert "memories: 400 of 450" in cli("export", "copy.jsonl").err
+    assert "rows: " in cli("migrate", str(tmp_path / "home" / "memory.db"), "copy.db").err
+    assert cli("import", "jsonl", "all.jsonl", "--json").err == ""
+
+
+def test_an_interrupted_command_says_what_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Ctrl-C ends it with 130, and the same command goes on."""
+
+    def interrupt(_lines: object, done: int, _total: int) -> None:
+        if done == 200:
+            signal.raise_signal(signal.SIGINT)
+
+    lines_of(tmp_path / "all.jsonl", 450)
+    with monkeypatch.context() as patch:
+        patch.setattr("memotherm.cli.progress._Lines.update", interrupt)
+        ran = cli("import", "jsonl", "all.jsonl")
+    assert ran.code == exit_codes.INTERRUPTED
+    assert ran.err == "interrupted: 200 of 450 entries are done and stay; repeat the command to go on\n"
+    assert cli("import", "jsonl", "all.jsonl").out == "250 memories from 1 file (200 known already)\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_terminal_shows_a_bar_with_the_rate(cli: Cli, tmp_path: Path):
+    """The bar has the count, the rate and the remaining time."""
+    lines_of(tmp_path / "all.jsonl", 450)
+    screen = in_terminal("from memotherm.cli.app import run; run(['import', 'jsonl', 'all.jsonl'])", 100)
+
+    assert re.search(r"entries .*450/450 .*/s 0:00:00", screen)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no password database")
+def test_the_user_auto_is_the_account(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    """Whatever the environment says, which hosts of hooks may change."""
+    import pwd
+
+    monkeypatch.setenv("LOGNAME", "somebody-else")
+    scope = cli("remember", "The ferry is blue", "--user", "auto", "--json").data["scope"]
+
+    assert scope == {"user": pwd.getpwuid(os.getuid()).pw_name}

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -791,3 +792,23 @@ def test_the_names_of_openclaws_prompt_event(name: str) -> None:
     assert event is not None
     assert (event.client, event.moment) == ("openclaw", "prompt")
     assert answer(event, "hot") == {"prependContext": "hot"}
+
+
+def test_the_worker_runs_maintenance_but_not_too_often(home: Path) -> None:
+    """After the jobs, for the stores that they are of, once per `maintain_every_minutes`."""
+    spool = Spool(home / "spool")
+    past = FakeClock(datetime.now(UTC) - timedelta(days=2))
+
+    def expired() -> str:
+        with memotherm.open(clock=past) as mem:
+            return mem.remember(f"for {past()} only", ttl="1h").id
+
+    def retention(memory_id: str) -> str:
+        hook({"hook_event_name": "SessionEnd"})
+        assert process_spool(spool).failed == ()
+        with memotherm.open() as mem:
+            return str(mem.get(memory_id).retention)
+
+    assert retention(expired()) == "deleted"
+    past.advance(minutes=1)
+    assert retention(expired()) == "active"

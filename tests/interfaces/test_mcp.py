@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from memotherm.errors import SettingsError
 from memotherm.mcp.results import encoded
 from memotherm.mcp.schemas import CORE
 from memotherm.mcp.server import build
+from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
 from memotherm.tools.definitions import TOOLS
 from tests.helpers import opened, python
@@ -368,6 +370,30 @@ def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> Non
     made = anyio.run(run).structured_content
     with memotherm.open(path, scope=Scope(agent="planner"), embedder="none") as mem:
         assert mem.get(made["id"]).scope == Scope(agent="planner")
+
+
+def test_the_command_runs_maintenance_in_the_background(tmp_path: Path) -> None:
+    """What has expired is deleted while the server runs."""
+    path = tmp_path / "memory.db"
+    past = FakeClock(datetime.now(UTC) - timedelta(days=2))
+    with memotherm.open(path, embedder="none", clock=past) as mem:
+        expired = mem.remember("an otter", ttl="1h").id
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "memotherm", "mcp", "--store", str(path)],
+        env={**environment(tmp_path / "home"), "MEMOTHERM_MAINTAIN_EVERY_MINUTES": "0.0002"},
+        cwd=str(tmp_path),
+    )
+
+    async def run() -> None:
+        with anyio.fail_after(100):
+            async with Client(server) as client:
+                while (await client.call_tool("memory_get", {"path": expired})).structured_content[
+                    "retention"
+                ] == "active":
+                    await anyio.sleep(0.01)
+
+    anyio.run(run)
 
 
 def test_without_the_package_the_command_says_how_to_get_it(tmp_path: Path) -> None:

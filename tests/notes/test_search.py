@@ -163,6 +163,23 @@ def test_a_recall_sees_the_notes_of_the_configured_folder(open_mem: Callable[...
 
 
 @spec("O16")
+def test_a_recall_of_a_tenant_leaves_the_notes_of_the_operator_alone(
+    open_mem: Callable[..., Memotherm], workspace: Path
+) -> None:
+    """It finds what is indexed for everyone, and indexes nothing itself."""
+    mem = open_mem(settings={"notes_root": str(workspace)})
+    tenant = mem.scoped(tenant="t")
+    assert list(tenant.recall("glaciers")) == []
+
+    mem.recall("glaciers")
+    (workspace / "memory" / "live.md").write_text("The codeword is kiwi.")
+
+    assert "glaciers" in tenant.recall("glaciers", 1)[0].memory.content
+    assert all("kiwi" not in hit.memory.content for hit in tenant.recall("codeword kiwi"))
+    assert {memory.scope.tenant for memory in tenant.find()} == {None}
+
+
+@spec("O16")
 def test_a_recall_without_the_folder_of_its_notes_says_so(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """And answers from what is stored."""
     mem = open_mem(settings={"notes_root": str(tmp_path / "missing")})

@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
+from memotherm.cli.options import (
+    StoreOptions,
+    dry_run_option,
+    expires_option,
+    json_option,
+    kind_option,
+    opened,
+    store_option,
+)
 from memotherm.cli.output import content_of, print_changed
 from memotherm.model import Memory, Priority, Tier
 
@@ -79,9 +87,10 @@ archive = _command(Memotherm.archive, "Archive a memory: no search finds it unti
 @click.command("update")
 @_id
 @click.option("--content", help="The new content; `-` reads standard input.")
-@click.option("--kind", "-k", help="The new kind.")
+@kind_option(help="The new kind.")
 @click.option("--tag", "-t", "tags", multiple=True, help="The new tags, all of them (repeatable).")
 @click.option("--ttl", help="The time to live from now, such as 7d.")
+@expires_option
 @click.option("--key", help="The new key.")
 @_options
 def update(
@@ -94,7 +103,7 @@ def update(
     as_json: bool,
     **others: Any,  # noqa: ANN401
 ) -> None:
-    """Change the content, kind, tags, time to live or key of a memory.
+    """Change the content, kind, tags, expiry or key of a memory.
 
     \b
     memotherm update mem_01J8ZQ4X0000000000000000 --content "Deploys are frozen until Monday"

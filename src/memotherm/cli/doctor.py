@@ -34,9 +34,11 @@ _EXTRAS = {
     "mcp": ("mcp",),
     "server": ("fastapi", "uvicorn", "prometheus_client"),
     "postgres": ("psycopg", "pgvector"),
+    "encryption": ("sqlcipher3", "cryptography"),
 }
 _REMEDIES = {
     "not_a_store": "name another file with --store, or move this one away",
+    "wrong_key": "set MEMOTHERM_KEY or MEMOTHERM_KEY_FILE to the key of this store",
     "schema_too_new": "pip install --upgrade memotherm",
     "store_damaged": "memotherm restore-checkpoint BACKUP NEW, then use --store NEW",
     "store_busy": "end the process that writes, or raise the setting busy_timeout_ms",

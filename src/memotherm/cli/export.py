@@ -9,10 +9,11 @@ from pathlib import Path
 
 import click
 
-from memotherm import Memotherm, Scope
+from memotherm import Memotherm, Page, Scope
 from memotherm.cli.filters import inside_option
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
+from memotherm.cli.progress import progress_bar
 from memotherm.cli.scopes import whereabouts
 from memotherm.errors import InvalidInput
 from memotherm.model import Retention
@@ -85,16 +86,25 @@ def _write(path: str, lines: list[str]) -> None:
 def _lines(mem: Memotherm, *, inside: bool, archived: bool) -> list[str]:
     """Return the memories as JSON, the archived ones first, each oldest first."""
     retentions = [Retention.ARCHIVED, Retention.ACTIVE] if archived else [Retention.ACTIVE]
-    return [line for retention in retentions for line in _lines_of(mem, retention, inside=inside)]
-
-
-def _lines_of(mem: Memotherm, retention: Retention, *, inside: bool) -> Iterator[str]:
+    counts = mem.status(inside=inside).retention
+    total = sum(counts[retention] for retention in retentions)
     lines: list[str] = []
+    with progress_bar("memories", keeps=False) as progress:
+        for retention in retentions:
+            own: list[str] = []
+            for page in _pages(mem, retention, inside=inside):
+                own += [json.dumps(memory_json(memory), ensure_ascii=False) for memory in page]
+                progress(len(lines) + len(own), total)
+            lines += reversed(own)
+    return lines
+
+
+def _pages(mem: Memotherm, retention: Retention, *, inside: bool) -> Iterator[Page]:
+    """Yield all pages of a listing."""
     cursor: str | None = None
     while True:
         page = mem.find(retention=retention, limit=_PAGE, cursor=cursor, inside=inside)
-        lines += [json.dumps(memory_json(memory), ensure_ascii=False) for memory in page]
+        yield page
         cursor = page.cursor
         if cursor is None:
-            yield from reversed(lines)
             return

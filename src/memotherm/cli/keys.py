@@ -62,6 +62,8 @@ def list_keys(store: StoreOptions, as_json: bool) -> None:
     for key in keys:
         access = "read-only" if key.read_only else "read-write"
         click.echo(f"{key.name}\t{key.tenant}\t{key.user or '-'}\t{access}\t{key.created_at:%Y-%m-%d %H:%M}")
+    if not keys:
+        click.echo("note: there are no keys: `memotherm keys create NAME --tenant TENANT` creates one", err=True)
 
 
 @command.command("revoke")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from memotherm.cli.formatting import console, tier_badge
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_notes
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
-from memotherm.cli.progress import progress_bar
+from memotherm.cli.progress import progress_bar, timing
 from memotherm.cli.terminal import printable
 from memotherm.model import Tier
 from memotherm.notes import NoteHit, NoteResults, Notes, Sync
@@ -44,12 +45,15 @@ def command() -> None:
 @json_option
 def sync(root: str, extra: tuple[str, ...], store: StoreOptions, as_json: bool) -> None:
     """Synchronise the index with the files."""
-    with _notes(store, root, extra) as notes, progress_bar("notes", quiet=as_json) as progress:
-        result = notes.sync(progress)
+    started = time.monotonic()
+    with opened(store) as mem, progress_bar("notes", quiet=as_json) as progress:
+        result = mem.notes(root, extra).sync(progress)
+        took = timing(time.monotonic() - started, mem.embedding_seconds)
     if as_json:
         click.echo(json.dumps(_sync_json(result), ensure_ascii=False, indent=2))
     else:
         _print_sync(result)
+        print_notes([took])
 
 
 @command.command("search", cls=TextCommand)

@@ -10,12 +10,12 @@ from rich.text import Text
 
 from memotherm.cli.filters import filter_options, inside_option
 from memotherm.cli.formatting import TIER_STYLES, console, event_line, memory_line, tier_bar
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.scopes import whereabouts
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.tools.serializers import event_json, memory_json, metrics_json, status_json
+from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
 #: Below this width a table does not fit.
 _NARROW = 80
@@ -37,10 +37,11 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
     """
     with opened(store, existing=True) as mem:
         memory = mem.get(None if memory_id is None else mem.full_id(memory_id), key=key)
+        values = read_json(memory, mem.heat(memory))
     if as_json:
-        print_json(memory_json(memory))
+        print_json(values)
         return
-    fields = {name: _as_text(value) for name, value in memory_json(memory).items() if value not in (None, [], {})}
+    fields = {name: _as_text(value) for name, value in values.items() if value not in (None, [], {})}
     out = console()
     if out.width < _NARROW:
         for name, text in fields.items():
@@ -62,7 +63,7 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
     type=click.Choice([*(str(retention) for retention in Retention if retention is not Retention.PURGED), "any"]),
     default="active", show_default=True, help="Only this retention.",
 )  # fmt: skip
-@click.option("--kind", "-k", help="Only this kind.")
+@kind_option(help="Only this kind.")
 @click.option("--tag", "-t", "tags", multiple=True, help="Only memories with this tag (repeatable: any of them).")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page.")
@@ -178,6 +179,8 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
         line = event_line(event)
         line.append(f"  {event.memory_id}", style="dim")
         out.print(line)
+    if not page.events:
+        print_notes(["there are no events"])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
 

@@ -8,8 +8,8 @@ import click
 
 from memotherm.cli.filters import filter_options, inside_option
 from memotherm.cli.formatting import console, hit_line
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import content_of, print_json, print_notes, search_json
+from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
+from memotherm.cli.output import content_of, print_json, print_notes, search_json, searched_tiers
 from memotherm.cli.parsing import Moment, TextCommand
 from memotherm.cli.scopes import whereabouts
 from memotherm.model import Tier
@@ -24,7 +24,8 @@ __all__ = ["command"]
     "--tier", "tiers", multiple=True, type=click.Choice([str(tier) for tier in Tier]),
     help="The tiers to search (repeatable); default: hot and warm.",
 )  # fmt: skip
-@click.option("--kind", "-k", "kinds", multiple=True, help="Only this kind (repeatable).")
+@kind_option("kinds", multiple=True, help="Only this kind (repeatable).")
+@click.option("--include-cold", is_flag=True, help="Search cold memories as well.")
 @click.option("--tag", "-t", "tags", multiple=True, help="Only memories with this tag (repeatable).")
 @click.option("--min-score", type=click.FloatRange(0, 1), help="The least relevance; default: the setting.")
 @click.option("--promote", is_flag=True, help="Promote the best hits to hot.")
@@ -54,7 +55,7 @@ def command(
         recall = mem.recall(
             content_of(query),
             limit,
-            tiers or (Tier.HOT, Tier.WARM),
+            searched_tiers(tiers, include_cold=options["include_cold"]),
             kinds=options["kinds"] or None,
             tags=options["tags"] or None,
             min_score=options["min_score"],

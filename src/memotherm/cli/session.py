@@ -6,11 +6,18 @@ import click
 
 from memotherm import Memotherm, tools
 from memotherm.cli.formatting import console, hit_line, memory_line
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import added_json, memory_json, metrics_json, move_json, session_status_json
+from memotherm.tools.serializers import (
+    added_json,
+    flush_json,
+    memory_json,
+    metrics_json,
+    move_json,
+    session_status_json,
+)
 
 __all__ = ["command"]
 
@@ -31,7 +38,7 @@ def command() -> None:
 @command.command("add", cls=TextCommand)
 @_session
 @click.argument("content")
-@click.option("--type", "kind", default="message", show_default=True, help="The kind of the memory.")
+@kind_option(default="message", show_default=True, help="The kind of the memory.")
 @store_option
 @json_option
 def add(name: str, content: str, kind: str, store: StoreOptions, as_json: bool) -> None:
@@ -60,6 +67,8 @@ def hot(name: str, store: StoreOptions, as_json: bool) -> None:
     out = console()
     for memory in memories:
         out.print(memory_line(memory))
+    if not memories:
+        print_notes(["the session has no hot memories"])
 
 
 def _full_id(mem: Memotherm, session: str, prefix: str) -> str:
@@ -160,12 +169,12 @@ def clear(name: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
         click.echo(f"{pluralize(cleared, 'memory')} deleted{' (dry run: nothing was deleted)' if dry_run else ''}")
 
 
-@command.command("recall")
+@command.command("recall", cls=TextCommand)
 @_session
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=3, show_default=True, help="How many hits.")
 @click.option("--promote/--no-promote", default=None, help="Whether the best hits move to hot; default: the setting.")
-@click.option("--type", "types", multiple=True, help="Only this kind (repeatable).")
+@kind_option("types", multiple=True, help="Only this kind (repeatable).")
 @store_option
 @json_option
 def recall(
@@ -180,7 +189,8 @@ def recall(
     out = console()
     for hit in result:
         out.print(hit_line(hit))
-    print_notes([*result.degraded, *(f"{memory_id} moved to hot" for memory_id in result.promoted)])
+    found = [] if len(result) else ["no memory matches"]
+    print_notes([*found, *result.degraded, *(f"{memory_id} moved to hot" for memory_id in result.promoted)])
 
 
 @command.command("status")
@@ -228,8 +238,7 @@ def flush(
     with opened(store) as mem:
         due = mem.session(name).flush_due(tokens, window, root=root, compactions=compactions, heartbeat=heartbeat)
     if as_json:
-        prompts = {} if due is None else {"prompt": due.prompt, "system": due.system, "file": due.file}
-        print_json({"sessionId": name, "due": due is not None, **prompts})
+        print_json({"sessionId": name, "due": due is not None, **({} if due is None else flush_json(due))})
     elif due is None:
         print_notes(["no flush is due"])
     else:

@@ -84,13 +84,16 @@ def _spool(event: HookEvent, options: Options) -> None:
 
 
 def _resolved(job: dict[str, Any]) -> dict[str, Any]:
-    """Return a job with its store and settings; without them if they cannot be read now."""
+    """Return a job with its store and settings; without them if they cannot be read now, unless a key is set."""
     from memotherm.errors import SettingsError
     from memotherm.hooks.destination import resolved
+    from memotherm.settings.encryption import key_in_environment
 
     try:
         return resolved(job, Path.cwd())
     except SettingsError:
+        if key_in_environment():
+            raise  # a text must not be written unencrypted
         return {**job, "started_in": str(Path.cwd())}
 
 

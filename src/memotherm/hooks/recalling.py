@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,6 +67,13 @@ def project_name(folder: Path) -> str:
 
 def user_name() -> str:
     """Return the name of the user account that runs the program."""
+    try:
+        import pwd
+
+        # Not the environment, which a host may change.
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        pass
     try:
         return getpass.getuser()[:200]
     except (OSError, KeyError, ImportError):

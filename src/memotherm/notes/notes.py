@@ -25,6 +25,7 @@ from memotherm.notes.watcher import Watcher
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked
+from memotherm.rules.marks import in_file
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.values import ChunkLocation, Filter, Record
@@ -256,7 +257,7 @@ class Notes:
         memory = self._tools.get(memory_id)
         if memory.scope != self._tools.scope:
             raise InvalidInput(f"{memory_id} belongs to another scope ({memory.scope}): export it from that scope")
-        if memory.source.startswith("file:"):
+        if in_file(memory):
             raise InvalidInput(f"{memory_id} is a note already: {memory.metadata.get('path')}")
         relative = self._layout.resolve(path or "MEMORY.md")
         self.sync()

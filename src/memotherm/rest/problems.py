@@ -28,6 +28,7 @@ STATUSES = {
     "store": 500,
     "store_unavailable": 503,
     "not_a_store": 500,
+    "wrong_key": 500,
     "schema_too_new": 500,
     "store_busy": 503,
     "store_full": 507,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -37,7 +37,7 @@ class Field:
     type: FieldType
     description: str
     #: Return the value; None never satisfies a condition.
-    read: Callable[[Memory, Situation], Any]
+    read: Callable[[Memory, Situation], Any] = field(compare=False)
     #: The words it can have; empty when any word is allowed.
     words: tuple[str, ...] = ()
 
@@ -115,7 +115,7 @@ _DECLARED = (
 )  # fmt: skip
 
 #: The fields with one name, by name.
-FIELDS: Mapping[str, Field] = MappingProxyType({field.name: field for field in _DECLARED})
+FIELDS: Mapping[str, Field] = MappingProxyType({declared.name: declared for declared in _DECLARED})
 #: The fields that are followed by a name of their own: `metadata.status`, `scope.project`, `setting.tiering`.
 FREE_FIELDS = ("metadata", "scope", "setting")
 _SETTINGS = frozenset(setting.name for setting in fields(Settings))

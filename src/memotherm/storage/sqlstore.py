@@ -42,7 +42,16 @@ from memotherm.storage.values import (
     Tally,
 )
 
-__all__ = ["SqlClaim", "SqlStore", "Waiting", "any_expired", "identity_of", "new_waiting", "visible_rows"]
+__all__ = [
+    "MOST_SCOPES",
+    "SqlClaim",
+    "SqlStore",
+    "Waiting",
+    "any_expired",
+    "identity_of",
+    "new_waiting",
+    "visible_rows",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +63,8 @@ _RETENTIONS = tuple(Retention)
 _MICROS_PER_DAY = 86_400_000_000
 #: Larger than any number of a memory or an event.
 _EVERY = 1 << 62
+#: How many scopes are cached, and how many spaces whose scope is.
+MOST_SCOPES = 10_000
 #: How many recalls wait to be logged while others write.
 _MOST_WAITING = 1000
 
@@ -120,6 +131,8 @@ class SqlClaim(Generic[PartStore]):
 class SqlStore(ABC):
     """The part of `Store` that is the same in SQL everywhere."""
 
+    #: The tenant that this view of the store is for; None for all tenants.
+    tenant: str | None = None
     #: The claim that restricts the writes of this view of the store.
     claim: SqlClaim[Any] | None = None
 
@@ -301,9 +314,9 @@ class SqlStore(ABC):
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or renew a lease; return False if another holder has it."""
-        values = {"name": name, "holder": holder, "now": to_micros(now), "until": to_micros(until)}
+        times = {"now": to_micros(now), "until": to_micros(until), "late": to_micros(until + (until - now))}
         with self._marking() as statements:
-            return statements.row("lease_take", **values) is not None
+            return statements.row("lease_take", name=name, holder=holder, **times) is not None
 
     def release(self, name: str, holder: str) -> None:
         """Release a lease."""
@@ -504,6 +517,8 @@ class SqlStore(ABC):
         """Return the scope of a space; it never changes, so it is cached."""
         scope = self._scopes.get(space) or cache.get(space)
         if scope is None:
+            if len(cache) >= MOST_SCOPES:
+                cache.clear()
             ((*fields,),) = statements.rows("space_scope", space=space)
             scope = cache[space] = scope_of(fields)
         return scope

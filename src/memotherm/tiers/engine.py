@@ -23,7 +23,7 @@ from memotherm.storage.contract import (
     UsageStore,
 )
 from memotherm.storage.values import Cause, Record
-from memotherm.vectors.vectorizer import Vectorizer
+from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["RuleEngine", "RuleStore", "combined"]
 
@@ -84,7 +84,9 @@ class RuleEngine:
         )
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
-    def maintain(self, spaces: tuple[int, ...], around: tuple[int, ...], cause: Cause) -> Maintenance:
+    def maintain(
+        self, spaces: tuple[int, ...], around: tuple[int, ...], cause: Cause, progress: Progress | None = None
+    ) -> Maintenance:
         """End idle sessions, run the maintenance rules over some spaces, make vectors, and trim the recall log.
 
         What is hot in the spaces around them counts towards the caps.
@@ -93,8 +95,9 @@ class RuleEngine:
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "maintain", self._settings)
         beside = tuple(set(around) - set(spaces))
-        moves = self._applied(self._decided(rules, spaces, situation, beside=beside), rules, situation, cause)
-        embedded, degraded = self._embed_waiting(cause.at)
+        decisions = self._decided(rules, spaces, situation, beside=beside)
+        moves = self._applied(decisions, rules, situation, cause, progress)
+        embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
         retired = [move for move in moves if move.retention is not None]
@@ -221,7 +224,14 @@ class RuleEngine:
 
     # Applying
 
-    def _applied(self, decisions: list[_Decision], rules: RuleSet, situation: Situation, cause: Cause) -> list[Move]:
+    def _applied(
+        self,
+        decisions: list[_Decision],
+        rules: RuleSet,
+        situation: Situation,
+        cause: Cause,
+        progress: Progress | None = None,
+    ) -> list[Move]:
         """Apply the moves in small transactions; return those whose memory was still as the rule requires."""
         # Moves to hot come behind those out of it, so that nothing is spilled for them. Purges come last, because
         # the last one cleans the free space of the file for all of them.
@@ -241,6 +251,8 @@ class RuleEngine:
                         continue
                     if self._moved(transaction, record, move, cause, clean=decision is ordered[-1]):
                         done.add(move.id)
+            if progress is not None:
+                progress(min(start + _BATCH, len(ordered)), len(ordered))
         return [decision.move for decision in decisions if decision.move.id in done]
 
     def _moved(
@@ -263,15 +275,15 @@ class RuleEngine:
             return False
         return True
 
-    def _embed_waiting(self, now: datetime) -> tuple[int, tuple[str, ...]]:
+    def _embed_waiting(self, now: datetime, progress: Progress | None) -> tuple[int, tuple[str, ...]]:
         """Make the vectors that memories still wait for, if their embedder answers again."""
         made, degraded = 0, []
         try:
-            made += self._vectorizer.fill_fallback(now)
+            made += self._vectorizer.fill_fallback(now, progress)
         except EmbedderError as exc:
             degraded.append(f"the fallback embedder has not seen all memories: {exc}")
         try:
-            made += self._vectorizer.reembed(now) if self._vectorizer.waiting else 0
+            made += self._vectorizer.reembed(now, progress) if self._vectorizer.waiting else 0
         except EmbedderError as exc:
             degraded.append(f"memories still wait for their vectors: {exc}")
         return made, tuple(degraded)

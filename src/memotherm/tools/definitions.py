@@ -25,6 +25,7 @@ from memotherm.tools.serializers import (
     move_json,
     note_results_json,
     note_text_json,
+    read_json,
     recall_json,
     scope_count_json,
     session_status_json,
@@ -57,6 +58,7 @@ __all__ = [
     "memory_spill",
     "memory_status",
     "memory_undo",
+    "memory_update",
     "memory_verify",
     "pin_memory",
     "query",
@@ -215,6 +217,30 @@ def store_memory(
     return memory_json(memory)
 
 
+def memory_update(
+    mem: Memotherm,
+    memory_id: str,
+    content: str | None = None,
+    kind: str | None = None,
+    tags: Sequence[str] | None = None,
+    metadata: Json | None = None,
+    ttl_minutes: float | None = None,
+    expires_at: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Change a memory; what is left out stays as it is."""
+    memory = _view(mem, sessionId).update(
+        memory_id,
+        content=content,
+        kind=kind,
+        tags=tags,
+        metadata=metadata,
+        ttl=None if ttl_minutes is None else ttl_minutes * 60,
+        expires_at=expires_at,
+    )
+    return memory_json(memory)
+
+
 def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessionId: str | None = None) -> Json:  # noqa: N803
     """Move a memory to another tier, or give it a priority."""
     wanted_tier, priority = _tier_or_priority(tier)
@@ -324,7 +350,9 @@ def memory_get(
 ) -> Json:
     """Read lines of a note by its path, or a memory by its id."""
     if path.startswith("mem_"):
-        return _memory_lines(_view(mem, sessionId).get(path), from_, lines)
+        view = _view(mem, sessionId)
+        memory = view.get(path)
+        return {**read_json(memory, view.heat(memory)), **_memory_lines(memory, from_, lines)}
     if not mem.settings.notes_root:
         raise NotFound(f"no memory {path!r}, and no notes: set notes_root to their folder")
     return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
@@ -395,6 +423,7 @@ _TABLE = (
     Tool(memory_curate, "Curate notes", repeatable=True),
     Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
     Tool(store_memory, "Store a memory"),
+    Tool(memory_update, "Change a memory"),
     Tool(set_memory_tier, "Set tier or priority", repeatable=True),
     Tool(pin_memory, "Pin a memory", repeatable=True),
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
@@ -501,14 +530,14 @@ def _filler_json(mem: Memotherm, content: str) -> Json | None:
 
 
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
-    """Return a memory with a range of its lines as content; `hint` says what is missing."""
+    """Return a range of the lines of a memory as its content; `hint` says what is missing."""
     if first < 1 or (count is not None and count < 1):
         raise InvalidInput("from and lines count from 1")
     all_lines = memory.content.split("\n")
     text = "\n".join(all_lines[first - 1 : None if count is None else first - 1 + count])
     content = first_characters(text, _GET_CHARS)
     hint = "" if content == text else f"{len(text) - len(content)} more characters: use from and lines"
-    return {**memory_json(memory), "content": content, "totalLines": len(all_lines), "hint": hint}
+    return {"content": content, "totalLines": len(all_lines), "hint": hint}
 
 
 def _session_recall(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Metrics, ScopeCount, SessionStatus, Status, TierCount
+from memotherm.model.results import Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "note_hit_json",
     "note_results_json",
     "note_text_json",
+    "read_json",
     "recall_json",
     "scope_count_json",
     "session_status_json",
@@ -75,6 +76,11 @@ def memory_json(memory: Memory) -> Json:
         "index": memory.index,
         "version": memory.version,
     }
+
+
+def read_json(memory: Memory, heat: Heat) -> Json:
+    """Return a memory that was read by its id, with its heat and decay."""
+    return {**memory_json(memory), "heat": round(heat.heat, 4), "decay": round(heat.decay, 4)}
 
 
 def added_json(memory: Memory, hot_token_limit: int) -> Json:

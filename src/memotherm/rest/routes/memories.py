@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Retention
 from memotherm.rest.idempotency import once
-from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, Inside, MemoryId, View
+from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, Inside, KindFilter, MemoryId, View, in_session
 from memotherm.rest.routes.responses import apply, etag, memory_response, page_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
 from memotherm.rest.schemas.fields import Key, PriorityName, TierName
@@ -24,6 +24,7 @@ from memotherm.rest.schemas.memories import (
     MemoryResponse,
     MoveRequest,
     PrioritizeRequest,
+    ReadMemoryResponse,
     ReasonRequest,
     RememberManyRequest,
     RememberRequest,
@@ -42,10 +43,10 @@ router = APIRouter(tags=["memories"])
 @router.get("/memories", operation_id="list_memories", response_model=MemoryPageResponse)
 def list_memories(
     view: View,
+    kind: KindFilter,
     tier: Annotated[TierName | None, Query()] = None,
     priority: Annotated[PriorityName | None, Query()] = None,
     retention: Annotated[ListedRetention, Query()] = "active",
-    kind: Annotated[str | None, Query(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] = None,
     tag: Annotated[str | None, Query(pattern=NAME, max_length=100)] = None,
     since: Annotated[Moment | None, Query()] = None,
     until: Annotated[Moment | None, Query()] = None,
@@ -100,14 +101,19 @@ def _change_many(verb: Callable[..., list[Memory]], body: ChangeManyRequest) -> 
 @once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, replace the one with the same key, or count a use of one with the same content."""
-    return memory_response(view.remember(**body.arguments()), response, created=True)
+    remember_it = in_session(view, body.session).remember
+    # A time of expiry that has passed, or a time to live beside it, is a conflict.
+    memory = remember_it(**body.arguments()) if body.expires_at is None else apply(remember_it, **body.arguments())
+    return memory_response(memory, response, created=True)
 
 
 @router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)
 @once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
-    memories = view.remember_many([request.arguments() for request in body.memories])
+    drafts = [request.arguments() for request in body.memories]
+    expiring = any(request.expires_at is not None for request in body.memories)
+    memories = apply(view.remember_many, drafts) if expiring else view.remember_many(drafts)
     return {"memories": [serializers.memory_json(memory) for memory in memories]}
 
 
@@ -129,7 +135,7 @@ def list_keys(
     return {"keys": view.keys(prefix or "", depth, limit, after)}
 
 
-@router.get("/memories/{memory_id}", operation_id="get_memory", response_model=MemoryResponse)
+@router.get("/memories/{memory_id}", operation_id="get_memory", response_model=ReadMemoryResponse)
 def get_memory(
     view: View,
     memory_id: MemoryId,
@@ -143,7 +149,7 @@ def get_memory(
         raise NotFound(f"{memory_id} was forgotten: add ?hidden=true to read it, or restore it")
     if if_none_match and if_none_match.strip('"') == str(memory.version):
         return Response(status_code=304, headers={"etag": etag(memory)})
-    return memory_response(memory, response)
+    return {**memory_response(memory, response), **serializers.read_json(memory, view.heat(memory))}
 
 
 @router.patch("/memories/{memory_id}", operation_id="change", response_model=MemoryResponse)
@@ -163,6 +169,7 @@ def change(
         tags=body.tags,
         metadata=body.metadata,
         ttl=None if body.ttl_minutes is None else body.ttl_minutes * 60,
+        expires_at=body.expires_at,
         key=body.key,
         why=body.why,
         version=int(if_match.strip('"')) if if_match else None,

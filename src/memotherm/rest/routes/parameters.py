@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
+from starlette.exceptions import HTTPException
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
@@ -19,10 +20,12 @@ __all__ = [
     "ExistingSession",
     "InSession",
     "Inside",
+    "KindFilter",
     "MemoryId",
     "OuterMemory",
     "SessionId",
     "View",
+    "in_session",
 ]
 
 #: Visible ASCII, with spaces inside only.
@@ -32,6 +35,7 @@ ETAG = '^"?[0-9]{1,18}"?$'
 #: The default of an optional header that is never null.
 ABSENT: Any = None
 
+_KIND = r"^[a-z][a-z0-9_-]{0,31}$"
 _SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
 
 
@@ -63,6 +67,28 @@ async def scoped_memory(request: Request, outer: Annotated[Memotherm, Depends(ou
     return outer if request.state.session is None else outer.scoped(session=request.state.session)
 
 
+def in_session(view: Memotherm, session: str | None) -> Memotherm:
+    """Return the memory in the session that a body names; another one than that of the header is a conflict."""
+    try:
+        return view if session is None else view.scoped(session=session)
+    except InvalidInput as exc:
+        raise HTTPException(409, str(exc)) from exc
+
+
+_Kind = Annotated[str | None, Query(pattern=_KIND)]
+_Type = Annotated[str | None, Query(alias="type", pattern=_KIND, include_in_schema=False)]
+_Category = Annotated[str | None, Query(alias="category", pattern=_KIND, include_in_schema=False)]
+
+
+def kind_filter(kind: _Kind = None, type_: _Type = None, category: _Category = None) -> str | None:
+    """Return the kind to list, which other programs call type or category."""
+    given = [value for value in (kind, type_, category) if value is not None]
+    if len(given) > 1:
+        raise InvalidInput("kind, type and category mean the same: give one of them")
+    return next(iter(given), None)
+
+
+KindFilter = Annotated[str | None, Depends(kind_filter)]
 OuterMemory = Annotated[Memotherm, Depends(outer_memory)]
 View = Annotated[Memotherm, Depends(scoped_memory)]
 Inside = Annotated[bool, Query(description="Everything at and below the scope, instead of what it can see.")]

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from memotherm import tools
-from memotherm.rest.routes.parameters import View
+from memotherm.rest.routes.parameters import View, in_session
 from memotherm.rest.routes.responses import apply, context_response, recall_response
 from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.search import (
@@ -29,17 +29,18 @@ router = APIRouter(tags=["search"])
 @router.post("/recall", operation_id="recall", response_model=RecallResponse)
 def recall(view: View, body: RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
-    recall = apply(view.recall, **{**body.model_dump(), "where": raw_where(body)})
-    return recall_response(recall, body.limit)
+    tiers = [*body.tiers, "cold"] if body.include_cold and "cold" not in body.tiers else body.tiers
+    arguments = {**body.model_dump(exclude={"tiers", "include_cold", "session"}), "where": raw_where(body)}
+    return recall_response(apply(in_session(view, body.session).recall, tiers=tiers, **arguments), body.limit)
 
 
 @router.post("/memory/query", operation_id="query", response_model=QueryResponse)
 def query(view: View, body: QueryRequest) -> Json:
     """Return the memories that match a query, from all tiers or one; warm and cold memories score less."""
-    return tools.query(view, body.model_dump(exclude_none=True))
+    return tools.query(in_session(view, body.session), body.model_dump(exclude_none=True, exclude={"session"}))
 
 
 @router.post("/context", operation_id="context", response_model=ContextResponse)
 def context(view: View, body: ContextRequest) -> Json:
     """Return pinned, hot and recalled memories within a token budget, with a receipt."""
-    return context_response(view.context(**body.model_dump()))
+    return context_response(in_session(view, body.session).context(**body.model_dump(exclude={"session"})))

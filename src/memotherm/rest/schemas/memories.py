@@ -14,10 +14,12 @@ from memotherm.rest.schemas.fields import (
     Labels,
     MemoryId,
     Minutes,
+    Moment,
     PriorityName,
     Reason,
     RequestBody,
     RetentionName,
+    SessionName,
     Text,
     TierName,
 )
@@ -27,9 +29,11 @@ __all__ = [
     "KeysResponse",
     "MemoriesResponse",
     "MemoryPageResponse",
+    "MemoryRequest",
     "MemoryResponse",
     "MoveRequest",
     "PrioritizeRequest",
+    "ReadMemoryResponse",
     "ReasonRequest",
     "RememberManyRequest",
     "RememberRequest",
@@ -37,8 +41,8 @@ __all__ = [
 ]
 
 
-class RememberRequest(RequestBody):
-    """A memory to store."""
+class MemoryRequest(RequestBody):
+    """The fields of a memory to store."""
 
     content: Text
     kind: AnyKind = "fact"
@@ -46,6 +50,7 @@ class RememberRequest(RequestBody):
     tier: TierName | None = None
     priority: PriorityName = "normal"
     ttl_minutes: Minutes | None = None
+    expires_at: Moment | None = None
     metadata: Json | None = None
     source: Label = "api"
     supersedes: MemoryId | None = None
@@ -58,10 +63,20 @@ class RememberRequest(RequestBody):
         return {**values, "ttl": None if self.ttl_minutes is None else self.ttl_minutes * 60}
 
 
+class RememberRequest(MemoryRequest):
+    """A memory to store."""
+
+    session: SessionName | None = None
+
+    def arguments(self) -> Json:
+        """Return the arguments of `remember`."""
+        return {name: value for name, value in super().arguments().items() if name != "session"}
+
+
 class RememberManyRequest(RequestBody):
     """Memories to store, all or none."""
 
-    memories: Annotated[list[RememberRequest], Field(min_length=1, max_length=1000)]
+    memories: Annotated[list[MemoryRequest], Field(min_length=1, max_length=1000)]
 
 
 class UpdateRequest(RequestBody):
@@ -72,6 +87,7 @@ class UpdateRequest(RequestBody):
     tags: Labels | None = None
     metadata: Json | None = None
     ttl_minutes: Minutes | None = None
+    expires_at: Moment | None = None
     key: Key | None = None
     why: Reason = ""
 
@@ -121,6 +137,13 @@ class MemoryResponse(BaseModel):
     supersedes: str | None
     index: bool
     version: int
+
+
+class ReadMemoryResponse(MemoryResponse):
+    """A memory that was read by its id."""
+
+    heat: float = Field(description="How much it is used, decayed since the last use.")
+    decay: float = Field(description="1 at the time of the last use, halved after every half-life.")
 
 
 class MemoriesResponse(BaseModel):

@@ -15,6 +15,7 @@ from memotherm.rest.schemas.fields import (
     Limit,
     QueryText,
     RequestBody,
+    SessionName,
     Share,
     TierName,
     Tiers,
@@ -48,6 +49,8 @@ class RecallRequest(FilterRequest):
     promote: bool = False
     track: bool = True
     inside: bool = False
+    include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
+    session: SessionName | None = None
 
 
 class QueryFilters(RequestBody):
@@ -86,6 +89,7 @@ class QueryRequest(RequestBody):
     k: Limit = absent()
     filters: QueryFilters = absent()
     track: bool = True
+    session: SessionName | None = None
 
     @model_validator(mode="after")
     def refuse_aliases_together(self) -> Self:
@@ -105,6 +109,7 @@ class ContextRequest(RequestBody):
     format: Format = "markdown"
     include_cold: bool | None = None
     track: bool = True
+    session: SessionName | None = None
 
 
 class HitResponse(MemoryResponse):

@@ -36,10 +36,12 @@ INSERT INTO jobs (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DIST
 ON CONFLICT (tenant, name) DO NOTHING
 
 -- job_claim: Claim the tenant whose job was done the longest time ago, unless another process has it or is claiming it.
+-- Times more than two terms from now were written by a clock that is ahead.
 UPDATE jobs SET holder = :holder, until = :until
 WHERE name = :name AND tenant = (
     SELECT tenant FROM jobs
-    WHERE name = :name AND until <= :now AND done_at < :before AND tenant <> ALL(CAST(:seen AS TEXT[]))
+    WHERE name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
+      AND tenant <> ALL(CAST(:seen AS TEXT[]))
       AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
     ORDER BY done_at, tenant LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING tenant
@@ -313,3 +315,6 @@ WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
 
 -- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
 SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)
+
+-- vectors_by_digest: Vectors already made for the same content, in any space of the tenant.
+SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1

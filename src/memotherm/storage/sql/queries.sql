@@ -269,9 +269,6 @@ accessed_at > :used_within
 -- key that leads to the value, $keys selects the keys, $test is one of the statements `test_...`.
 EXISTS (SELECT 1 FROM $sources WHERE $keys AND $test)
 
--- vectors_by_digest: Vectors already made for the same content, in any space.
-SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1
-
 -- tag_add: One tag of a memory.
 INSERT INTO tags (tag, no) VALUES (:tag, :no)
 
@@ -401,10 +398,11 @@ ON CONFLICT ({key}space, no) DO UPDATE SET updated_at = excluded.updated_at
 -- injected_clear: Delete the record of a session's prompt.
 DELETE FROM injected WHERE {own}space = :space
 
--- lease_take: Take or renew a lease, unless another holder has it.
+-- lease_take: Take or renew a lease, unless another holder has it. One that ends more than two terms from now was
+-- taken by a clock that is ahead.
 INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-WHERE leases.holder = excluded.holder OR leases.until <= :now
+WHERE leases.holder = excluded.holder OR leases.until <= :now OR leases.until > :late
 RETURNING holder
 
 -- lease_renew: Extend a lease, unless another holder has it.

@@ -199,3 +199,9 @@ SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.spa
        CASE m.retention WHEN 0 THEN m.tier ELSE 3 END, v.vector
 FROM vectors v JOIN memories m ON m.no = (v.key / :parts) & :numbers JOIN spaces s ON s.space = m.space
 WHERE v.key > :behind ORDER BY v.key
+
+-- vectors_by_digest: Vectors already made for the same content, in any space of the tenant (NULL = of all).
+SELECT no FROM memories
+WHERE digest = :digest AND parts > 0 AND retention < 3
+  AND (:tenant IS NULL OR space IN (SELECT space FROM spaces WHERE tenant IN ('', :tenant)))
+ORDER BY no LIMIT 1

@@ -137,6 +137,19 @@ class UpkeepContract(Contract):
         self.clock.advance(minutes=6)
         assert self.store.lease("maintain", "c", self.clock(), self.clock() + timedelta(minutes=5))
 
+    def test_a_lease_or_claim_of_a_clock_that_is_far_ahead_is_taken_over(self) -> None:
+        """Two of its own terms ahead is more than any holder with a right clock can be."""
+        minutes = timedelta(minutes=10)
+        ahead = self.clock() + timedelta(days=365)
+        assert self.store.lease("maintain lease", "a", ahead, ahead + minutes)
+        assert self.store.lease("maintain lease", "b", self.clock(), self.clock() + minutes)
+        self.clock.advance(days=365)
+        with closing(self.claims("a")) as theirs:
+            next(theirs)
+            self.clock.advance(days=-365)
+            with closing(self.claims("b")) as mine:
+                assert next(mine, None) is not None
+
     def claims(self, holder: str) -> Generator[Claim, None, None]:
         """Claim the parts of the store for a job of ten minutes."""
         later = self.clock() + timedelta(days=1)
@@ -156,6 +169,18 @@ class UpkeepContract(Contract):
             assert list(self.claims("b")) == []
             self.clock.advance(minutes=2)
             assert len(list(self.claims("b"))) == 1
+
+    def test_a_part_that_was_done_is_not_claimed_again_before_its_time(self) -> None:
+        """Only if the job was finished; a job that was done in the future was done by a wrong clock."""
+        self.stored("anything")
+        start, term = self.clock(), timedelta(minutes=10)
+        with closing(self.store.claims("tidy", "a", self.clock, term, start)) as broken_off:
+            assert next(broken_off)
+        assert len(list(self.store.claims("tidy", "a", self.clock, term, start))) == 1
+        assert list(self.store.claims("tidy", "b", self.clock, term, start)) == []
+        self.clock.advance(minutes=1)
+        assert list(self.store.claims("tidy", "b", self.clock, term, start)) == []
+        assert len(list(self.store.claims("tidy", "b", self.clock, term, self.clock()))) == 1
 
     def test_a_holder_that_lost_its_claim_cannot_write(self) -> None:
         """Neither while the new holder works nor afterwards; its transaction changes nothing."""
