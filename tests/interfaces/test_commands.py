@@ -782,7 +782,7 @@ def lines_of(path: Path, count: int) -> None:
 def test_progress_is_printed_in_lines_outside_a_terminal(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With rate and remaining time, on standard error, for every long command; the summary has the embedder's share."""
     monkeypatch.setattr("memotherm.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
-    monkeypatch.setattr("memotherm.cli.admin._PAGE", 200)
+    monkeypatch.setattr("memotherm.cli.export._PAGE", 200)
     lines_of(tmp_path / "all.jsonl", 450)
     imported = cli("import", "jsonl", "all.jsonl")
 
