@@ -61,8 +61,12 @@ explore: setup ## The property tests with examples that nobody has seen yet
 golden: setup ## Write the golden contexts and receipts anew; read the difference before you commit it
 	$(BIN)/python -m tests.golden.contexts
 
-encryption: setup ## Run the tests of services and rules on encrypted files
-	MEMOTHERM_TEST_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))') $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -k 'not postgres' tests/spec tests/rules tests/notes tests/test_changes.py tests/test_context.py tests/test_encryption.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py tests/storage
+encryption: setup ## Run the tests of services, rules and notes, and the contract of stores, on encrypted files
+	KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))'); \
+	MEMOTHERM_KEY=$$KEY MEMOTHERM_TEST_KEY=$$KEY $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
+	    -m 'not plain_file' -k 'not postgres' tests/spec tests/rules tests/notes tests/test_changes.py \
+	    tests/test_context.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py
+	$(BIN)/python -m pytest -n $(JOBS) tests/test_encryption.py tests/storage/test_conformance.py -k 'ncrypt'
 
 torture: setup ## Kill a writer a thousand times and look for losses
 	MEMOTHERM_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py

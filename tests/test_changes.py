@@ -195,6 +195,7 @@ def test_undoing_the_first_event_forgets_the_memory(mem: Memotherm) -> None:
 # Purging
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 def test_a_purge_leaves_no_trace_of_the_content(tmp_path: Path) -> None:
     """Content, former contents, words, tags, metadata and vectors are gone from every file; events stay."""
@@ -374,28 +375,6 @@ def test_a_view_sees_and_writes_its_own_scope(mem: Memotherm) -> None:
     assert contents(mem.find()) == ["for everyone"]
 
 
-def test_a_verification_is_an_event_that_uses_and_changes_leave_alone(mem: Memotherm, clock: FakeClock) -> None:
-    """`verified_at` moves by `verify` and `undo` only, and a verification is neither a use nor a change."""
-    memory = mem.remember("The office is in Lisbon")
-    clock.advance(days=1)
-    verified = mem.verify(memory.id, why="asked Ana")
-    clock.advance(days=1)
-    mem.recall("office")
-    mem.update(memory.id, tags=["places"])
-
-    assert (memory.verified_at, verified.verified_at) == (None, clock.now - timedelta(days=1))
-    assert (verified.updated_at, verified.access_count) == (memory.updated_at, 0)
-    assert mem.get(memory.id).verified_at == verified.verified_at
-    event = mem.history(memory.id)[1]
-    assert (event.action, event.why, list(event.changes)) == ("verify", "asked Ana", ["verified_at"])
-    again = mem.verify(memory.id)
-    assert mem.undo(again.version).verified_at == verified.verified_at
-    assert mem.undo(verified.version).verified_at is None
-    mem.forget(memory.id)
-    with pytest.raises(InvalidInput, match="restore"):
-        mem.verify(memory.id)
-
-
 def test_an_update_a_restore_or_a_keep_makes_no_duplicate(mem: Memotherm) -> None:
     """The error names the memory that has the content; `undo` still puts everything back."""
     first, other = mem.remember("The port is 5544"), mem.remember("The port is 5432")
@@ -436,3 +415,25 @@ def test_only_a_sync_of_notes_makes_memories_of_files(mem: Memotherm) -> None:
         mem.remember_many([{"content": "a fact", "source": " file:MEMORY.md"}])
 
     assert len(mem.find()) == 0
+
+
+def test_a_verification_is_an_event_that_uses_and_changes_leave_alone(mem: Memotherm, clock: FakeClock) -> None:
+    """`verified_at` moves by `verify` and `undo` only, and a verification is neither a use nor a change."""
+    memory = mem.remember("The office is in Lisbon")
+    clock.advance(days=1)
+    verified = mem.verify(memory.id, why="asked Ana")
+    clock.advance(days=1)
+    mem.recall("office")
+    mem.update(memory.id, tags=["places"])
+
+    assert (memory.verified_at, verified.verified_at) == (None, clock.now - timedelta(days=1))
+    assert (verified.updated_at, verified.access_count) == (memory.updated_at, 0)
+    assert mem.get(memory.id).verified_at == verified.verified_at
+    event = mem.history(memory.id)[1]
+    assert (event.action, event.why, list(event.changes)) == ("verify", "asked Ana", ["verified_at"])
+    again = mem.verify(memory.id)
+    assert mem.undo(again.version).verified_at == verified.verified_at
+    assert mem.undo(verified.version).verified_at is None
+    mem.forget(memory.id)
+    with pytest.raises(InvalidInput, match="restore"):
+        mem.verify(memory.id)

@@ -17,6 +17,7 @@ from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_duration, system_clock
 from memotherm.model.filters import MemoryFilters
+from memotherm.model.literals import FormatName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
 from memotherm.model.receipts import ReceiptPage
 from memotherm.model.results import (
@@ -181,8 +182,8 @@ class Memotherm:
         content: str,
         kind: str = "fact",
         tags: Iterable[str] = (),
-        tier: Tier | str | None = None,
-        priority: Priority | str | int = Priority.NORMAL,
+        tier: Tier | TierName | None = None,
+        priority: Priority | PriorityName | int = Priority.NORMAL,
         ttl: timedelta | float | str | None = None,
         metadata: Mapping[str, Any] | None = None,
         source: str = "agent",
@@ -257,7 +258,7 @@ class Memotherm:
         self,
         query: str,
         limit: int = 10,
-        tiers: Sequence[Tier | str] | str = ("hot", "warm"),
+        tiers: Sequence[Tier | TierName] | TierName = ("hot", "warm"),
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
         min_score: float | None = None,
@@ -315,7 +316,7 @@ class Memotherm:
         self,
         query: str | None = None,
         budget: int = 2000,
-        format: str = "markdown",  # noqa: A002 - the word everyone uses for it
+        format: FormatName = "markdown",  # noqa: A002 - the word everyone uses for it
         include_cold: bool | None = None,
         track: bool = True,
     ) -> Context:
@@ -531,11 +532,11 @@ class Memotherm:
         stored = self._view.record(memory_id).memory
         return self._services.changes.rewrite(self.scope, stored, alter, content, cause)
 
-    def move(self, memory_id: str, tier: Tier | str, why: str = "") -> Memory:
+    def move(self, memory_id: str, tier: Tier | TierName, why: str = "") -> Memory:
         """Move a memory to another tier."""
         return self._services.changes.move(self.scope, memory_id, Tier.of(tier), self._view.cause("move", why))
 
-    def prioritize(self, memory_id: str, priority: Priority | str | int, why: str = "") -> Memory:
+    def prioritize(self, memory_id: str, priority: Priority | PriorityName | int, why: str = "") -> Memory:
         """Set the priority of a memory."""
         wanted = Priority.of(priority)
         return self._services.changes.prioritize(self.scope, memory_id, wanted, self._view.cause("prioritize", why))

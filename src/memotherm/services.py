@@ -14,6 +14,7 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_moment, read_clock
 from memotherm.model.filters import MemoryFilters
+from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
 from memotherm.recall.log import RecallLog
@@ -213,7 +214,7 @@ class View:
     def question(
         self,
         query: str,
-        tiers: Sequence[Tier | str] | str,
+        tiers: Sequence[Tier | TierName] | TierName,
         *,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
@@ -276,7 +277,7 @@ class View:
         self,
         query: str | None,
         budget: int,
-        format: str = "markdown",  # noqa: A002 - the word everyone uses for it
+        format: FormatName = "markdown",  # noqa: A002 - the word everyone uses for it
         *,
         include_cold: bool | None = None,
         track: bool = True,

@@ -741,3 +741,24 @@ def test_the_user_auto_is_the_account(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     scope = cli("remember", "The ferry is blue", "--user", "auto", "--json").data["scope"]
 
     assert scope == {"user": pwd.getpwuid(os.getuid()).pw_name}
+
+
+def test_a_policy_is_shown_linted_tested_and_compared(cli: Cli, tmp_path: Path):
+    """Exit codes for pipelines: 5 for errors of lint, 1 for a failed test, 3 for a file that is not there."""
+    (tmp_path / "bad.toml").write_text('[[rule]]\nid = "a"\nwhen = { iddle = "> 3d" }\nto = "cold"\n', "utf-8")
+    (tmp_path / "house.toml").write_text(
+        '[policy]\nextends = "builtin"\n[[rule]]\nid = "house.keep"\nwhen = { kind = "decision" }\nto = "stay"\n'
+        'why = "kept"\n[[test]]\nmemory = { kind = "decision", age = "90d" }\nexpect = { tier = "cold" }\n',
+        "utf-8",
+    )
+    done = remembered(cli, "we use SQLite", "--kind", "decision", "--metadata", '{"status": "done"}')
+
+    assert cli("policy", "show", "--json").data["rules"][0]["id"] == "compact.done"
+    linted = cli("policy", "lint", "bad.toml")
+    assert (linted.code, "bad.toml:3: error P001 unknown field iddle: did you mean idle?" in linted.out) == (5, True)
+    assert cli("policy", "lint", "house.toml", "--on-store", "--json").data["findings"] == []
+    failed = cli("policy", "test", "house.toml", "--json")
+    assert (failed.code, failed.data["failed"]) == (1, 1)
+    (difference,) = cli("policy", "diff", "builtin", "house.toml", "--json").data["differences"]
+    assert (difference["id"], difference["first"]["rule"], difference["second"]) == (done, "compact.done", None)
+    assert cli("policy", "show", "nowhere.toml").code == 3

@@ -243,6 +243,16 @@ def test_the_files_of_a_project_work_for_everybody(
     assert files(home) == {}
 
 
+def test_options_of_an_installation_are_honoured_or_refused(home: Path, install: Callable[..., dict[str, Any]]):
+    """A runner works for a user as well, and a shared memory has no project."""
+    install("gemini", "--run-with", "uvx")
+
+    assert (
+        json.loads((home / ".gemini/settings.json").read_text("utf-8"))["mcpServers"]["memotherm"]["command"] == "uvx"
+    )
+    assert app.run(["install", "gemini", "--shared", "--project", "shop"]) == exit_codes.USAGE
+
+
 TEXTS = {
     "comments": '// mine\n{\n\t"theme": "dark", // as I like it\n\t"list": [1, 2,\t3], /* last */\n}\n',
     "a comment in the last line": '{\n  "hooks": {\n    "Stop": [] // none yet\n  } // end\n}',

@@ -96,6 +96,8 @@ def test_the_command_line_accepts_the_names_of_the_sources(tmp_path: Path, monke
         [hit] = command(verb, "otter", "--includeCold", "--session-id", "s")["hits"]
         assert hit["id"] == stored["id"]
         assert command(verb, "otter", "--session", "s")["hits"] == []
+    assert run(["config", "set", "memoryTiering.hotMaxTokens", "7"]) == 0
+    assert "hot_max_tokens = 7" in (tmp_path / "home" / "config.toml").read_text()
     listed = {kind: command("list", "--type", kind)["memories"][0]["content"] for kind in ("preference", "entity")}
     assert listed == {"preference": "A walrus sleeps", "entity": "A seal swims"}
 

@@ -112,6 +112,7 @@ def test_heartbeats_and_read_only_workspaces_are_left_out(mem: Memotherm, worksp
     assert session.flush_due(180_000, root=workspace) is not None
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 @spec("O30")
 def test_trouble_with_the_store_never_blocks_the_turn(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:

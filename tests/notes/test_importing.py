@@ -167,7 +167,7 @@ def test_an_import_restores_what_was_archived_as_archived(
     """Archived memories of an export stay archived, none is stored twice, and the expiry follows the given clock."""
     clock.now = datetime(2031, 5, 1, tzinfo=UTC)
     entries = [
-        {"content": "an active otter", "retention": "active"},
+        {"content": "an active otter", "retention": "active", "created_at": "2030-01-01T00:00:00+00:00"},
         {"content": "an archived otter", "retention": "archived"},
         {
             "content": "an archived and expired otter",
@@ -185,6 +185,7 @@ def test_an_import_restores_what_was_archived_as_archived(
     archived = {"an archived otter", "an archived and expired otter"}
     assert (first.stored, again.stored, again.duplicates, len(first.skipped)) == (4, 0, 4, 1)
     assert {memory.content for memory in mem.find(retention="archived")} == archived
+    assert [memory.created_at for memory in mem.find(limit=9)][-1] == datetime(2030, 1, 1, tzinfo=UTC)
     assert {memory.content for memory in mem.find()} == {"an active otter", "an otter for a day"}
     assert {hit.memory.content for hit in mem.recall("otter")} == {"an active otter", "an otter for a day"}
     clock.advance(days=2)

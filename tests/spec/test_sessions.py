@@ -133,6 +133,7 @@ def _columns(path: Path, table: str) -> set[str]:
     return found
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 @spec("C07")
 def test_the_table_keeps_everything_of_a_session_memory(tmp_path: Path, open_mem: Open) -> None:
@@ -154,6 +155,7 @@ def test_the_table_keeps_everything_of_a_session_memory(tmp_path: Path, open_mem
     assert keys == sessions == {("spaces", "space")}
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 @spec("C08")
 def test_a_session_is_read_through_an_index(tmp_path: Path, open_mem: Open) -> None:

@@ -20,6 +20,7 @@ from memotherm.cli.options import (
 )
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes
 from memotherm.model import Memory, Priority, Tier
+from memotherm.model.literals import PriorityName, TierName
 
 __all__ = [
     "archive", "forget", "move", "pin", "prioritize", "purge", "restore", "undo", "unpin", "update",
@@ -44,7 +45,7 @@ def _change(store: StoreOptions, change: Callable[[Memotherm], Memory], *, dry_r
 @_id
 @click.argument("tier", type=click.Choice([str(tier) for tier in Tier]))
 @_options
-def move(memory_id: str, tier: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
+def move(memory_id: str, tier: TierName, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Move a memory to another tier: hot, warm or cold.
 
     \b
@@ -57,7 +58,9 @@ def move(memory_id: str, tier: str, why: str, dry_run: bool, store: StoreOptions
 @_id
 @click.argument("priority", type=click.Choice([str(priority) for priority in Priority]))
 @_options
-def prioritize(memory_id: str, priority: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
+def prioritize(
+    memory_id: str, priority: PriorityName, why: str, dry_run: bool, store: StoreOptions, as_json: bool
+) -> None:
     """Set the priority of a memory: pinned, critical, important, normal or low.
 
     \b

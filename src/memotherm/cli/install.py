@@ -41,9 +41,7 @@ __all__ = ["command", "plugin_dir"]
 @click.option(
     "--run-with",
     type=click.Choice(RUNNERS),
-    default="path",
-    show_default=True,
-    help="How the configuration of a project starts the program: from the PATH of each person, or with uvx or pipx.",
+    help="Start the program from the PATH, or with uvx or pipx; default: path for a project, this program for a user.",
 )
 @click.option("--no-capture", is_flag=True, help="Recall only; do not store conversations.")
 @click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
@@ -56,7 +54,7 @@ def command(
     project: str,
     user: str,
     shared: bool,
-    run_with: str,
+    run_with: str | None,
     no_capture: bool,
     dry_run: bool,
     uninstall: bool,
@@ -72,6 +70,8 @@ def command(
     memotherm install codex --scope project
     memotherm install gemini --uninstall
     """
+    if shared and (project, user) != ("auto", "auto"):
+        raise click.UsageError("--shared is one memory without a project and a user: leave out --project and --user")
     own_path = store is not None and "://" not in store and scope == "user"
     url = str(Path(store or "").expanduser().absolute()) if own_path else store
     named = {"--store": url, **({} if shared else {"--project": project, "--user": user})}

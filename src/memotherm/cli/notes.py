@@ -18,6 +18,7 @@ from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.progress import progress_bar, timing
 from memotherm.cli.terminal import printable
 from memotherm.model import Tier
+from memotherm.model.literals import TierName
 from memotherm.notes import NoteHit, NoteResults, Notes, Sync
 from memotherm.text.quantity import pluralize
 from memotherm.tools.serializers import curated_json, note_hit_json, note_text_json
@@ -80,7 +81,7 @@ def search(
     query: str,
     max_results: int,
     min_score: float,
-    tiers: tuple[str, ...],
+    tiers: tuple[TierName, ...],
     chat: str | None,
     root: str,
     extra: tuple[str, ...],

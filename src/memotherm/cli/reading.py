@@ -11,6 +11,7 @@ from memotherm.cli.options import StoreOptions, json_option, kind_option, opened
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
+from memotherm.model.literals import PriorityName, TierName
 from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
 #: Below this width a table does not fit.
@@ -69,8 +70,8 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
 @store_option
 @json_option
 def list_(
-    tier: str | None,
-    priority: str | None,
+    tier: TierName | None,
+    priority: PriorityName | None,
     retention: str,
     kind: str | None,
     tags: tuple[str, ...],

@@ -11,6 +11,7 @@ from memotherm.cli.options import StoreOptions, json_option, kind_option, opened
 from memotherm.cli.output import content_of, print_json, print_notes, search_json, searched_tiers
 from memotherm.cli.parsing import Moment, TextCommand
 from memotherm.model import Tier
+from memotherm.model.literals import TierName
 
 __all__ = ["command"]
 
@@ -34,7 +35,7 @@ __all__ = ["command"]
 def command(
     query: str,
     limit: int,
-    tiers: tuple[str, ...],
+    tiers: tuple[TierName, ...],
     store: StoreOptions,
     as_json: bool,
     no_track: bool,

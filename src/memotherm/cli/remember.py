@@ -13,6 +13,7 @@ from memotherm.cli.output import content_of, print_changed
 from memotherm.cli.parsing import TextCommand
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
+from memotherm.model.literals import PriorityName, TierName
 
 __all__ = ["command"]
 
@@ -39,8 +40,8 @@ def command(
     content: str,
     kind: str,
     tags: tuple[str, ...],
-    tier: str | None,
-    priority: str,
+    tier: TierName | None,
+    priority: PriorityName,
     ttl: str | None,
     expires_at: datetime | None,
     metadata: str | None,

@@ -9,6 +9,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import print_json, print_notes, search_json, searched_tiers
 from memotherm.cli.parsing import TextCommand
 from memotherm.model import Tier
+from memotherm.model.literals import TierName
 
 __all__ = ["command"]
 
@@ -27,7 +28,7 @@ __all__ = ["command"]
 @store_option
 @json_option
 def command(
-    query: str, tiers: tuple[str, ...], include_cold: bool, limit: int, store: StoreOptions, as_json: bool
+    query: str, tiers: tuple[TierName, ...], include_cold: bool, limit: int, store: StoreOptions, as_json: bool
 ) -> None:
     """Search memories in the given tiers; `recall` has more filters.
 

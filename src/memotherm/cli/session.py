@@ -9,6 +9,7 @@ from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
+from memotherm.model.literals import TierName
 from memotherm.text.quantity import pluralize
 from memotherm.tools.serializers import (
     added_json,
@@ -119,7 +120,7 @@ def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> No
 @click.option("--tier", type=click.Choice(["warm", "cold"]), default="warm", show_default=True, help="Where to.")
 @store_option
 @json_option
-def demote(name: str, memory_id: str, tier: str, store: StoreOptions, as_json: bool) -> None:
+def demote(name: str, memory_id: str, tier: TierName, store: StoreOptions, as_json: bool) -> None:
     """Move a memory of the session to warm or cold."""
     with opened(store) as mem:
         memory = mem.session(name).demote(_full_id(mem, name, memory_id), tier)

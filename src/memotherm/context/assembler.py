@@ -20,6 +20,7 @@ from memotherm.context.values import Context, Entry, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
@@ -48,7 +49,7 @@ class Request:
     now: datetime
     question: Question | None = None
     budget: int = 2000
-    format: str = "markdown"
+    format: FormatName = "markdown"
     #: Whether to count it as a use of the included memories, and to log it.
     track: bool = True
     #: The most tokens of recalled memories; None for no limit of their own.

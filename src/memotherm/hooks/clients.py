@@ -51,8 +51,8 @@ class InstallRequest(NamedTuple):
     options: tuple[str, ...] = ()
     capture: bool = True
     uninstall: bool = False
-    #: How a shared configuration starts the program: path, uvx or pipx.
-    run_with: str = "path"
+    #: How the program is started: path, uvx or pipx; None for this program, or for a project from the PATH.
+    run_with: str | None = None
 
 
 class Plan(NamedTuple):
@@ -178,7 +178,8 @@ def _server(request: InstallRequest, extra: Json) -> Callable[[Json], Json]:
 
 def _command(verb: str, request: InstallRequest) -> list[str]:
     """Return a command; it has the absolute path of the program, unless other people use the same configuration."""
-    program = _PROGRAMS[request.run_with] if request.scope == "project" else _own_program()
+    runner = request.run_with or ("path" if request.scope == "project" else None)
+    program = _PROGRAMS[runner] if runner else _own_program()
     capture = ["--no-capture"] if verb == "hook" and not request.capture else []
     return [*program, verb, *request.options, *capture]
 

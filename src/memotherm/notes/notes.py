@@ -11,6 +11,7 @@ from pathlib import Path
 
 from memotherm.errors import InvalidInput, NoteUnavailable, NotFound, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Memory, Scope, Tier
+from memotherm.model.literals import TierName
 from memotherm.notes import linking
 from memotherm.notes.appending import append, writable
 from memotherm.notes.curating import new_lines
@@ -28,6 +29,7 @@ from memotherm.recall.values import Question, Ranked
 from memotherm.rules.marks import in_file
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
+from memotherm.storage.read_only import is_read_only, require_writable
 from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.clean import require_text
 from memotherm.text.markdown import ChunkSize
@@ -132,7 +134,7 @@ class Notes:
         max_results: int = 6,
         min_score: float = 0.35,
         *,
-        tiers: Sequence[Tier | str] | str = _ALL_TIERS,
+        tiers: Sequence[Tier | TierName] | TierName = _ALL_TIERS,
         chat: str | None = None,
         decay: bool | None = None,
         diversity: bool | None = None,
@@ -212,6 +214,7 @@ class Notes:
             content: Markdown; written as whole lines.
             date: The day; None for today in the user's time zone.
         """
+        require_writable(self._tools.store)
         require_text(content, "content", _LONGEST_APPEND)
         path = self._layout.resolve(self._layout.day(self._day(date)))
         start, end, written = append(self.root / path, content)
@@ -228,6 +231,7 @@ class Notes:
             lines: How many lines; None for all.
             dry_run: Return what would be copied, and write nothing.
         """
+        require_writable(self._tools.store)
         note = self.get(path, from_line, lines)
         curated = self._layout.resolve(CURATED)
         if is_curated(note.path) or is_transcript(note.path):
@@ -254,6 +258,7 @@ class Notes:
 
     def export(self, memory_id: str, path: str | None = None) -> Appended:
         """Append a memory to a note as a list item that is linked to it; None for the curated note."""
+        require_writable(self._tools.store)
         memory = self._tools.get(memory_id)
         if memory.scope != self._tools.scope:
             raise InvalidInput(f"{memory_id} belongs to another scope ({memory.scope}): export it from that scope")
@@ -267,6 +272,7 @@ class Notes:
 
     def adopt(self, path: str, line: int) -> Memory:
         """Store the list item at a line as a memory, and link the item to it."""
+        require_writable(self._tools.store)
         relative = self._layout.resolve(path)
         _require_number("line", line, 1, 1 << 62)
         self.sync()
@@ -281,6 +287,7 @@ class Notes:
 
     def resolve(self, memory_id: str, keep: str) -> Memory:
         """Resolve a conflict: keep="file" changes the memory, keep="memory" changes the list item."""
+        require_writable(self._tools.store)
         if keep not in ("file", "memory"):
             raise InvalidInput(f"keep must be file or memory, not {keep!r}")
         conflict = next((conflict for conflict in self.conflicts() if conflict.memory_id == memory_id), None)
@@ -295,7 +302,7 @@ class Notes:
 
     def refresh(self) -> tuple[bool, tuple[str, ...]]:
         """Sync before a search, unless `sync_on_search` is off; return whether the index is out of date, and why."""
-        if not self._tools.settings.sync_on_search:
+        if not self._tools.settings.sync_on_search or is_read_only(self._tools.store):
             stale = self._syncer.stale()
             return bool(stale), (f"{len(stale)} notes have changed since the last sync: run sync",) if stale else ()
         try:

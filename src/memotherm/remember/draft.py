@@ -13,6 +13,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import as_duration, as_moment
 from memotherm.model.ids import new_id
+from memotherm.model.literals import PriorityName, TierName
 from memotherm.model.names import renamed
 from memotherm.remember.keys import checked_key
 from memotherm.rules.marks import FILE_SOURCE
@@ -46,8 +47,8 @@ class Draft:
     content: str
     kind: str = "fact"
     tags: Iterable[str] = ()
-    tier: Tier | str | None = None
-    priority: Priority | str | int = Priority.NORMAL
+    tier: Tier | TierName | None = None
+    priority: Priority | PriorityName | int = Priority.NORMAL
     ttl: timedelta | float | str | None = None
     metadata: Mapping[str, Any] | None = field(default=None)
     source: str = "agent"
@@ -109,7 +110,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
     )
 
 
-def first_tier(asked: Tier | str | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
+def first_tier(asked: Tier | TierName | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
     """Return the first tier of a memory and the rule that decides it; an explicit tier always wins."""
     if asked is not None:
         return Tier.of(asked), "explicit"

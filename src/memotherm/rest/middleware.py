@@ -31,7 +31,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: Paths that need no key.
-_OPEN_PATHS = ("/health", "/openapi.json")
+_OPEN_PATHS = ("/health", "/openapi.json", "/docs")
 _MCP_PATH = "/mcp"
 #: The most callers that are remembered at once.
 _MAX_ENTRIES = 10_000

@@ -18,7 +18,7 @@ _TABLE = re.compile(r"^\s*\[", re.MULTILINE)
 
 def with_setting(text: str, name: str, value: object) -> str:
     """Return a settings file in which a setting has a value, given as text or in its own type."""
-    [name] = known({name: value}, "the arguments")
+    known({name: value}, "the arguments")
     line = f"{name} = {_toml(checked(FIELDS[name], value))}\n"
     others = without_setting(text, name)
     position = _line_of(text, name)

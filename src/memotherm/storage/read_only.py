@@ -9,8 +9,9 @@ from memotherm.errors import ReadOnly
 from memotherm.model import Scope
 from memotherm.storage.contract import Store
 
-__all__ = ["read_only"]
+__all__ = ["is_read_only", "read_only", "require_writable"]
 
+_REFUSAL = "memories may only be read here: use a memory, or an API key, that may change them"
 #: The methods that change a store.
 _CHANGES = frozenset(
     {
@@ -37,13 +38,24 @@ def read_only(store: Store) -> Store:
     return cast("Store", _ReadOnlyStore(store))
 
 
+def is_read_only(store: Store) -> bool:
+    """Return whether a store may only be read."""
+    return isinstance(store, _ReadOnlyStore)
+
+
+def require_writable(store: Store) -> None:
+    """Raise `ReadOnly` before a change of files that belong to a store which may only be read."""
+    if is_read_only(store):
+        raise ReadOnly(_REFUSAL)
+
+
 class _ReadOnlyStore:
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name in _CHANGES:
-            raise ReadOnly("memories may only be read here: use a memory, or an API key, that may change them")
+            raise ReadOnly(_REFUSAL)
         return getattr(self._store, name)
 
     def log_recall(self, *_: object, **__: object) -> None:

@@ -143,7 +143,7 @@ def memory_promote(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # n
 
 def memory_demote(mem: Memotherm, sessionId: str, memory_id: str, tier: LowerTier = "warm") -> Json:  # noqa: N803
     """Move a memory of a session to warm or cold."""
-    return memory_json(_begun(mem, sessionId).demote(memory_id, tier))
+    return memory_json(_begun(mem, sessionId).demote(memory_id, Tier.of(tier)))
 
 
 def memory_keep(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # noqa: N803
@@ -207,7 +207,7 @@ def store_memory(
         kind=kind,
         tags=tags,
         tier=wanted_tier,
-        priority=wanted_priority or (Priority.NORMAL if priority is None else priority),
+        priority=wanted_priority or (Priority.NORMAL if priority is None else Priority.of(priority)),
         ttl=None if ttl_minutes is None else ttl_minutes * 60,
         metadata=metadata,
         supersedes=supersedes,
@@ -245,7 +245,7 @@ def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessio
     view = _view(mem, sessionId)
     if priority is not None:
         return memory_json(view.prioritize(memory_id, priority))
-    return memory_json(view.move(memory_id, str(wanted_tier)))
+    return memory_json(view.move(memory_id, Tier.of(wanted_tier)))
 
 
 def pin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -430,7 +430,7 @@ def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
     tier = _one_of("tier", body.get("tier"), "filters.tier", filters.get("tier"))
     kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
     max_hits = _QUERY_LIMIT if limit is None else limit
-    tiers = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
+    tiers: Any = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
     recall = mem.recall(
         body["query"], max_hits, tiers, kinds=kinds, tags=filters.get("tags"), track=body.get("track", True)
     )

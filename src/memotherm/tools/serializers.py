@@ -50,30 +50,7 @@ def hit_json(hit: Hit) -> Json:
 
 def memory_json(memory: Memory) -> Json:
     """Return a memory."""
-    return {
-        "id": memory.id,
-        "content": memory.content,
-        "key": memory.key,
-        "kind": memory.kind,
-        "tags": list(memory.tags),
-        "tier": str(memory.tier),
-        "priority": str(memory.priority),
-        "retention": str(memory.retention),
-        "scope": dict(memory.scope.items()),
-        "metadata": dict(memory.metadata),
-        "source": memory.source,
-        "tokens": memory.tokens,
-        "relevance": round(memory.relevance, 4),
-        "access_count": memory.access_count,
-        "created_at": _iso(memory.created_at),
-        "updated_at": _iso(memory.updated_at),
-        "accessed_at": _iso(memory.accessed_at),
-        "verified_at": _iso(memory.verified_at),
-        "expires_at": _iso(memory.expires_at),
-        "supersedes": memory.supersedes,
-        "index": memory.index,
-        "version": memory.version,
-    }
+    return memory.as_dict()
 
 
 def read_json(memory: Memory, heat: Heat) -> Json:

@@ -190,6 +190,13 @@ def restore(view: View, memory_id: MemoryId, response: Response, body: ReasonReq
     return memory_response(apply(view.restore, memory_id, reason(body)), response)
 
 
+@router.post("/memories/{memory_id}/purge", operation_id="purge", status_code=204)
+@once
+def purge(view: View, memory_id: MemoryId, body: ReasonRequest | None = None) -> None:
+    """Erase the content, vectors and words of a memory permanently; only its events remain."""
+    view.purge(memory_id, reason(body))
+
+
 @router.get("/memories/{memory_id}/history", operation_id="history", response_model=HistoryResponse)
 def history(view: View, memory_id: MemoryId) -> Json:
     """Return the events of a memory, oldest first."""

@@ -29,9 +29,7 @@ router = APIRouter(tags=["search"])
 @router.post("/recall", operation_id="recall", response_model=RecallResponse)
 def recall(view: View, body: RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
-    tiers = [*body.tiers, "cold"] if body.include_cold and "cold" not in body.tiers else body.tiers
-    arguments = body.model_dump(exclude={"tiers", "include_cold", "session"})
-    return recall_response(in_session(view, body.session).recall(tiers=tiers, **arguments), body.limit)
+    return recall_response(in_session(view, body.session).recall(**body.arguments()), body.limit)
 
 
 @router.post("/memory/query", operation_id="query", response_model=QueryResponse)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from memotherm.errors import InvalidInput
+from memotherm.model.literals import FormatName, PriorityName, RetentionName, TierName
 from memotherm.model.names import renamed
 
 __all__ = [
@@ -74,9 +75,6 @@ Kinds = Annotated[list[Kind], Field(max_length=50)]
 KnownKind = Literal["message", "fact", "decision", "entity", "context", "preference", "task", "note"]
 #: The known kinds are listed, but any well-formed word is a kind.
 AnyKind = KnownKind | Kind
-TierName = Literal["hot", "warm", "cold"]
-PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
-RetentionName = Literal["active", "archived", "deleted", "purged"]
 Tiers = Annotated[list[TierName], Field(min_length=1, max_length=3)]
 Json = dict[str, Any]
 Limit = Annotated[int, Field(ge=0, le=200), BeforeValidator(integer)]
@@ -90,7 +88,7 @@ SessionName = Annotated[
     Field(description="The session, unless the header Memotherm-Scope names it."),
 ]
 Moment = Annotated[datetime, BeforeValidator(moment), Field(description="The time of expiry, with an offset.")]
-Format = Literal["markdown", "xml", "messages", "index"]
+Format = FormatName
 
 
 def _without_default(schema: Json) -> None:

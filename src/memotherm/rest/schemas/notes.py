@@ -6,9 +6,16 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from memotherm.rest.schemas.fields import RequestBody, integer
+from memotherm.rest.schemas.fields import QueryText, RequestBody, Share, integer
 
-__all__ = ["CurateRequest", "CuratedResponse"]
+__all__ = [
+    "CurateRequest",
+    "CuratedResponse",
+    "NoteHitResponse",
+    "NoteResultsResponse",
+    "NoteSearchRequest",
+    "NoteTextResponse",
+]
 
 
 class CurateRequest(RequestBody):
@@ -29,3 +36,43 @@ class CuratedResponse(BaseModel):
     start_line: int
     end_line: int
     dry_run: bool
+
+
+class NoteSearchRequest(RequestBody):
+    """A query over the notes."""
+
+    query: QueryText
+    max_results: Annotated[int, Field(ge=1, le=100), BeforeValidator(integer)] = 6
+    min_score: Share = 0.35
+
+
+class NoteHitResponse(BaseModel):
+    """Lines of a note that match a query."""
+
+    path: str
+    startLine: int  # noqa: N815 - the names that agents know
+    endLine: int  # noqa: N815
+    score: float
+    snippet: str
+    source: str
+    citation: str | None = None
+
+
+class NoteResultsResponse(BaseModel):
+    """The hits of a search of notes."""
+
+    results: list[NoteHitResponse]
+    citations: bool
+    stale: bool
+    degraded: list[str]
+
+
+class NoteTextResponse(BaseModel):
+    """Lines of a note as they are, and the line to continue at."""
+
+    path: str
+    text: str
+    startLine: int  # noqa: N815
+    endLine: int  # noqa: N815
+    totalLines: int  # noqa: N815
+    nextLine: int | None  # noqa: N815

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from memotherm.errors import InvalidInput
 from memotherm.rest.schemas.fields import (
     Budget,
     Format,
@@ -39,6 +41,17 @@ __all__ = [
 ]
 
 
+#: Moments that every calendar has, for the OpenAPI document.
+_MOMENT = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"as_of: {text[:50]!r} is not a time such as 2026-01-31T12:00:00Z") from None
+
+
 class RecallRequest(RequestBody):
     """A query and its filters."""
 
@@ -52,6 +65,17 @@ class RecallRequest(RequestBody):
     track: bool = True
     include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
     session: SessionName | None = None
+    as_of: str | None = Field(
+        default=None,
+        description="Answer from the state at an earlier time, such as `2026-01-31T12:00:00Z`.",
+        json_schema_extra={"pattern": _MOMENT},
+    )
+
+    def arguments(self) -> Json:
+        """Return the arguments of `recall`."""
+        tiers = [*self.tiers, "cold"] if self.include_cold and "cold" not in self.tiers else self.tiers
+        as_of = None if self.as_of is None else _moment(self.as_of)
+        return {**self.model_dump(exclude={"include_cold", "session"}), "tiers": tiers, "as_of": as_of}
 
 
 class QueryFilters(RequestBody):
