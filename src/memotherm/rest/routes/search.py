@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from memotherm import tools
 from memotherm.rest.routes.parameters import View, in_session
-from memotherm.rest.routes.responses import context_response, recall_response
+from memotherm.rest.routes.responses import apply, context_response, recall_response
 from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.search import (
     ContextRequest,
