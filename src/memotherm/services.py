@@ -255,7 +255,7 @@ class View:
         unknown = filters.keys() - MemoryFilters.__annotations__.keys()
         if unknown:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
-        tier, priority = filters.get("tier"), filters.get("priority")
+        tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
         tags, where = filters.get("tags"), filters.get("where")
         retention = filters.get("retention", Retention.ACTIVE)
         return Find(
@@ -263,7 +263,7 @@ class View:
             tier=None if tier is None else Tier.of(tier),
             priority=None if priority is None else Priority.of(priority),
             retention=None if retention == ANY_RETENTION else Retention.of(retention),
-            kind=filters.get("kind"),
+            kind=None if kind is None else require_text(kind, "a kind", _LONGEST_KIND),
             tags=None if tags is None else checked_tags(tags),
             since=self._moment(filters.get("since"), "since"),
             until=self._moment(filters.get("until"), "until"),
