@@ -68,6 +68,8 @@ class _Selection:
     #: What is not a candidate, with its reason.
     skipped: list[Entry] = field(default_factory=list)
     ranking: Ranking = field(default_factory=Ranking)
+    #: Why the hits of the search are not candidates; empty when they are.
+    withheld: str = ""
     notes: list[str] = field(default_factory=list)
     #: The digest of each candidate's content, and the candidate's id.
     ids_by_digest: dict[str, str] = field(default_factory=dict)
@@ -165,11 +167,24 @@ class Assembler:
         return sorted(unpinned, key=lambda record: (_urgency(record.memory), -record.no))
 
     def _recalled(self, request: Request, selection: _Selection) -> Iterator[tuple[Record, Candidate]]:
-        """Search now, and return an iterator over the hits, best first."""
+        """Search now, and return an iterator over the hits, best first; none where confidence is too low."""
         if request.question is None:
             return iter(())
         selection.ranking = self._pipeline.run(request.question, self._settings.context_hits)
-        return _hits(selection.ranking.ranked[: self._settings.context_hits], selection.ranking.records)
+        least = self._settings.context_min_confidence
+        if selection.ranking.confidence < least:
+            selection.withheld = f"confidence {selection.ranking.confidence} is below context_min_confidence {least}"
+            return iter(())
+        return self._hits(selection.ranking)
+
+    def _hits(self, ranking: Ranking) -> Iterator[tuple[Record, Candidate]]:
+        return _hits(ranking.ranked[: self._settings.context_hits], ranking.records)
+
+    def _withheld(self, selection: _Selection) -> Iterator[Entry]:
+        """Yield the hits that are left out because confidence is too low."""
+        if selection.withheld:
+            candidates = selection.without_repeats(self._hits(selection.ranking))
+            yield from (_skipped(candidate, "context_min_confidence", selection.withheld) for candidate in candidates)
 
     def _receipt(self, request: Request, selection: _Selection, packed: Packed) -> Receipt:
         count = counter(self._settings.tokenizer)
@@ -184,12 +199,13 @@ class Assembler:
             exact=count.exact,
             format=request.format,
             tiers=() if question is None else question.tiers,
+            confidence=None if question is None else selection.ranking.confidence,
             settings=settings_hash(self._settings),
             included=packed.included,
-            # In this order: `left_out` reads all candidates, which completes `skipped`.
-            _left_out=Lazy(lambda: (*packed.left_out.value, *selection.skipped)),
+            # In this order: the first two read all candidates, which completes `skipped`.
+            _left_out=Lazy(lambda: (*packed.left_out.value, *self._withheld(selection), *selection.skipped)),
             pinned_cut=packed.pinned_cut,
-            notes=(*packed.notes, *selection.notes),
+            notes=(*packed.notes, *selection.notes, *_withheld_note(selection)),
             degraded=selection.ranking.degraded,
         )
 
@@ -197,7 +213,8 @@ class Assembler:
         """Count the use of the included memories; log a context with a query as a recall."""
         touched = included if self._settings.count_injected else ()
         if request.question is not None:
-            self._recalls.write(ranking, included, ranking.ranked, touched=touched)
+            answers = ranking.ranked if ranking.confidence >= self._settings.context_min_confidence else ()
+            self._recalls.write(ranking, included, answers, touched=touched)
         elif touched:
             self._recalls.count_use(touched, request.now)
 
@@ -256,6 +273,13 @@ def _hit(record: Record, ranked: Ranked, position: int) -> Candidate:
     low = record.memory.priority is Priority.LOW
     reason = f"hit {position + 1}, found in {record.memory.tier}"
     return Candidate(record.memory, "recalled", (low, position), reason, ranked.score, Lazy(lambda: ranked.why))
+
+
+def _withheld_note(selection: _Selection) -> list[str]:
+    """Return why nothing that was found is included, where that is so."""
+    if not selection.withheld or not selection.ranking.ranked:
+        return []
+    return [f"nothing that was found is included: {selection.withheld}"]
 
 
 def _skipped(candidate: Candidate, rule: str, reason: str) -> Entry:

@@ -252,6 +252,8 @@ def memory_context(
         "included": [entry.id for entry in context.included],
         "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MAX_LEFT_OUT]],
         "leftOutCount": len(context.left_out),
+        "confidence": context.confidence,
+        "notes": list(context.receipt.notes),
         "degraded": list(context.receipt.degraded),
     }
 
