@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture budget explore golden hosts conformance load clean
+.PHONY: help setup demo test lint check fix docs bench torture encryption budget explore golden hosts conformance load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -60,6 +60,13 @@ explore: setup ## The property tests with examples that nobody has seen yet
 
 golden: setup ## Write the golden contexts and receipts anew; read the difference before you commit it
 	$(BIN)/python -m tests.golden.contexts
+
+encryption: setup ## Run the tests of services, rules and notes, and the contract of stores, on encrypted files
+	KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))'); \
+	MEMOTHERM_KEY=$$KEY MEMOTHERM_TEST_KEY=$$KEY $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
+	    -m 'not plain_file' -k 'not postgres' tests/spec tests/rules tests/notes tests/test_changes.py \
+	    tests/test_context.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py
+	$(BIN)/python -m pytest -n $(JOBS) tests/test_encryption.py tests/storage/test_conformance.py -k 'ncrypt'
 
 torture: setup ## Kill a writer a thousand times and look for losses
 	MEMOTHERM_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py

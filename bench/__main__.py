@@ -21,6 +21,7 @@ SUITES = {
     "notes": "Markdown notes",
     "tiers": "Tiers over a year",
     "postgres": "PostgreSQL with many tenants",
+    "encryption": "Encrypted files against plain ones",
     "quality": "Retrieval quality, against the best of four controls",
     "context": "Evidence in the context, against the better of two controls",
 }

@@ -10,11 +10,21 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import click
+
 from memotherm import errors
+from memotherm.cli.app import app
 from memotherm.memory import Memotherm
+from memotherm.model.names import known_name
+from memotherm.model.results import Metrics
 from memotherm.notes import Notes
+from memotherm.rest.schemas.memories import MoveRequest, RememberRequest
+from memotherm.rest.schemas.search import QueryRequest, RecallRequest
+from memotherm.rest.schemas.sessions import SessionAddRequest, SessionRecallRequest, SpillRequest
 from memotherm.session import Session
 from memotherm.settings import GROUPS
+from memotherm.settings.names import OTHER_NAMES
+from memotherm.tools import TOOLS
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
@@ -48,6 +58,7 @@ Values come from, in order of precedence:
 5. these defaults
 
 0 means 0, never "the default".
+Names in camel case, and [those of other programs](names.md) such as `memoryTiering.hotMaxTokens`, are accepted.
 An unknown name is an error.
 `memotherm config show --origin` prints every value and where it comes from.
 
@@ -71,12 +82,193 @@ _PYTHON_HEAD = """\
 
 `memotherm.open(url)` returns a `Memotherm`;
 `async with memotherm.aopen(url) as mem` returns an `AsyncMemotherm` with the same methods as coroutines.
-Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status`, `Why`, `Problem`, `Context`,
-`Receipt`, ...)
+Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status`, `ScopeCount`, `Why`, `Problem`,
+`Context`, `Receipt`, `KeptReceipt`, `KeptEntry`, `ReceiptPage`, ...)
 are frozen; change one with `dataclasses.replace`.
 `Tier`, `Priority` and `Retention` are string enums: `str(memory.tier) == "hot"`.
+`TierName`, `PriorityName` and `FormatName` are the types of the words that arguments take.
 
 """
+
+
+_NAMES_HEAD = """\
+# Names of other programs
+
+Agents and configurations that know another memory can keep its names: they are accepted and mapped to ours.
+The programs are hybrid memory (a plugin of OpenClaw), agent ecology, ctx-sys, MemorySync and OpenClaw.
+
+- A name in camel case is accepted wherever one with underscores or dashes is, and the other way round.
+- `type` and `category` mean `kind`, and `text` means `content`: in tools, in bodies of REST, as options,
+  in `remember_many` and in `import jsonl`.
+- Two names of the same field in one call are an error.
+
+"""
+#: A call of another program: its parameters there, and our method, command, tool, route and body.
+_CALLS: dict[str, tuple[str, Any, str, str, str, Any]] = {
+    "store_memory": (
+        "content text tier type category tags metadata ttl_minutes sessionId",
+        Memotherm.remember, "remember", "store_memory", "POST /memories", RememberRequest,
+    ),
+    "memory_recall": (
+        "query limit includeCold category types minScore autoPromote sessionId",
+        Memotherm.recall, "recall", "memory_recall", "POST /recall", RecallRequest,
+    ),
+    "memory_recall with a session": (
+        "sessionId query limit autoPromote types",
+        Session.recall, "session recall", "memory_recall", "POST /sessions/{id}/recall", SessionRecallRequest,
+    ),
+    "memory_add": (
+        "sessionId content type metadata",
+        Session.add, "session add", "memory_add", "POST /sessions/{id}/memories", SessionAddRequest,
+    ),
+    "memory_spill": (
+        "sessionId count itemIds",
+        Session.spill, "session spill", "memory_spill", "POST /sessions/{id}/spill", SpillRequest,
+    ),
+    "memory_status": (
+        "sessionId", Session.status, "session status", "memory_status", "GET /sessions/{id}/status", None,
+    ),
+    "set_memory_tier": (
+        "memory_id tier", Memotherm.move, "move", "set_memory_tier", "POST /memories/{id}/move", MoveRequest,
+    ),
+    "pin_memory": ("memory_id", Memotherm.pin, "pin", "pin_memory", "POST /memories/{id}/pin", None),
+    "unpin_memory": ("memory_id", Memotherm.unpin, "unpin", "unpin_memory", "POST /memories/{id}/unpin", None),
+    "POST /memory/query": (
+        "query tier limit k filters",
+        Memotherm.recall, "recall", "memory_recall", "POST /memory/query", QueryRequest,
+    ),
+    "memory_search": (
+        "query maxResults minScore", Notes.search, "notes search", "memory_search", "", None,
+    ),
+    "memory_get": ("path from lines", Notes.get, "notes get", "memory_get", "", None),
+}  # fmt: skip
+#: Where a parameter is not one of ours under any name: what gives it.
+_OTHERWISE = {
+    "sessionId": ("`scoped`, `session`", "", "", "the path"),
+    "memory_id": ("", "", "", "the path"),
+    "includeCold": ("`tiers`", "", "", ""),
+    "ttl_minutes": ("`ttl`", "`--ttl`", "", ""),
+    "tier": ("`tiers`", "", "`includeCold`", ""),
+    "tags": ("", "`--tag`", "", ""),
+    "k": ("`limit`", "`--limit`", "`limit`", ""),
+    "filters": ("`kinds`, `tags`", "`--kind`, `--tag`", "`types`, `tags`", ""),
+    "itemIds": ("", "`--id`", "", ""),
+    "from": ("`from_line`", "", "", ""),
+}
+#: Methods, commands, events, words and fields of other programs, and ours.
+_OTHERS = {
+    "Methods": {
+        "addToHot": "`session.add`", "getHot": "`session.hot`", "spillToWarm": "`session.spill`",
+        "promoteToHot": "`session.promote`", "getStatus": "`session.status`",
+        "get_relevant_memories": "`get_relevant_memories`", "get_pinned_memories": "`pinned`",
+        "search": "`recall`", "add": "`remember`", "syncMemoryFiles": "`notes.sync`",
+        "runMemoryFlushIfNeeded": "`session.flush_due`",
+    },
+    "Commands and events": {
+        "openclaw hybrid-mem compact": "`memotherm compact`", "search with a tier filter": "`memotherm search --tier`",
+        "before_agent_start": "`session.session_start` and `session.before_turn`",
+        "agent_end": "`session.run_ended`; at the end of the session `session.session_end`",
+    },
+    "Fields of a memory": {
+        "sessionId": "`scope.session`", "accessCount": "`access_count`", "usage_count": "`access_count`",
+        "decay_score": "`decay` of `mem.heat`, and of a memory that is read by its id",
+        "lastAccessedAt": "`accessed_at`", "createdAt": "`created_at`", "created_tick": "`created_at`, or `metadata`",
+        "relevanceScore": "`relevance`", "token_count": "`tokens`", "retention_status": "`retention`",
+        "agent_id": "`scope.agent`", "user_id": "`scope.user`", "a number or priority as `tier`": "`priority`",
+        "project_id": "`scope.project`", "environment": "`scope.environment`", "expires_at": "`expires_at`",
+        "boosted_score": "`score` of a hit", "sizeLimit": "`hot.limit` of the status",
+        "currentSize": "`hot.tokens` of the status",
+    },
+    "Fields of results": {
+        "`items`, `promoted`, `relevanceScores`": "the same, in JSON",
+        "`spilledCount`, `spilledIds`, `targetTier`": "the same, in JSON",
+        "`hot`, `warm`, `cold`, `items`, `tokens`, `limit`, `utilizationPercent`": "the same, in JSON",
+        "`suggestions`, `type`, `reason`, `itemIds`": "the same, in JSON",
+    },
+    "Files and words": {
+        "memory/YYYY-MM-DD.md": "the same", "MEMORY.md": "the same", "¿¿silent": "accepted beside `silent_token`",
+        "tags `blocker`, `task`": "the same", "ReserveTokens": "`flush_reserve_tokens`",
+        "SoftThreshold": "`flush_soft_tokens`", "DEFAULT_MAX_RESULTS": "`max_results` of `notes.search`",
+        "DEFAULT_MIN_SCORE": "`min_score` of `notes.search`",
+    },
+}  # fmt: skip
+#: The metric of a program -> ours at `/metrics`.
+_PROMETHEUS = {
+    "memory_hot_utilization": "memotherm_hot_utilization_ratio",
+    "memory_spill_count": "memotherm_spills_total",
+    "memory_recall_count": "memotherm_recalls_total",
+    "memory_promotion_count": "memotherm_promotions_total",
+    "memory_recall_latency_ms": "memotherm_recall_duration_seconds",
+    "memory_hit_rate": "memotherm_hit_rate_ratio",
+}
+
+
+def names_page() -> str:
+    """Return the names of other programs, and ours, from the tables that map them."""
+    sections = [_calls_section()]
+    for title, names in _OTHERS.items():
+        rows = [(theirs if "`" in theirs else f"`{theirs}`", ours) for theirs, ours in names.items()]
+        sections.append(_table(f"## {title}", "theirs", "ours", rows))
+    settings = [(f"`{theirs}`", f"`{ours}`") for theirs, ours in OTHER_NAMES.items()]
+    sections.append(_table("## Settings", "theirs, in a settings file", "ours", settings))
+    empty = Metrics(**dict.fromkeys(_REQUIRED_METRICS, 0), moves={})
+    metrics = [(f"`{name}`", f"the same; `{_PROMETHEUS[name]}` at `/metrics`") for name in empty.as_dict()]
+    sections.append(_table("## Metrics", "theirs", "ours: `mem.metrics().as_dict()`", metrics))
+    return _NAMES_HEAD + "\n".join(sections)
+
+
+_REQUIRED_METRICS = (
+    "hot_utilization", "spill_count", "recall_count", "promotion_count", "recall_latency_ms", "recall_latency_p95_ms",
+    "cold_recall_latency_ms", "hit_rate",
+)  # fmt: skip
+
+
+def _calls_section() -> str:
+    head = "| call | theirs | Python | command line | MCP | REST |\n|---|---|---|---|---|---|"
+    lines = ["## Tools and their parameters", "", head]
+    for call, (parameters, method, command, tool, route, body) in _CALLS.items():
+        offered = f"`{route}`" if route else "not offered"
+        lines.append(f"| `{call}` | | `{method.__qualname__}` | `{command}` | `{tool}` | {offered} |")
+        for name in parameters.split():
+            ours = " | ".join(_ours(name, method, command, tool, body))
+            lines.append(f"| | `{name}` | {ours} |")
+    return "\n".join(lines) + "\n"
+
+
+def _ours(name: str, method: Any, command: str, tool: str, body: Any) -> Iterator[str]:  # noqa: ANN401
+    """Yield our name of a parameter in Python, on the command line, in MCP and in REST."""
+    interfaces = (
+        {each: each for each in inspect.signature(method).parameters},
+        _command_parameters(command),
+        {parameter.name: parameter.name for parameter in TOOLS[tool].parameters},
+        {} if body is None else {each: each for each in body.model_fields},
+    )
+    for index, parameters in enumerate(interfaces):
+        ours = parameters.get(known_name(name, parameters))
+        yield _OTHERWISE.get(name, ("", "", "", ""))[index] or "-" if ours is None else f"`{ours}`"
+
+
+def _command_parameters(command: str) -> dict[str, str]:
+    """Return how the arguments and options of a command are written, by their names."""
+    context = click.Context(app)
+    found: Any = app
+    for word in command.split():
+        found = found.get_command(context, word)
+    options, arguments = {}, {}
+    for parameter in found.params:
+        if isinstance(parameter, click.Argument):
+            metavar = parameter.metavar or str(parameter.name).upper()
+            arguments |= {str(parameter.name): metavar, metavar.lower(): metavar}
+        else:
+            names = [option for option in parameter.opts if option.startswith("--")]
+            options |= {option.removeprefix("--").replace("-", "_"): names[0] for option in names}
+    # An argument takes precedence over the option of the same name.
+    return {name: option for name, option in options.items() if option.removeprefix("--") not in arguments} | arguments
+
+
+def _table(title: str, theirs: str, ours: str, rows: list[tuple[str, str]]) -> str:
+    body = "\n".join(f"| {left} | {right} |" for left, right in rows)
+    return f"{title}\n\n| {theirs} | {ours} |\n|---|---|\n{body}\n"
 
 
 def settings_page() -> str:
@@ -210,6 +402,7 @@ PAGES = {
     "reference/settings.md": settings_page,
     "reference/errors.md": errors_page,
     "reference/python.md": python_page,
+    "reference/names.md": names_page,
     "evaluation.md": evaluation_page,
 }
 

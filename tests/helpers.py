@@ -17,7 +17,7 @@ import memotherm
 from memotherm import Memotherm
 from memotherm.errors import EmbedderUnavailable
 from memotherm.testing import HashEmbedder
-from tests.stores import located
+from tests.stores import encryption, located
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = Path(memotherm.__file__).resolve().parent.parent
@@ -44,7 +44,9 @@ class Flaky(HashEmbedder):
 def opened(path: Path | str = ":memory:", **arguments: Any) -> Memotherm:
     """Open a memory with the cheap embedder, unless the arguments name another one."""
     settings = arguments.pop("settings", {})
-    return memotherm.open(located(path), **{"embedder": HashEmbedder(), "settings": settings, **arguments})
+    place = located(path)
+    arguments = {**encryption(place), **arguments}
+    return memotherm.open(place, **{"embedder": HashEmbedder(), "settings": settings, **arguments})
 
 
 def contents(memories: Any) -> list[str]:

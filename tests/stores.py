@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.postgres import database
 
-__all__ = ["a_store", "located", "using"]
+__all__ = ["a_store", "encryption", "located", "using"]
 
 #: The server that tests use instead of files at the moment, and the databases that stand for paths.
 _server: str | None = None
@@ -39,6 +40,12 @@ def located(path: Path | str = ":memory:") -> Path | str:
     if str(path) not in _databases:
         _databases[str(path)] = _open.enter_context(database(_server))
     return _databases[str(path)]
+
+
+def encryption(place: Path | str) -> dict[str, str]:
+    """Return the argument that encrypts a file, if the run is to test that (`make encryption`)."""
+    key = os.environ.get("MEMOTHERM_TEST_KEY")
+    return {"key": key} if key and "://" not in str(place) else {}
 
 
 @contextmanager

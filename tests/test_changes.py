@@ -195,6 +195,7 @@ def test_undoing_the_first_event_forgets_the_memory(mem: Memotherm) -> None:
 # Purging
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 def test_a_purge_leaves_no_trace_of_the_content(tmp_path: Path) -> None:
     """Content, former contents, words, tags, metadata and vectors are gone from every file; events stay."""
@@ -372,3 +373,67 @@ def test_a_view_sees_and_writes_its_own_scope(mem: Memotherm) -> None:
         assert set(contents(view.find())) == {"for everyone", "for Ann"}
 
     assert contents(mem.find()) == ["for everyone"]
+
+
+def test_an_update_a_restore_or_a_keep_makes_no_duplicate(mem: Memotherm) -> None:
+    """The error names the memory that has the content; `undo` still puts everything back."""
+    first, other = mem.remember("The port is 5544"), mem.remember("The port is 5432")
+    with pytest.raises(InvalidInput, match=first.id):
+        mem.update(other.id, content="The port is 5544")
+    mem.forget(first.id)
+    again = mem.remember("The port is 5544")
+    with pytest.raises(InvalidInput, match=again.id):
+        mem.restore(first.id)
+    session = mem.session("s1")
+    added = session.add("The port is 5544", "fact")
+    with pytest.raises(InvalidInput, match=again.id):
+        session.keep(added.id)
+
+    assert sorted(contents(mem.find())) == ["The port is 5432", "The port is 5544"]
+    assert mem.update(other.id, kind="decision", content="The port is 5544").kind == "decision"
+    mem.forget(again.id)
+    assert mem.restore(first.id).retention == "active"
+
+
+def test_memories_that_supersede_each_other_in_turn_form_no_circle(mem: Memotherm) -> None:
+    """When an old content is true again, the one that had replaced it no longer claims to."""
+    old = mem.remember("The door is red")
+    new = mem.remember("The door is blue", supersedes=old.id)
+    newest = mem.remember("The door is green", supersedes=new.id)
+    mem.restore(old.id)
+    again = mem.remember("The door is red", supersedes=newest.id)
+
+    assert (again.id, again.supersedes) == (old.id, newest.id)
+    assert [mem.get(memory.id).supersedes for memory in (newest, new)] == [new.id, None]
+
+
+def test_only_a_sync_of_notes_makes_memories_of_files(mem: Memotherm) -> None:
+    """Such a memory could not be updated, and no rule would move it."""
+    with pytest.raises(InvalidInput, match="notes"):
+        mem.remember("a fact", source="file:MEMORY.md")
+    with pytest.raises(InvalidInput, match="notes"):
+        mem.remember_many([{"content": "a fact", "source": " file:MEMORY.md"}])
+
+    assert len(mem.find()) == 0
+
+
+def test_a_verification_is_an_event_that_uses_and_changes_leave_alone(mem: Memotherm, clock: FakeClock) -> None:
+    """`verified_at` moves by `verify` and `undo` only, and a verification is neither a use nor a change."""
+    memory = mem.remember("The office is in Lisbon")
+    clock.advance(days=1)
+    verified = mem.verify(memory.id, why="asked Ana")
+    clock.advance(days=1)
+    mem.recall("office")
+    mem.update(memory.id, tags=["places"])
+
+    assert (memory.verified_at, verified.verified_at) == (None, clock.now - timedelta(days=1))
+    assert (verified.updated_at, verified.access_count) == (memory.updated_at, 0)
+    assert mem.get(memory.id).verified_at == verified.verified_at
+    event = mem.history(memory.id)[1]
+    assert (event.action, event.why, list(event.changes)) == ("verify", "asked Ana", ["verified_at"])
+    again = mem.verify(memory.id)
+    assert mem.undo(again.version).verified_at == verified.verified_at
+    assert mem.undo(verified.version).verified_at is None
+    mem.forget(memory.id)
+    with pytest.raises(InvalidInput, match="restore"):
+        mem.verify(memory.id)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
+import anyio
 import pytest
+from mcp import Client
+from starlette.testclient import TestClient
 
 from memotherm import Context, Memotherm, Settings
-from memotherm.errors import BudgetTooSmall, InvalidInput
+from memotherm.cli.app import run
+from memotherm.errors import BudgetTooSmall, InvalidInput, NotFound
+from memotherm.mcp.server import build
+from memotherm.rest.app import application
 from memotherm.testing import FakeClock
 from tests.golden import contexts
 from tests.helpers import python
@@ -23,6 +32,12 @@ Open = Callable[..., Memotherm]
 
 def said(context: Context) -> list[str]:
     return [entry.content for entry in context.included]
+
+
+def named(text: str) -> str:
+    """Return what a text names for the whole of a shortened memory."""
+    (found,) = re.findall(r"\[shortened: (\S+)\]", text)
+    return str(found)
 
 
 def uses(mem: Memotherm) -> dict[str, int]:
@@ -93,7 +108,7 @@ def test_the_hot_block_is_ordered_by_urgency_and_then_by_age(mem: Memotherm) -> 
         "a resolved blocker",
         "third work",
     ]
-    assert mem.context().text.startswith(before.removesuffix("</memotherm-memory>"))
+    assert mem.context().text.startswith(before.rpartition("[")[0])
 
 
 def test_what_depends_on_the_query_comes_last(mem: Memotherm) -> None:
@@ -105,7 +120,7 @@ def test_what_depends_on_the_query_comes_last(mem: Memotherm) -> None:
 
     start, otters, ducks = mem.context().text, mem.context("otters").text, mem.context("ducks").text
 
-    stable = start.removesuffix("</memotherm-memory>")
+    stable = start.rpartition("[")[0]
     assert otters.startswith(stable)
     assert ducks.startswith(stable)
     assert otters != ducks
@@ -146,9 +161,49 @@ def test_a_memory_that_does_not_fit_is_shortened_with_its_id(mem: Memotherm) -> 
     some, little = mem.context("otters", budget=nothing.fits_at + 40), mem.context("otters", budget=nothing.fits_at)
 
     assert some.included[0].form == "shortened"
-    assert f"all day. [shortened: {memory.id}]" in some.text
     assert little.included[0].form == "title"
-    assert memory.id in little.text
+    assert "all day. [shortened: #" in some.text
+    for text in (some.text, little.text):
+        assert mem.get(named(text)).id == memory.id
+    assert mem.full_id(named(some.text)) == memory.id
+    with pytest.raises(NotFound):
+        mem.get("#999999")
+
+
+def test_a_memory_of_another_scope_is_not_found_by_its_number(mem: Memotherm) -> None:
+    """The number that a context names is looked up in what the scope can see."""
+    ours = mem.scoped(user="ann")
+    ours.remember("Otters hold hands. " + "They eat and dive and swim all day. " * 60)
+    number = named(ours.context("otters", budget=150).text)
+
+    assert ours.get(number).content.startswith("Otters")
+    with pytest.raises(NotFound):
+        mem.scoped(user="bob").get(number)
+
+
+def test_a_long_memory_enters_as_the_sentences_that_answer(mem: Memotherm) -> None:
+    """Not as its first ones; what is missing before them is marked."""
+    before, after = ("We talked about the garden. " * 30, "Then we talked about the weather. " * 30)
+    mem.remember(f"{before}The otter enclosure opens at nine. {after}")
+
+    context = mem.context("when does the otter enclosure open?", budget=120)
+
+    assert "- … The otter enclosure opens at nine. Then we talked" in context.text
+    assert context.included[0].reason.endswith("shortened to whole sentences")
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_long_memories_share_a_small_budget(mem: Memotherm, turn: bool) -> None:
+    """Several of them enter with their best sentences, where one would fill the budget."""
+    for pond in ("mill", "church", "forest", "station", "castle"):
+        mem.remember(f"The {pond} pond has otters. " + f"It lies behind the {pond} and is deep and cold. " * 30)
+
+    query = "which pond has otters?"
+    context = mem.session("s").before_turn(query, 400) if turn else mem.context(query, 400)
+
+    assert len(context.included) == 5
+    assert context.tokens <= 400
+    assert {entry.form for entry in context.included} <= {"shortened", "title"}
 
 
 def test_one_huge_memory_does_not_take_everything(mem: Memotherm) -> None:
@@ -218,7 +273,7 @@ def test_every_format_holds_the_same_memories(mem: Memotherm) -> None:
     assert [each.text for each in root.iter("memory")] == ["a < b & c\nsecond line", "otters & <b>hands</b>"]
     (message,) = json.loads(messages.text)
     assert message["role"] == "user"
-    assert message["content"] == mem.context("otters").text
+    assert message["content"].rpartition("[")[0] == mem.context("otters").text.rpartition("[")[0]
     assert messages.messages == [message]
     assert memory.id in index.text
     assert "hands" in index.text
@@ -317,6 +372,7 @@ def test_a_turn_recalls_no_more_than_its_setting(open_mem: Open) -> None:
     assert {entry.fits_at for entry in turn.left_out} == {None}
 
 
+@pytest.mark.plain_file
 def test_what_was_given_is_shared_between_processes(tmp_path: Path, open_mem: Open) -> None:
     """Hooks run as processes of their own; each knows what the others have injected."""
     path = tmp_path / "m.db"
@@ -425,3 +481,68 @@ def test_what_was_found_and_left_out_is_told_as_it_was_too(mem: Memotherm) -> No
 
     assert told == {memory.id: memory.content for memory in memories}
     assert second.left_out == first.left_out
+
+
+def test_a_receipt_says_that_all_pinned_memories_were_left_out(mem: Memotherm) -> None:
+    """In words, with the tokens that they need, and not only by a flag."""
+    mem.remember("The vault code is kept by Ana and nobody else may ask for it", priority="pinned")
+
+    context = mem.context(budget=8)
+
+    assert (context.text, context.pinned_cut) == ("", True)
+    assert any("all of them were left out" in note for note in context.receipt.notes)
+
+
+@pytest.mark.sqlite
+def test_an_old_fact_says_when_it_was_last_verified(mem: Memotherm, clock: FakeClock) -> None:
+    """After `verified_days` a fact names its last verification, or the day since which there was none."""
+    stated = f"{clock.now:%Y-%m-%d}"
+    checked = mem.remember("The office is in Lisbon", tier="hot")
+    for content, kind in (("Rent is due on the 3rd", "fact"), ("Ana said hello", "message")):
+        mem.remember(content, kind=kind, tier="hot", priority="important")
+    clock.advance(days=60)
+    mem.verify(checked.id)
+
+    assert "verified" not in mem.context().text
+    clock.advance(days=60)
+    lines = mem.context().text.splitlines()
+    assert f"- (verified {clock.now - timedelta(days=60):%Y-%m-%d}) The office is in Lisbon" in lines
+    assert f"- (important, not verified since {stated}) Rent is due on the 3rd" in lines
+    assert "- (important) Ana said hello" in lines
+    assert f'mark="verified {clock.now - timedelta(days=60):%Y-%m-%d}"' in mem.context(format="xml").text
+    mem.update(checked.id, content="The office is in Porto")
+    assert "- The office is in Porto" in mem.context().text.splitlines()
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize("format_", ["markdown", "xml", "messages", "index"])
+def test_a_context_ends_with_the_line_of_its_cost(mem: Memotherm, format_: str) -> None:
+    """The number in the last line is that of the whole text, at every budget, and within it."""
+    mem.remember_many([{"content": f"Otter {n} lives in pond {n * n}. " * 3, "tier": "hot"} for n in range(40)])
+    mem.remember("The dam was built in May")
+
+    assert "\n[" in mem.context("dam", 2000, format_).messages[0]["content"]
+    for budget in (150, 999, 1000, 1012, 1013, 1_234_567):
+        context = mem.context("dam", budget, format_)
+        assert context.tokens == sum(context.receipt.shares.values()) <= budget
+        assert f"[{context.tokens:,}/{budget:,} tokens]" in context.text
+
+
+@pytest.mark.sqlite
+def test_every_interface_returns_a_shortened_memory_by_its_number(
+    open_mem: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a context names is accepted in place of an id."""
+    mem = open_mem(tmp_path / "memory.db")
+    memory = mem.remember("Otters hold hands. " + "They eat and dive and swim all day. " * 60)
+    number = named(mem.context("otters", budget=150).text)
+
+    async def called() -> Any:
+        async with Client(build(mem, ["all"])) as client:
+            return (await client.call_tool("memory_get", {"path": number})).structured_content
+
+    assert anyio.run(called)["id"] == memory.id
+    with TestClient(application(mem), base_url="http://127.0.0.1") as client:
+        assert client.get(f"/memories/{quote(number, safe='')}").json()["id"] == memory.id
+    assert run(["get", number, "--store", str(tmp_path / "memory.db"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == memory.id

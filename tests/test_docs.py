@@ -75,6 +75,7 @@ def test_python_blocks_run(
 
 def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: str) -> None:
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    write_files(page, tmp_path)
     namespace: dict[str, object] = {"__name__": "__docs__"}
     with contextlib.redirect_stdout(io.StringIO()):
         for block in blocks(page):
@@ -82,6 +83,14 @@ def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real
                 # The lines are those of the page, so that an error points into it.
                 body = block.body.replace(_DATABASE, real)
                 exec(compile("\n" * (block.line - 1) + body, str(page), "exec"), namespace)
+
+
+def write_files(page: Path, folder: Path) -> None:
+    """Write every TOML block whose first line is a comment with a file name."""
+    for block in blocks(page):
+        name = re.match(r"# ([\w.-]+\.toml)$", block.body.splitlines()[0] if block.body else "")
+        if block.language == "toml" and name is not None:
+            (folder / name[1]).write_text(block.body, encoding="utf-8")
 
 
 def commands(page: Path) -> Iterator[tuple[int, str]]:
@@ -105,6 +114,7 @@ def test_shell_commands_work(page: Path, tmp_path: Path) -> None:
         "MEMOTHERM_HOME": str(tmp_path / "home"),
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
     }
+    write_files(page, tmp_path)
     for line, command in commands(page):
         words = shlex.split(command, comments=True)
         if words[:1] == ["make"]:

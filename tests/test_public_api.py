@@ -216,7 +216,7 @@ def test_async_verbs_are_awaited() -> None:
         if not name.startswith("__") and not inspect.iscoroutinefunction(verb)
     }
 
-    assert at_once <= {"for_user", "key_value", "maintenance", "notes", "scoped", "session"}
+    assert at_once <= {"for_user", "key_value", "maintenance", "notes", "read_only", "scoped", "session"}
 
 
 def test_every_public_verb_is_documented() -> None:

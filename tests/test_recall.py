@@ -282,6 +282,7 @@ def logged(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 def test_recalls_are_logged_with_what_they_returned(tmp_path: Path) -> None:
     """The log has the query, every candidate's score, what was returned and promoted, and what was degraded."""
@@ -300,12 +301,13 @@ def test_recalls_are_logged_with_what_they_returned(tmp_path: Path) -> None:
     assert row["degraded"] == ""
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 def test_the_log_keeps_a_hash_or_nothing_where_the_setting_says_so(tmp_path: Path) -> None:
     """A hash tells equal queries without telling what was asked; off keeps no row and still counts uses."""
     for kept in ("hash", "off"):
         path = tmp_path / f"{kept}.db"
-        with opened(path, settings={"log_recalls": kept}) as mem:
+        with opened(path, settings={"recall_log": kept}) as mem:
             memory = mem.remember("my secret boat")
             mem.recall("secret boat question")
             mem.recall("secret boat question")

@@ -344,3 +344,18 @@ def test_a_batch_over_the_limit_stores_nothing(mem: Memotherm) -> None:
         mem.remember_many([{"content": f"entry {number}", "priority": "pinned"} for number in range(6)])
 
     assert len(mem.find()) == 0
+
+
+@pytest.mark.sqlite
+def test_of_a_very_long_content_the_beginning_gets_vectors_and_words_find_the_rest(
+    open_mem: Callable[..., Memotherm], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A million characters would take minutes to embed; the log says that it was limited."""
+    embedder = HashEmbedder(record=True)
+    mem = open_mem(embedder=embedder)
+    memory = mem.remember("漢字仮名" * 65_000 + " heron")
+    windows = len(embedder.texts)
+
+    assert (windows, max(map(len, embedder.texts)) <= 2000) == (64, True)
+    assert [hit.memory.id for hit in mem.recall("heron")] == [memory.id]
+    assert ["has vectors" in record.message for record in caplog.records] == [True]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
+from memotherm.testing import HashEmbedder
 
 
 def test_a_tenant_reads_and_does_not_change_what_belongs_to_everybody(mem: Memotherm) -> None:
@@ -36,3 +40,19 @@ def test_who_has_no_tenant_goes_on_as_before(mem: Memotherm) -> None:
 
     assert project.move(memory.id, "cold").id == memory.id
     assert [move.id for move in project.compact().moves] == [memory.id]
+
+
+def test_one_tenant_does_not_learn_from_the_time_of_a_call_what_another_has(
+    open_mem: Callable[..., Memotherm], tmp_path: Path
+) -> None:
+    """Vectors of contents and queries are made again for each tenant, and only once for the same one."""
+    embedder = HashEmbedder(record=True)
+    mem = open_mem(tmp_path / "memory.db", embedder=embedder)
+    for tenant in ("acme", "globex", "acme", "globex"):
+        seen = mem.scoped(tenant=tenant)
+        seen.remember("The merger is on Monday", kind="fact", metadata={"tenant": tenant}, tags=[tenant])
+        seen.recall("when is the merger?")
+    mem.scoped(tenant="acme", user="ana").remember("The merger is on Monday")
+
+    assert embedder.texts.count("The merger is on Monday") == 2
+    assert embedder.texts.count("when is the merger?") == 2

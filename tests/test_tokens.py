@@ -123,3 +123,8 @@ def test_the_setting_decides_what_counts_everywhere(open_mem, tmp_path: Path) ->
     assert changed.tokens == len("four words of text, more") + 1
     assert context.tokens == len(context.text.encode()) + 1
     assert not context.receipt.exact
+
+
+def test_all_names_of_a_vocabulary_share_one_counter() -> None:
+    """A vocabulary is loaded once in a process, whoever asks for it."""
+    assert counter() is counter("o200k_base") is counter("gpt-4o")

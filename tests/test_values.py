@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import memotherm.context
 import memotherm.model
 import memotherm.model.results
 import memotherm.notes
-from memotherm import Memory, Memotherm
+from memotherm import Memory, Memotherm, Scope, Tier
 from memotherm.model.results import Suggestion
 
 MODULES = (memotherm.model, memotherm.model.results, memotherm.context, memotherm.notes)
@@ -47,6 +48,12 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
         memotherm.model.Move(id=stored.id, from_tier=stored.tier, to=moved.tier, rule="explicit", why=_LONG),
         *(synced, item, results, results[0], notes.get("MEMORY.md"), notes.conflicts()[0], skipped),
         *(session.flush_due(190_000), mem.import_("openclaw", folder)),
+        *(
+            mem.scopes()[0],
+            mem.metrics().live_recalls,
+            mem.heat(stored.id),
+            notes.curate(notes.append("otters swim far").path, dry_run=True),
+        ),
     ]
 
 
@@ -94,3 +101,21 @@ def test_a_memory_prints_its_id_axes_and_first_words(a_memory: Callable[..., Mem
         "Memory(id='mem_1', content='An otter sleeps on its back.\\nIt holds hands, so…', kind='fact', tier='warm', "
         "priority='normal', retention='active', scope=Scope())"
     )
+
+
+def test_a_memory_is_shown_as_plain_values_and_as_escaped_html(a_memory: Callable[..., Memory]) -> None:
+    """`as_dict` can be dumped as JSON; HTML in a content stays text; printing takes one line."""
+    memory = a_memory("<b>An otter</b>\n& a badger", tags=("<i>",), scope=Scope(user="ana"), tier=Tier.HOT)
+
+    values = json.loads(json.dumps(memory.as_dict()))
+    assert (values["content"], values["tags"], values["scope"], values["tier"]) == (
+        memory.content,
+        ["<i>"],
+        {"user": "ana"},
+        "hot",
+    )
+    html = memory._repr_html_()
+    assert "&lt;b&gt;An otter&lt;/b&gt;" in html
+    assert "<b>" not in html
+    assert "<i>" not in html
+    assert len(str(memory).splitlines()) == 1

@@ -18,90 +18,198 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memotherm.aio import AsyncMemotherm
     from memotherm.context import Context, Receipt
-    from memotherm.errors import MemothermError
+    from memotherm.errors import (
+        BudgetTooSmall,
+        ContentTooLarge,
+        DimensionMismatch,
+        EmbedderError,
+        EmbedderRefused,
+        EmbedderUnavailable,
+        InvalidInput,
+        LeaseLost,
+        LimitReached,
+        MemothermError,
+        NotAStore,
+        NoteUnavailable,
+        NotFound,
+        PluginError,
+        PluginNotFound,
+        PluginUnavailable,
+        PolicyError,
+        ReadOnly,
+        SchemaTooNew,
+        SettingsError,
+        StaleWrite,
+        StoreBusy,
+        StoreClosed,
+        StoreDamaged,
+        StoreError,
+        StoreFull,
+        StoreUnavailable,
+    )
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
+    from memotherm.model.literals import FormatName, PriorityName, TierName
+    from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptPage
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
-    from memotherm.opening import aopen, migrate, open, partition, restore  # noqa: A004
-    from memotherm.rules import DEFAULT_RULES, Rule, Select, Situation
+    from memotherm.opening import aopen, decrypt, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
+    from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
+    from memotherm.session import Session
     from memotherm.settings import Settings
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "DEFAULT_RULES": "rules",
+    "aopen": "opening",
     "AsyncMemotherm": "aio",
+    "BudgetTooSmall": "errors",
+    "ContentTooLarge": "errors",
     "Context": "context",
+    "DEFAULT_RULES": "rules",
+    "DimensionMismatch": "errors",
+    "EmbedderError": "errors",
+    "EmbedderRefused": "errors",
+    "EmbedderUnavailable": "errors",
     "Event": "model",
     "EventPage": "model.results",
+    "FormatName": "model.literals",
+    "KeptEntry": "model.receipts",
+    "KeptReceipt": "model.receipts",
+    "ReceiptPage": "model.receipts",
     "Hit": "model",
+    "InvalidInput": "errors",
+    "LeaseLost": "errors",
+    "LimitReached": "errors",
     "Memory": "model",
+    "Memotherm": "memory",
+    "MemothermError": "errors",
+    "migrate": "opening",
     "Move": "model",
+    "NotAStore": "errors",
+    "NoteUnavailable": "errors",
+    "NotFound": "errors",
+    "open": "opening",
     "Page": "model.results",
+    "partition": "opening",
+    "PluginError": "errors",
+    "PluginNotFound": "errors",
+    "PluginUnavailable": "errors",
+    "PolicyError": "errors",
     "Priority": "model",
+    "PriorityName": "model.literals",
     "Problem": "model.results",
+    "ReadOnly": "errors",
     "Recall": "model",
     "Receipt": "context",
+    "restore": "opening",
     "Retention": "model",
     "Rule": "rules",
+    "SchemaTooNew": "errors",
+    "STAY": "rules",
     "Scope": "model",
     "ScopeCount": "model.results",
     "Select": "rules",
+    "Session": "session",
     "Settings": "settings",
+    "SettingsError": "errors",
     "Situation": "rules",
+    "StaleWrite": "errors",
     "Status": "model.results",
-    "Memotherm": "memory",
-    "MemothermError": "errors",
+    "StoreBusy": "errors",
+    "StoreClosed": "errors",
+    "StoreDamaged": "errors",
+    "StoreError": "errors",
+    "StoreFull": "errors",
+    "StoreUnavailable": "errors",
     "Tier": "model",
+    "TierName": "model.literals",
     "Why": "model",
-    "aopen": "opening",
-    "migrate": "opening",
-    "open": "opening",
-    "partition": "opening",
-    "restore": "opening",
+    "decrypt": "opening",
+    "encrypt": "opening",
+    "rekey": "opening",
 }
 
 __all__ = [
     "DEFAULT_RULES",
+    "STAY",
     "AsyncMemotherm",
+    "BudgetTooSmall",
+    "ContentTooLarge",
     "Context",
+    "DimensionMismatch",
+    "EmbedderError",
+    "EmbedderRefused",
+    "EmbedderUnavailable",
     "Event",
     "EventPage",
+    "FormatName",
     "Hit",
+    "InvalidInput",
+    "KeptEntry",
+    "KeptReceipt",
+    "LeaseLost",
+    "LimitReached",
     "Memory",
     "Memotherm",
     "MemothermError",
     "Move",
+    "NotAStore",
+    "NotFound",
+    "NoteUnavailable",
     "Page",
+    "PluginError",
+    "PluginNotFound",
+    "PluginUnavailable",
+    "PolicyError",
     "Priority",
+    "PriorityName",
     "Problem",
+    "ReadOnly",
     "Recall",
     "Receipt",
+    "ReceiptPage",
     "Retention",
     "Rule",
+    "SchemaTooNew",
     "Scope",
     "ScopeCount",
     "Select",
+    "Session",
     "Settings",
+    "SettingsError",
     "Situation",
+    "StaleWrite",
     "Status",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreDamaged",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
     "Tier",
+    "TierName",
     "Why",
     "aopen",
+    "decrypt",
+    "encrypt",
     "migrate",
     "open",
     "partition",
+    "rekey",
     "restore",
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Load a public name from its module when it is first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'memotherm' has no attribute {name!r}")
-    value = getattr(import_module(f"memotherm.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+# Type checkers would take any name for one that this function returns.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Load a public name from its module when it is first asked for."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'memotherm' has no attribute {name!r}")
+        value = getattr(import_module(f"memotherm.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -18,6 +18,7 @@ from memotherm.errors import StoreClosed
 from memotherm.memory import KeyValue, Memotherm
 from memotherm.model.process import OwnProcess
 from memotherm.notes import Notes, Watcher
+from memotherm.policies import Policies
 from memotherm.session import Session
 from memotherm.tiers.scheduler import Scheduler
 
@@ -87,9 +88,11 @@ class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
     sync = _off_thread(Notes.sync)
+    refresh = _off_thread(Notes.refresh)
     search = _off_thread(Notes.search)
     get = _off_thread(Notes.get)
     append = _off_thread(Notes.append)
+    curate = _off_thread(Notes.curate)
     export = _off_thread(Notes.export)
     adopt = _off_thread(Notes.adopt)
     conflicts = _off_thread(Notes.conflicts)
@@ -100,6 +103,13 @@ class AsyncNotes(_Derived[Notes]):
     def watch(self) -> Watcher:
         """Return a watcher that syncs when files have come to rest, on threads of its own."""
         return self._twin.watch()
+
+
+class AsyncPolicies(_Derived[Policies]):
+    """Tier policies, for asyncio."""
+
+    lint = _off_thread(Policies.lint)
+    diff = _off_thread(Policies.diff)
 
 
 class AsyncMemotherm(_Derived[Memotherm]):
@@ -127,8 +137,11 @@ class AsyncMemotherm(_Derived[Memotherm]):
     context = _off_thread(Memotherm.context)
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
+    receipts = _off_thread(Memotherm.receipts)
+    verify = _off_thread(Memotherm.verify)
     full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
+    heat = _off_thread(Memotherm.heat)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
     status = _off_thread(Memotherm.status)
@@ -163,6 +176,11 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the working memory of one session, beginning or continuing it."""
         return AsyncSession(await self._run(functools.partial(self.sync.session, session_id)), self._run)
 
+    @property
+    def policies(self) -> AsyncPolicies:
+        """Tier policies, and what they would do to these memories."""
+        return AsyncPolicies(self.sync.policies, self._run)
+
     def notes(
         self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None
     ) -> AsyncNotes:
@@ -185,6 +203,10 @@ class AsyncMemotherm(_Derived[Memotherm]):
         )
         return AsyncMemotherm(view, self._executor)
 
+    def read_only(self) -> AsyncMemotherm:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return AsyncMemotherm(self.sync.read_only(), self._executor)
+
     def for_user(self) -> AsyncMemotherm:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         return AsyncMemotherm(self.sync.for_user(), self._executor)
@@ -193,9 +215,9 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the JSON values of a namespace; they are read and written without a thread of their own."""
         return self.sync.key_value(namespace)
 
-    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+    def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return maintenance that runs in the background, on a thread of its own."""
-        return self.sync.maintenance(every_minutes)
+        return self.sync.maintenance(every_minutes, first_minutes)
 
     async def close(self) -> None:
         """Close the store and the threads; calling it twice, or in a forked process, is harmless."""

@@ -2,16 +2,19 @@
 
     MemothermError
     ├── InvalidInput            an invalid argument
-    │   └── ContentTooLarge     longer than `max_content_chars`
+    │   ├── ContentTooLarge     longer than `max_content_chars`
+    │   └── PolicyError         a policy file with errors
     ├── NotFound                no such memory, event or session in this scope
     ├── LimitReached            a priority is full (`max_pinned`, `max_critical`)
     │   └── BudgetTooSmall      the pinned memories alone exceed the token budget
     ├── StaleWrite              the memory changed since it was read
+    ├── ReadOnly                a change through a memory, or with a key, that may only read
     ├── NoteUnavailable         a note's file or folder cannot be read or written
     ├── SettingsError           an unknown setting, or an invalid value
     ├── StoreError              an error of the database
     │   ├── StoreUnavailable    it cannot be opened or reached
     │   ├── NotAStore           the file is not a store
+    │   ├── WrongKey            it is encrypted with another key, or not at all
     │   ├── SchemaTooNew        written by a newer Memotherm
     │   ├── StoreBusy           other writers locked it for too long
     │   ├── LeaseLost           another process took over a job whose lease had expired
@@ -51,6 +54,8 @@ __all__ = [
     "PluginError",
     "PluginNotFound",
     "PluginUnavailable",
+    "PolicyError",
+    "ReadOnly",
     "SchemaTooNew",
     "SettingsError",
     "StaleWrite",
@@ -60,6 +65,7 @@ __all__ = [
     "StoreError",
     "StoreFull",
     "StoreUnavailable",
+    "WrongKey",
 ]
 
 
@@ -105,6 +111,12 @@ class StaleWrite(MemothermError):
     code = "stale_write"
 
 
+class ReadOnly(MemothermError):
+    """Memories may only be read here; nothing was written."""
+
+    code = "read_only"
+
+
 class NoteUnavailable(MemothermError):
     """The file or folder of a note cannot be read or written; it was not changed."""
 
@@ -115,6 +127,17 @@ class SettingsError(MemothermError, ValueError):
     """A setting is unknown or has an invalid value."""
 
     code = "settings"
+
+
+class PolicyError(InvalidInput):
+    """A policy file has errors, which `findings` lists; the policy in force stays."""
+
+    code = "policy"
+
+    def __init__(self, message: str, findings: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        #: Everything that is wrong, each with its code, line and remedy.
+        self.findings = findings
 
 
 class StoreError(MemothermError):
@@ -133,6 +156,12 @@ class NotAStore(StoreError):
     """The file exists and is not a Memotherm store; it was not changed."""
 
     code = "not_a_store"
+
+
+class WrongKey(StoreError):
+    """The encryption key does not fit the store, or only one of the two is there; the file was not changed."""
+
+    code = "wrong_key"
 
 
 class SchemaTooNew(StoreError):

@@ -17,11 +17,14 @@ from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_duration, system_clock
 from memotherm.model.filters import MemoryFilters
+from memotherm.model.literals import FormatName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
+from memotherm.model.receipts import ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
     EventPage,
+    Heat,
     Maintenance,
     Metrics,
     Page,
@@ -33,12 +36,14 @@ from memotherm.model.results import (
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
+from memotherm.policies import Policies
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry
+from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
+from memotherm.rules.heat import decay, heat
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
@@ -48,6 +53,7 @@ from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
+from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
 from memotherm.text.filler import is_filler
 from memotherm.text.marker import without_blocks
@@ -115,6 +121,11 @@ class Memotherm:
         return self._services.settings
 
     @property
+    def embedding_seconds(self) -> float:
+        """How long the embedder has worked on contents since the store was opened."""
+        return self._services.vectorizer.seconds
+
+    @property
     def _services(self) -> Services:
         return self._view.services
 
@@ -138,6 +149,10 @@ class Memotherm:
             tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
         )
         return self._of(view)
+
+    def read_only(self) -> Self:
+        """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
+        return self._of(replace(self._view, services=self._services.read_only()))
 
     def for_user(self) -> Self:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
@@ -167,14 +182,15 @@ class Memotherm:
         content: str,
         kind: str = "fact",
         tags: Iterable[str] = (),
-        tier: Tier | str | None = None,
-        priority: Priority | str | int = Priority.NORMAL,
+        tier: Tier | TierName | None = None,
+        priority: Priority | PriorityName | int = Priority.NORMAL,
         ttl: timedelta | float | str | None = None,
         metadata: Mapping[str, Any] | None = None,
         source: str = "agent",
         supersedes: str | None = None,
         key: str | None = None,
         index: bool = True,
+        expires_at: datetime | str | None = None,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
 
@@ -193,9 +209,10 @@ class Memotherm:
             supersedes: The id of a memory that this one replaces; that one is archived.
             key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
             index: Whether to make vectors of it; without them, it is found by its words only.
+            expires_at: The time when it expires, instead of `ttl`: a datetime with a time zone, or ISO 8601 text.
         """
         draft = Draft(
-            content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl,
+            content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl, expires_at=expires_at,
             metadata=metadata, source=source, supersedes=supersedes, key=key, index=index,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
@@ -241,7 +258,7 @@ class Memotherm:
         self,
         query: str,
         limit: int = 10,
-        tiers: Sequence[Tier | str] | str = ("hot", "warm"),
+        tiers: Sequence[Tier | TierName] | TierName = ("hot", "warm"),
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
         min_score: float | None = None,
@@ -256,7 +273,8 @@ class Memotherm:
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
-        Pinned memories come first, from any tier, and do not count towards `limit`.
+        Pinned memories come first, from any tier, and do not count towards `limit`. The notes of `notes_root` are
+        synced first, unless `sync_on_search` is off.
 
         Args:
             query: The question, in words.
@@ -282,6 +300,7 @@ class Memotherm:
             question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
                 return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+        stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
         spaces = view.services.reader.spaces_within(self.scope) if inside else None
         question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
@@ -290,13 +309,14 @@ class Memotherm:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
     def context(
         self,
         query: str | None = None,
         budget: int = 2000,
-        format: str = "markdown",  # noqa: A002 - the word everyone uses for it
+        format: FormatName = "markdown",  # noqa: A002 - the word everyone uses for it
         include_cold: bool | None = None,
         track: bool = True,
     ) -> Context:
@@ -325,10 +345,17 @@ class Memotherm:
         """Return the pinned memories, oldest first."""
         return [record.memory for record in self._services.store.pinned(self._view.spaces(), self._view.now())]
 
+    @property
+    def policies(self) -> Policies:
+        """Tier policies, and what they would do to these memories."""
+        return Policies(self._view)
+
     # Reading
 
     def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
         """Return a memory by its id, archived and deleted ones included, unless it was purged.
+
+        A context names a memory that it has shortened by `#` and its number; that is accepted as well.
 
         With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
         """
@@ -359,6 +386,12 @@ class Memotherm:
     def full_id(self, prefix: str) -> str:
         """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
         return self._view.full_id(prefix)
+
+    def heat(self, memory: Memory | str) -> Heat:
+        """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
+        found = self.get(memory) if isinstance(memory, str) else memory
+        now = self._view.now()
+        return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
 
     def find(
         self, *, limit: int = 100, cursor: str | None = None, inside: bool = False, **filters: Unpack[MemoryFilters]
@@ -408,6 +441,23 @@ class Memotherm:
         page = tuple(events[:limit])
         return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
 
+    def receipts(self, session: str | None = None, limit: int = 20, cursor: str | None = None) -> ReceiptPage:
+        """Return what was injected by contexts inside this scope, newest first, a page at a time.
+
+        The setting `receipt_days` says how long receipts are kept; 0 keeps none.
+
+        Args:
+            session: Only contexts of this session.
+            limit: The most receipts of a page.
+            cursor: The cursor of the last page.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        view = self._view.narrowed(session=session)
+        past = None if cursor is None else _cursor_number(cursor, "before")
+        found = view.inside.receipts(view.inside.spaces_within(view.scope), past, limit + 1)
+        page = tuple(found[:limit])
+        return ReceiptPage(receipts=page, cursor=f"before-{page[-1].number}" if len(found) > limit and page else None)
+
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.
 
@@ -449,13 +499,15 @@ class Memotherm:
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         ttl: timedelta | float | str | None = None,
+        expires_at: datetime | str | None = None,
         key: str | None = None,
         why: str = "",
         version: int | None = None,
     ) -> Memory:
         """Change the content, kind, tags, metadata, expiry or key of a memory; arguments left out change nothing.
 
-        With `version`, that of the memory as you read it, a change that came in between is an error.
+        It expires after `ttl` from now, or at `expires_at`. With `version`, that of the memory as you read it, a
+        change that came in between is an error.
         """
         now = self._view.now()
         changes: dict[str, Any] = {}
@@ -465,8 +517,9 @@ class Memotherm:
             changes["tags"] = checked_tags(tags)
         if metadata is not None:
             changes["metadata"] = checked_metadata(metadata)
-        if ttl is not None:
-            changes["expires_at"] = expiry(now, as_duration(ttl))
+        lifetime = lifetime_of(ttl, expires_at, now)
+        if lifetime is not None:
+            changes["expires_at"] = expiry(now, lifetime)
         if key is not None:
             changes["key"] = checked_key(key)
 
@@ -482,11 +535,11 @@ class Memotherm:
         stored = self._view.record(memory_id).memory
         return self._services.changes.rewrite(self.scope, stored, alter, content, cause)
 
-    def move(self, memory_id: str, tier: Tier | str, why: str = "") -> Memory:
+    def move(self, memory_id: str, tier: Tier | TierName, why: str = "") -> Memory:
         """Move a memory to another tier."""
         return self._services.changes.move(self.scope, memory_id, Tier.of(tier), self._view.cause("move", why))
 
-    def prioritize(self, memory_id: str, priority: Priority | str | int, why: str = "") -> Memory:
+    def prioritize(self, memory_id: str, priority: Priority | PriorityName | int, why: str = "") -> Memory:
         """Set the priority of a memory."""
         wanted = Priority.of(priority)
         return self._services.changes.prioritize(self.scope, memory_id, wanted, self._view.cause("prioritize", why))
@@ -498,6 +551,10 @@ class Memotherm:
     def unpin(self, memory_id: str, why: str = "") -> Memory:
         """Give a pinned memory normal priority; another one is left as it is."""
         return self._services.changes.unpin(self.scope, memory_id, self._view.cause("prioritize", why))
+
+    def verify(self, memory_id: str, why: str = "") -> Memory:
+        """Record that a memory still holds; contexts say when an old fact was last verified."""
+        return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why))
 
     def widen(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
@@ -591,14 +648,22 @@ class Memotherm:
         """
         return Notes(self._note_services(self.scope), root, extra_paths, name)
 
-    def import_(self, kind: str, path: str | PathLike[str]) -> Imported:
-        """Import memories of another program: openclaw, claude-code, codex, mcp-memory, or jsonl from an export.
+    def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
+        """Import memories of another program, or of an export; a second import stores nothing twice.
 
-        Memories that were archived when they were exported are stored as archived.
+        Memories that were archived when they were exported are stored as archived. The times at which other programs
+        stored theirs are kept, and users, agents and projects become the scope, as far as the scope of this memory
+        does not set them.
+
+        Args:
+            kind: openclaw, claude-code, codex, mcp-memory, mem0, letta, claude-mem, mempalace, hindsight, or jsonl
+                for an export.
+            path: The file or folder.
+            progress: Called with (entries done, entries in all); what is done stays if it is interrupted.
         """
         now = self._view.now()
         importer = Importer(self._services.store, self._services.writer, self.scope, now, self._view.actor)
-        return import_memories(kind, path, now, self.settings, importer.store)
+        return import_memories(kind, path, now, self.settings, importer.store, progress)
 
     def _note_services(self, scope: Scope) -> NoteServices:
         return NoteServices(
@@ -622,37 +687,73 @@ class Memotherm:
         for root in self._services.store.roots(self._view.spaces()):
             if not Path(root.path).is_dir():
                 continue
-            name = root.collection.removeprefix("notes:")
             try:
-                Notes(self._note_services(root.scope), root.path, root.extra, name).sync()
+                self._known_notes(root).sync()
             except MemothermError as exc:
                 _log.warning("the notes of %s could not be synced: %s", root.path, exc)
+
+    def _refresh_notes(self) -> tuple[str, ...]:
+        """Synchronise the notes of `notes_root` before a recall; return what may be out of date, and why."""
+        folder = self.settings.notes_root
+        if not folder or not self.settings.sync_on_search:
+            return ()
+        path = str(Path(folder).expanduser().resolve())
+        visible = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
+        known = [root for root in visible if root.scope.tenant == self.scope.tenant]
+        if self.scope.tenant is not None and not known:
+            # The folder is the operator's; a tenant neither changes its index nor gets a copy.
+            return ()
+        try:
+            # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
+            around = replace(self.scope, session=None)
+            notes = [self._known_notes(root) for root in known] or [Notes(self._note_services(around), path)]
+            return tuple(reason for each in notes for reason in each.refresh()[1])
+        except InvalidInput as exc:
+            return (f"the notes could not be synced: {exc}",)
+
+    def _known_notes(self, root: RootRow) -> Notes:
+        """Return the notes of a folder that is indexed."""
+        name = root.collection.removeprefix("notes:")
+        return Notes(self._note_services(root.scope), root.path, root.extra, name)
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""
         return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
-    def maintain(self) -> Maintenance:
+    def maintain(self, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules (expiry, retention windows, cooling, promotion) over all inside this scope.
 
         Also makes missing vectors, and all of them after a change of embedder.
-        """
-        return combined([self._maintain(part) for part in self._services.whole.parts(self.scope)])
 
-    def _maintain(self, part: Store) -> Maintenance:
+        Args:
+            progress: Called with (done, total) for the changes and then for the vectors; what is done stays if it is
+                interrupted.
+        """
+        return combined([self._maintain(part, progress) for part in self._services.whole.parts(self.scope)])
+
+    def _maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Maintain the memories of one part of the store inside this scope."""
         cause = replace(self._view.cause("maintain"), actor="maintain")
-        return self._services.on(part).engine.maintain(part.spaces_within(self.scope), part.spaces(self.scope), cause)
+        return self._services.on(part).engine.maintain(
+            part.spaces_within(self.scope), part.spaces(self.scope), cause, progress
+        )
 
-    def maintenance(self, every_minutes: float | None = None) -> Scheduler:
+    def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.
 
-        Of all processes that use the store, only one runs maintenance at a time.
+        Of all processes that use the store, only one runs maintenance at a time, and a run is left out if another
+        process has finished one less than half an interval ago.
+
+        Args:
+            every_minutes: The interval; None for the setting `maintain_every_minutes`.
+            first_minutes: The time before the first run; None for one interval.
         """
         minutes = self.settings.maintain_every_minutes if every_minutes is None else every_minutes
         every = as_duration(timedelta(minutes=minutes))
         name = f"maintain {self.scope}" if self.scope.items() else "maintain"
-        return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, self.settings.maintain_jitter)
+        first = None if first_minutes is None else as_duration(timedelta(minutes=first_minutes))
+        jitter = self.settings.maintain_jitter
+        return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, jitter, first)
 
     def metrics(self) -> Metrics:
         """Return metrics: hot utilisation, spills, recalls, promotions, latency, hit rate, moves by rule."""

@@ -21,14 +21,16 @@ from memotherm.model.clock import Clock
 from memotherm.recall.weights import RankingOptions
 from memotherm.rules import Rule
 from memotherm.settings import Settings
+from memotherm.settings.encryption import Key, key_text, with_key
 from memotherm.settings.private_files import create_folder
-from memotherm.storage.open import migrate_store, open_store, partition_store, restore_store
+from memotherm.storage.open import migrate_store, open_store, partition_store, recode_store, restore_store
+from memotherm.storage.registry import sqlite_path
 from memotherm.storage.transfer import Migration, Progress
 
 if TYPE_CHECKING:
     from memotherm.aio import Opening
 
-__all__ = ["aopen", "migrate", "open", "partition", "restore"]
+__all__ = ["aopen", "decrypt", "encrypt", "migrate", "open", "partition", "rekey", "restore"]
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +44,7 @@ def open(  # noqa: A001 - the name is `memotherm.open`
     settings: Settings | Mapping[str, Any] | None = None,
     clock: Clock | None = None,
     reranker: Reranker | ScoreTexts | str | None = None,
+    key: Key | None = None,
 ) -> Memotherm:
     """Open a memory; create the store if it does not exist.
 
@@ -56,15 +59,20 @@ def open(  # noqa: A001 - the name is `memotherm.open`
             uses the setting.
         settings: Settings by name, which take precedence over the environment and files.
         clock: A function that returns the time; None uses the system clock.
+        key: The encryption key of a SQLite file: a passphrase, 64 hexadecimal digits, 32 bytes, the `Path` of a
+            file with the key, or a function that returns it; None uses the setting `key` or `key_file`.
     """
     if scope is not None and not isinstance(scope, Scope):
         raise InvalidInput(f"scope must be a Scope, such as Scope(agent='planner'), not {scope!r}")
-    loaded = settings_module.load(settings)
+    loaded = with_key(settings_module.load(settings), key)
     keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
     primary = embed.resolve(embedder if embedder is not None else loaded.embedder, keys=keys)
     fallback = embed.resolve(loaded.fallback_embedder, keys=keys) if loaded.fallback_embedder else None
     ranking = RankingOptions(reranker=resolve_reranker(loaded.reranker if reranker is None else reranker))
-    store = open_store(_store_url(url, loaded), loaded)
+    store_url = _store_url(url, loaded)
+    if key is not None and sqlite_path(store_url) is None:
+        raise InvalidInput("key is for a store in a file: a database server encrypts its own files")
+    store = open_store(store_url, loaded)
     return Memotherm(
         store,
         primary,
@@ -87,6 +95,7 @@ def aopen(
     settings: Settings | Mapping[str, Any] | None = None,
     clock: Clock | None = None,
     reranker: Reranker | ScoreTexts | str | None = None,
+    key: Key | None = None,
 ) -> Opening:
     """Open a memory for asyncio: `async with memotherm.aopen(...) as mem:`."""
     # Imported here, because asyncio takes time to import.
@@ -102,6 +111,7 @@ def aopen(
             reranker=reranker,
             settings=settings,
             clock=clock,
+            key=key,
         )
     )
 
@@ -111,6 +121,8 @@ def restore(
     into: str | os.PathLike[str],
     purged_in: str | os.PathLike[str] | None = None,
     repeat_purges: bool = True,
+    *,
+    key: Key | None = None,
 ) -> Path:
     """Create a store from a checkpoint, without what was purged since it was made.
 
@@ -122,10 +134,12 @@ def restore(
         purged_in: The store whose purges are repeated; None takes the one that the checkpoint was made of, if it is
             still there.
         repeat_purges: Whether to repeat purges; with False, what was purged since is back.
+        key: The encryption key of the stores, as in `open`.
     """
     source, target = Path(path).expanduser(), Path(into).expanduser()
     named = None if purged_in is None else os.fspath(purged_in)
-    why = restore_store(source, target, named, repeat_purges=repeat_purges)
+    settings = Settings(key=with_key(settings_module.load(), key).key)
+    why = restore_store(source, target, settings, named, repeat_purges=repeat_purges)
     if why:
         _log.warning(
             "%s has what was purged after the checkpoint: %s; name the store with purged_in to leave it out",
@@ -135,12 +149,54 @@ def restore(
     return target
 
 
+def encrypt(url: str | os.PathLike[str], key: Key | None = None) -> Path:
+    """Encrypt the file of a store that no process has open, and return its path.
+
+    Args:
+        url: The path of the store.
+        key: The encryption key, as in `open`; None uses the setting `key` or `key_file`.
+    """
+    loaded = settings_module.load()
+    return recode_store(os.fspath(url), "", _required_key(loaded, key), loaded)
+
+
+def decrypt(url: str | os.PathLike[str], key: Key | None = None) -> Path:
+    """Decrypt the file of a store that no process has open, and return its path.
+
+    Args:
+        url: The path of the store.
+        key: Its encryption key, as in `open`; None uses the setting `key` or `key_file`.
+    """
+    loaded = settings_module.load()
+    return recode_store(os.fspath(url), _required_key(loaded, key), "", loaded)
+
+
+def rekey(url: str | os.PathLike[str], new_key: Key, key: Key | None = None) -> Path:
+    """Encrypt the file of a store that no process has open with a new key, and return its path.
+
+    Args:
+        url: The path of the store.
+        new_key: The new encryption key, as in `open`.
+        key: The present one; None uses the setting `key` or `key_file`.
+    """
+    loaded = settings_module.load()
+    return recode_store(os.fspath(url), _required_key(loaded, key), key_text(new_key), loaded)
+
+
+def _required_key(settings: Settings, key: Key | None) -> str:
+    found = with_key(settings, key).key
+    if not found:
+        raise InvalidInput("no encryption key is given: set MEMOTHERM_KEY or MEMOTHERM_KEY_FILE, or name a key file")
+    return found
+
+
 def migrate(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
     settings: Settings | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    key: Key | None = None,
 ) -> Migration:
     """Copy a whole store into a new one and verify the copy; a repeated call continues an interrupted copy.
 
@@ -149,8 +205,10 @@ def migrate(
         target: The path or URL of a store that does not exist yet, or is empty.
         settings: Settings by name, which take precedence over the environment and files.
         progress: Called with (rows done, rows in all).
+        key: The encryption key of stores in files, as in `open`.
     """
-    return migrate_store(os.fspath(source), os.fspath(target), settings_module.load(settings), progress)
+    loaded = with_key(settings_module.load(settings), key)
+    return migrate_store(os.fspath(source), os.fspath(target), loaded, progress)
 
 
 def partition(url: str, parts: int, *, settings: Settings | Mapping[str, Any] | None = None) -> list[str]:

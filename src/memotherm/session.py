@@ -13,6 +13,7 @@ from memotherm.context.assembler import turn_query
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, StoreError
 from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
+from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.notes.appending import writable
 from memotherm.notes.day import local_day
@@ -51,7 +52,7 @@ class Session(Generic[M]):
         type: str = "message",  # noqa: A002 - the source's word for a kind
         metadata: Mapping[str, Any] | None = None,
         *,
-        tier: Tier | str | None = None,
+        tier: Tier | TierName | None = None,
     ) -> Memory:
         """Add a hot memory, spilling others first if it would exceed the limit.
 
@@ -77,7 +78,7 @@ class Session(Generic[M]):
         """Move a memory of this session to hot, spilling others if needed; tell whether it moved."""
         return self._services.working.promote(self._space, memory_id, self._view.cause("move"))
 
-    def demote(self, memory_id: str, tier: Tier | str = Tier.WARM) -> Memory:
+    def demote(self, memory_id: str, tier: Tier | TierName = Tier.WARM) -> Memory:
         """Move a memory of this session to warm or cold."""
         if Tier.of(tier) is Tier.HOT:
             raise InvalidInput("a demotion goes to warm or cold: use promote() for hot")
@@ -142,7 +143,7 @@ class Session(Generic[M]):
         self._services.working.end(self._space, "archived" if summary is None else "summarized", self._view.now())
         return self._compact() if self._services.settings.compaction_on_session_end else None
 
-    def session_start(self, budget: int = 2000, format: str = "markdown") -> Context:  # noqa: A002
+    def session_start(self, budget: int = 2000, format: FormatName = "markdown") -> Context:  # noqa: A002
         """Return the context that a session starts with: pinned and hot memories."""
         self._services.turns.forget(self._space)
         return self._services.turns.context(self._space, self._view.context_request(None, budget, format))
@@ -151,7 +152,7 @@ class Session(Generic[M]):
         self,
         prompt: str,
         budget: int = 2000,
-        format: str = "markdown",  # noqa: A002
+        format: FormatName = "markdown",  # noqa: A002
         include_cold: bool | None = None,
         track: bool = True,
     ) -> Context:
@@ -198,11 +199,14 @@ class Session(Generic[M]):
             context_window: The most tokens of the context.
             root: The workspace; None for a path relative to the agent's own.
             compactions: How often the host has compacted so far; None to infer it from a fall of the tokens.
-            heartbeat: Whether this turn was started by the host itself; then nothing is due.
+            heartbeat: Whether this turn was started by the host itself; then nothing is due, unless the setting
+                `flush_on_heartbeat` is on.
             read_only: Whether the agent cannot write files.
         """
         settings = self._services.settings
-        if heartbeat or read_only or (root is not None and not writable(Path(root).expanduser())):
+        if heartbeat and not settings.flush_on_heartbeat:
+            return None
+        if read_only or (root is not None and not writable(Path(root).expanduser())):
             return None
         due = is_due(total_tokens, context_window, settings)
         try:

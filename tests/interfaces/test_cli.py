@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import memotherm
 from memotherm import errors
 from memotherm.cli import app, exit_codes
 from memotherm.cli.demo_script import STEPS
+from tests.helpers import ROOT
 
 
 def memotherm_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -176,6 +178,15 @@ def test_every_error_has_an_exit_code():
     tree = {getattr(errors, name).code for name in errors.__all__}
 
     assert set(exit_codes.EXITS) == tree
+
+
+def test_exit_codes_are_those_of_the_docs():
+    """The table of the reference has every exit code, and no other."""
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8").partition("## Exit codes")[2]
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    names = set(exit_codes.__all__) - {"EXITS", "exit_of"}
+
+    assert documented == {getattr(exit_codes, name) for name in names}
 
 
 def test_exit_codes_follow_the_error():

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -214,6 +215,21 @@ def test_scopes_keep_memories_apart(cli: Cli):
 def test_a_scope_that_cannot_be_is_a_usage_error(cli: Cli):
     """An empty name is refused with a sentence."""
     assert cli("list", "--user", " ").code == exit_codes.USAGE
+
+
+def test_keys_have_a_user_and_may_be_read_only_and_no_option_is_ignored(cli: Cli):
+    """`--user` and `--read-only` have an effect; other scope options are refused."""
+    created = cli("keys", "create", "ana", "--tenant", "acme", "--user", "ana", "--read-only", "--json").data
+    cli("keys", "create", "ci", "--tenant", "acme")
+
+    assert created.items() >= {"name": "ana", "tenant": "acme", "user": "ana", "read_only": True}.items()
+    assert [key["name"] for key in cli("keys", "list", "--user", "ana", "--json").data] == ["ana"]
+    lines = cli("keys", "list").out.splitlines()
+    assert ["read-only" in line for line in lines] == [True, False]
+    for ignored in (["create", "x", "--tenant", "acme", "--project", "web"], ["revoke", "ci", "--tenant", "acme"]):
+        refused = cli("keys", *ignored)
+        assert (refused.code, "does not apply" in refused.err) == (2, True)
+    assert len(cli("keys", "list", "--json").data) == 2
 
 
 def test_the_store_is_where_it_is_named(cli: Cli, tmp_path: Path):
@@ -455,6 +471,7 @@ def test_texts_may_begin_with_a_dash(cli: Cli):
     assert cli("remember", "- buy milk today", "--tag", "shop", "--json").data["content"] == "- buy milk today"
     assert cli("remember", "--force is dangerous", "--json").data["content"] == "--force is dangerous"
     assert cli("recall", "-- milk or water", "--json").data["query"] == "-- milk or water"
+    assert cli("session", "recall", "s1", "- milk or water").code == exit_codes.OK
     assert cli("remember", "--forse").code == exit_codes.USAGE
 
 
@@ -483,7 +500,9 @@ def test_an_unknown_command_suggests_a_similar_one(cli: Cli):
 
 def test_an_empty_result_says_so(cli: Cli):
     """On standard error, so that a pipe receives nothing."""
-    for arguments in (("recall", "otter"), ("search", "otter"), ("list",), ("context",), ("notes", "search", "x")):
+    commands = ("recall otter", "search otter", "list", "context", "notes search x", "events", "keys list")
+    sessions = ("session hot s1", "session recall s1 otter")
+    for arguments in (command.split() for command in (*commands, *sessions)):
         ran = cli(*arguments)
         assert (ran.code, ran.out) == (exit_codes.OK, "")
         assert ran.err.startswith("note: ")
@@ -543,7 +562,110 @@ def test_an_empty_export_says_where_memories_are(cli: Cli):
     ran = cli("export")
 
     assert (ran.code, ran.out) == (exit_codes.OK, "")
-    assert "0 of 1 memories" in ran.err
+    assert "1 memory in scopes narrower than this one (everyone): project=zoo (1)" in ran.err
+
+
+def test_listings_and_recalls_are_filtered(cli: Cli):
+    """By time and by metadata, in words or as JSON."""
+    remembered(cli, "deploy the shop", "--metadata", '{"status": "open", "votes": 5}')
+    remembered(cli, "deploy the database", "--metadata", '{"status": "done", "votes": 1}')
+
+    def found(*arguments: str) -> list[str]:
+        listed = [memory["content"] for memory in cli("list", *arguments, "--json").data["memories"]]
+        recalled = [hit["content"] for hit in cli("recall", "deploy", *arguments, "--json").data["hits"]]
+        assert sorted(listed) == sorted(recalled)
+        return listed
+
+    assert found("--where", "status=open") == found("--where", "votes=5") == ["deploy the shop"]
+    assert found("--where", '{"votes": {"$lt": 3}}', "--where", "status=done") == ["deploy the database"]
+    assert len(found("--since", "1h")) == 2
+    assert found("--until", "2020-01-01") == []
+    for wrong in ("status", "{status}", '{"a": {"$like": 1}}'):
+        assert cli("list", "--where", wrong).code == 2, wrong
+    assert "twice" in cli("list", "--where", "a=1", "--where", "a=2").err
+    assert "7d" in cli("list", "--since", "yesterday").err
+
+
+def test_many_memories_are_changed_after_a_confirmation_that_names_their_number(cli: Cli):
+    """`--yes` confirms for scripts, a dry run counts, and what was forgotten comes back by the same filter."""
+    for number in range(3):
+        remembered(cli, f"ticket {number}", "--metadata", '{"sprint": 12}', "--tag", "ticket")
+    remembered(cli, "another fact")
+
+    assert cli("forget", "--where", "sprint=12", "--dry-run", "--json").data == {"count": 3, "dry_run": True}
+    refused = cli("forget", "--where", "sprint=12")
+    assert (refused.code, "3 memories match" in refused.err, "--yes" in refused.err) == (2, True, True)
+    assert len(cli("list", "--json").data["memories"]) == 4
+    assert cli("forget", "--where", "sprint=12", "--yes").out == "3 memories forgotten\n"
+    assert len(cli("list", "--json").data["memories"]) == 1
+    assert cli("restore", "--tag", "ticket", "--yes", "--json").data == {"count": 3, "dry_run": False}
+    assert cli("purge", "--where", "sprint=12", "--yes").out == "3 memories erased\n"
+    assert len(cli("list", "--retention", "any", "--json").data["memories"]) == 1
+    for wrong in (["forget"], ["purge", "--yes"], ["forget", "mem_1", "--where", "a=1"]):
+        assert cli(*wrong).code == 2, wrong
+    assert cli("forget", "--where", "sprint=13", "--yes").out == "0 memories forgotten\n"
+
+
+def test_scopes_are_listed_and_looked_into(cli: Cli):
+    """`scopes` names them, and `--inside` reaches everything at and below one."""
+    remembered(cli, "the shop sells tea", "--project", "shop")
+    remembered(cli, "Ada drinks tea", "--project", "shop", "--user", "ada")
+
+    scopes = cli("scopes", "--json").data["scopes"]
+    assert [(each["scope"], each["memories"]) for each in scopes] == [
+        ({"project": "shop"}, 1),
+        ({"project": "shop", "user": "ada"}, 1),
+    ]
+    assert "project=shop user=ada" in cli("scopes").out
+    assert len(cli("list", "--inside", "--json").data["memories"]) == 2
+    assert len(cli("recall", "tea", "--project", "shop", "--inside", "--json").data["hits"]) == 2
+    assert cli("status", "--inside", "--json").data["warm"]["items"] == 2
+    assert len(cli("export", "--inside").out.splitlines()) == 2
+    assert "2 warm" in cli("doctor", "--inside").out
+
+
+@pytest.mark.parametrize("command", [["list"], ["recall", "tea"], ["status"], ["export"], ["doctor"]])
+def test_a_store_that_looks_empty_says_where_its_memories_are(cli: Cli, command: list[str]):
+    """From above, and from a scope that has none."""
+    remembered(cli, "the shop sells tea", "--project", "shop")
+
+    for scope, says in (([], "narrower than this one"), (["--project", "web"], "in other scopes")):
+        ran = cli(*command, *scope)
+        assert says in ran.out + ran.err
+        assert "project=shop (1)" in ran.out + ran.err
+    ran = cli(*command, "--project", "shop")
+    assert "scopes" not in ran.out + ran.err
+
+
+def test_a_backup_has_the_memories_of_all_scopes(cli: Cli, tmp_path: Path):
+    """Whatever the scope of the command, archived ones included."""
+    remembered(cli, "the shop sells tea", "--project", "shop")
+    cli("archive", remembered(cli, "an old fact"))
+
+    told = cli("backup", "all.jsonl", "--project", "web", "--json").data
+    assert told == {"path": "all.jsonl", "memories": 2, "scopes": 2}
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert [(line["content"], line["retention"]) for line in lines] == [
+        ("an old fact", "archived"),
+        ("the shop sells tea", "active"),
+    ]
+    assert "2 memories of 2 scopes" in cli("backup", "again.jsonl").out
+
+
+def test_notes_are_curated_and_a_flush_is_prompted(cli: Cli, tmp_path: Path):
+    """A dry run writes nothing; the prompt is given once."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+
+    planned = cli("notes", "curate", "memory/2026-01-05.md", "--dry-run", "--json")
+    assert (planned.data["lines"], planned.data["dryRun"]) == (["- Ana owns the vault."], True)
+    assert not (tmp_path / "MEMORY.md").exists()
+    assert "would be" not in cli("notes", "curate", "memory/2026-01-05.md").err
+    assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
+
+    flush = cli("session", "flush", "s1", "--tokens", "177000", "--root", ".", "--json").data
+    assert (flush["due"], "MEMORY.md" in flush["prompt"], flush["file"][:7]) == (True, True, "memory/")
+    assert "no flush" in cli("session", "flush", "s1", "--tokens", "178000").err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="root can write everywhere, except without a capability of Linux")
@@ -620,29 +742,110 @@ def test_a_setting_is_written_to_the_file_of_the_user(cli: Cli, tmp_path: Path):
     assert "embedder" not in file.read_text()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
-def test_forty_columns_are_enough(cli: Cli):
-    """Ids stay whole, texts are readable, and no line is longer than the terminal."""
+def in_terminal(code: str, columns: int) -> str:
+    """Run Python code in a terminal, and return what it shows, without colours."""
     import fcntl
     import pty
     import struct
     import termios
 
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
+    env.pop("COLUMNS")
+    subprocess.run([sys.executable, "-c", code], stdout=slave, stderr=slave, env=env, timeout=60)
+    os.close(slave)
+    with os.fdopen(master, "rb") as terminal:
+        return re.sub("\x1b\\[[0-9;]*m", "", terminal.read1(100_000).decode())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_forty_columns_are_enough(cli: Cli):
+    """Ids stay whole, texts are readable, and no line is longer than the terminal."""
     memory_id = remembered(cli, "The ferry is blue and leaves at noon from the northern quay", "-k", "decision")
     script = (
         "from memotherm.cli.app import run\n"
         f"for command in (['list'], ['get', {memory_id!r}], ['status'], ['recall', 'ferry']): run(command)"
     )
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 40, 0, 0))
-    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
-    env.pop("COLUMNS")
-    subprocess.run([sys.executable, "-c", script], stdout=slave, stderr=slave, env=env, timeout=60)
-    os.close(slave)
-    with os.fdopen(master, "rb") as terminal:
-        lines = re.sub("\x1b\\[[0-9;]*m", "", terminal.read1(100_000).decode()).splitlines()
+    lines = in_terminal(script, 40).splitlines()
 
     assert max(map(len, lines)) <= 40
     assert sum(memory_id in line for line in lines) == 3
     assert sum("northern" in line for line in lines) == 3
     assert not any("…" in line for line in lines)
+
+
+def lines_of(path: Path, count: int) -> None:
+    path.write_text("".join(f'{{"content": "fact number {number}"}}\n' for number in range(count)), "utf-8")
+
+
+def test_progress_is_printed_in_lines_outside_a_terminal(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """With rate and remaining time, on standard error, for every long command; the summary has the embedder's share."""
+    monkeypatch.setattr("memotherm.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("memotherm.cli.export._PAGE", 200)
+    lines_of(tmp_path / "all.jsonl", 450)
+    imported = cli("import", "jsonl", "all.jsonl")
+
+    assert re.search(r"^entries: 400 of 450 \(89%\), [\d,]+/s, [\d.]+ s left$", imported.err, re.MULTILINE)
+    assert "no embedder was called" in imported.err
+    assert imported.out == "450 memories from 1 file (0 known already)\n"
+    assert "memories: 400 of 450" in cli("export", "copy.jsonl").err
+    assert "rows: " in cli("migrate", str(tmp_path / "home" / "memory.db"), "copy.db").err
+    assert cli("import", "jsonl", "all.jsonl", "--json").err == ""
+
+
+def test_an_interrupted_command_says_what_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Ctrl-C ends it with 130, and the same command goes on."""
+
+    def interrupt(_lines: object, done: int, _total: int) -> None:
+        if done == 200:
+            signal.raise_signal(signal.SIGINT)
+
+    lines_of(tmp_path / "all.jsonl", 450)
+    with monkeypatch.context() as patch:
+        patch.setattr("memotherm.cli.progress._Lines.update", interrupt)
+        ran = cli("import", "jsonl", "all.jsonl")
+    assert ran.code == exit_codes.INTERRUPTED
+    assert ran.err == "interrupted: 200 of 450 entries are done and stay; repeat the command to go on\n"
+    assert cli("import", "jsonl", "all.jsonl").out == "250 memories from 1 file (200 known already)\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_terminal_shows_a_bar_with_the_rate(cli: Cli, tmp_path: Path):
+    """The bar has the count, the rate and the remaining time."""
+    lines_of(tmp_path / "all.jsonl", 450)
+    screen = in_terminal("from memotherm.cli.app import run; run(['import', 'jsonl', 'all.jsonl'])", 100)
+
+    assert re.search(r"entries .*450/450 .*/s 0:00:00", screen)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no password database")
+def test_the_user_auto_is_the_account(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    """Whatever the environment says, which hosts of hooks may change."""
+    import pwd
+
+    monkeypatch.setenv("LOGNAME", "somebody-else")
+    scope = cli("remember", "The ferry is blue", "--user", "auto", "--json").data["scope"]
+
+    assert scope == {"user": pwd.getpwuid(os.getuid()).pw_name}
+
+
+def test_a_policy_is_shown_linted_tested_and_compared(cli: Cli, tmp_path: Path):
+    """Exit codes for pipelines: 5 for errors of lint, 1 for a failed test, 3 for a file that is not there."""
+    (tmp_path / "bad.toml").write_text('[[rule]]\nid = "a"\nwhen = { iddle = "> 3d" }\nto = "cold"\n', "utf-8")
+    (tmp_path / "house.toml").write_text(
+        '[policy]\nextends = "builtin"\n[[rule]]\nid = "house.keep"\nwhen = { kind = "decision" }\nto = "stay"\n'
+        'why = "kept"\n[[test]]\nmemory = { kind = "decision", age = "90d" }\nexpect = { tier = "cold" }\n',
+        "utf-8",
+    )
+    done = remembered(cli, "we use SQLite", "--kind", "decision", "--metadata", '{"status": "done"}')
+
+    assert cli("policy", "show", "--json").data["rules"][0]["id"] == "compact.done"
+    linted = cli("policy", "lint", "bad.toml")
+    assert (linted.code, "bad.toml:3: error P001 unknown field iddle: did you mean idle?" in linted.out) == (5, True)
+    assert cli("policy", "lint", "house.toml", "--on-store", "--json").data["findings"] == []
+    failed = cli("policy", "test", "house.toml", "--json")
+    assert (failed.code, failed.data["failed"]) == (1, 1)
+    (difference,) = cli("policy", "diff", "builtin", "house.toml", "--json").data["differences"]
+    assert (difference["id"], difference["first"]["rule"], difference["second"]) == (done, "compact.done", None)
+    assert cli("policy", "show", "nowhere.toml").code == 3

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 import memotherm
 from memotherm import Scope, Settings
 from memotherm.hooks.capture import WorkerResult, process_spool
+from memotherm.hooks.context_size import context_size
 from memotherm.hooks.events import answer, parse_event, truncated
 from memotherm.hooks.options import Options
 from memotherm.hooks.recalling import project_name
@@ -715,3 +717,98 @@ def test_scopes_and_settings_of_a_hook_are_those_of_the_library(home: Path):
     assert Scope(**options.scope).items()
     assert Settings().silent_token == "NO_REPLY"
     assert os.environ["MEMOTHERM_HOME"] == str(home)
+
+
+def test_a_prompt_before_the_context_is_compacted_asks_to_save(home: Path, tmp_path: Path) -> None:
+    """Once per compaction, by the usage in the transcript, naming the note of the day, behind the memories."""
+    transcript = tmp_path / "t.jsonl"
+    usage = {"input_tokens": 12, "cache_read_input_tokens": 170_000, "cache_creation_input_tokens": 8000}
+    lines = [{"type": "assistant", "message": {"role": "assistant", "usage": usage}}, {"type": "user", "message": {}}]
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    (home / "config.toml").write_text(f'notes_root = "{tmp_path}"\n', "utf-8")
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "staging database", "transcript_path": str(transcript)}
+
+    first, again = (hook(event, "--client", "claude")[0] for _ in range(2))
+
+    text = json.loads(first)["hookSpecificOutput"]["additionalContext"]
+    assert text.index("heron") < text.index("</memotherm-memory>") < text.index("memory/20")
+    assert "MEMORY.md" in text
+    assert "append" not in again
+
+
+@pytest.mark.parametrize(
+    ("payload", "line", "size"),
+    [
+        ({"context_tokens": 5, "context_window": 9}, {}, (5, 9)),
+        ({}, {"message": {"usage": {"input_tokens": 7, "output_tokens": 1}}}, (8, 200_000)),
+        ({}, {"message": {"usage": {"input_tokens": 7}}, "isSidechain": True}, None),
+        (
+            {},
+            {
+                "payload": {
+                    "type": "token_count",
+                    "info": {"last_token_usage": {"total_tokens": 3}, "model_context_window": 4},
+                }
+            },
+            (3, 4),
+        ),
+        ({}, {"payload": {"type": "token_count", "info": None}}, None),
+        ({}, {"usage": [1]}, None),
+    ],
+)
+def test_the_size_of_a_context_is_read_from_the_event_or_the_transcript(
+    payload: dict[str, Any], line: dict[str, Any], size: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    """In the formats of Claude Code and Codex; anything else gives no size."""
+    (tmp_path / "t.jsonl").write_text(json.dumps(line) + "\n{half", "utf-8")
+    event = parse_event(
+        {"hook_event_name": "UserPromptSubmit", "transcript_path": str(tmp_path / "t.jsonl"), **payload}
+    )
+
+    assert event is not None
+    assert context_size(event) == size
+
+
+def test_the_end_of_a_run_is_that_of_the_session(home: Path) -> None:
+    """H15: `agent_end` runs compaction with `compact_every_run`, as `session.run_ended` does, and only then."""
+    spool = Spool(home / "spool")
+    with memotherm.open() as mem:
+        fact = mem.remember("The deploy was finished", kind="decision", metadata={"status": "done"}, tier="hot")
+    hook({"hook_event_name": "agent_end", "reply": "It is the heron database."})
+    assert [job["do"] for _, job in spool.jobs()] == ["capture"]
+    (home / "config.toml").write_text("compact_every_run = true\n", "utf-8")
+    hook({"hook_event_name": "agent_end", "reply": "It is the heron database."})
+
+    assert process_spool(spool).waiting == 2, "the session goes on, so that its texts wait"
+    with memotherm.open() as mem:
+        assert str(mem.get(fact.id).tier) == "cold"
+
+
+@pytest.mark.parametrize("name", ["before_agent_start", "before_prompt_build"])
+def test_the_names_of_openclaws_prompt_event(name: str) -> None:
+    """H08: both inject recalled memories before the turn."""
+    event = parse_event({"hook_event_name": name, "prompt": "staging database"})
+
+    assert event is not None
+    assert (event.client, event.moment) == ("openclaw", "prompt")
+    assert answer(event, "hot") == {"prependContext": "hot"}
+
+
+def test_the_worker_runs_maintenance_but_not_too_often(home: Path) -> None:
+    """After the jobs, for the stores that they are of, once per `maintain_every_minutes`."""
+    spool = Spool(home / "spool")
+    past = FakeClock(datetime.now(UTC) - timedelta(days=2))
+
+    def expired() -> str:
+        with memotherm.open(clock=past) as mem:
+            return mem.remember(f"for {past()} only", ttl="1h").id
+
+    def retention(memory_id: str) -> str:
+        hook({"hook_event_name": "SessionEnd"})
+        assert process_spool(spool).failed == ()
+        with memotherm.open() as mem:
+            return str(mem.get(memory_id).retention)
+
+    assert retention(expired()) == "deleted"
+    past.advance(minutes=1)
+    assert retention(expired()) == "active"

@@ -65,8 +65,8 @@ def install(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dic
 
 def files(home: Path) -> dict[str, str]:
     """Return every file below a folder but the backups."""
-    found = (path for path in home.rglob("*") if path.is_file() and not path.name.endswith(".backup"))
-    return {str(path.relative_to(home)): path.read_text("utf-8") for path in found}
+    found = (path for path in home.rglob("*") if path.is_file() and path.parent.name != "backups")
+    return {str(path.relative_to(home)): path.read_bytes().decode() for path in found}
 
 
 def with_foreign_settings(home: Path, client: str) -> None:
@@ -112,7 +112,7 @@ def test_uninstalling_leaves_what_was_there(client: str, home: Path, install: Ca
     between = files(home)
     install(client, "--uninstall")
 
-    assert files(home) == {name: text if name.endswith("toml") else text + "\n" for name, text in before.items()}
+    assert files(home) == before
     for name in FILES[client]:
         if name.endswith("json"):
             values = json.loads(between[name])
@@ -215,13 +215,91 @@ def test_a_project_has_its_own_files(home: Path, install: Callable[..., dict[str
 
 
 @pytest.mark.parametrize(
+    ("runner", "program"),
+    [
+        ("path", ["memotherm"]),
+        ("uvx", ["uvx", "--from", "memotherm[mcp]", "memotherm"]),
+        ("pipx", ["pipx", "run", "--spec", "memotherm[mcp]", "memotherm"]),
+    ],
+)
+def test_the_files_of_a_project_work_for_everybody(
+    runner: str, program: list[str], home: Path, install: Callable[..., dict[str, Any]]
+):
+    """They contain a command that everybody has, no path of this machine, and no backup lies beside them."""
+    for client in ("claude-code", "codex", "gemini"):
+        install(client, "--scope", "project", "--run-with", runner)
+        install(client, "--scope", "project", "--run-with", runner, "--store", "team.db")
+    text = "".join(files(home).values())
+
+    assert str(home) not in text
+    assert str(Path(sys.executable).parent) not in text
+    hooks = json.loads((home / "project/.claude/settings.json").read_text("utf-8"))["hooks"]
+    server = json.loads((home / "project/.mcp.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    assert shlex.split(hooks["Stop"][0]["hooks"][0]["command"])[: len(program) + 1] == [*program, "hook"]
+    assert [server["command"], *server["args"]][: len(program) + 1] == [*program, "mcp"]
+    assert not list((home / "project").rglob("*backup*"))
+    for client in ("claude-code", "codex", "gemini"):
+        install(client, "--scope", "project", "--uninstall")
+    assert files(home) == {}
+
+
+def test_options_of_an_installation_are_honoured_or_refused(home: Path, install: Callable[..., dict[str, Any]]):
+    """A runner works for a user as well, and a shared memory has no project."""
+    install("gemini", "--run-with", "uvx")
+
+    assert (
+        json.loads((home / ".gemini/settings.json").read_text("utf-8"))["mcpServers"]["memotherm"]["command"] == "uvx"
+    )
+    assert app.run(["install", "gemini", "--shared", "--project", "shop"]) == exit_codes.USAGE
+
+
+TEXTS = {
+    "comments": '// mine\n{\n\t"theme": "dark", // as I like it\n\t"list": [1, 2,\t3], /* last */\n}\n',
+    "a comment in the last line": '{\n  "hooks": {\n    "Stop": [] // none yet\n  } // end\n}',
+    "Windows": '\ufeff{\r\n    "theme": "dark"\r\n}\r\n',
+    "one line": '{"theme":"dark","hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}',
+    "empty": "{\n}\n",
+    "blank": "\n",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_file_keeps_its_form(text: str, home: Path, install: Callable[..., dict[str, Any]]):
+    """Comments, order and spaces stay while our entries are in, and every byte is as before when they are out."""
+    settings = home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_bytes(text.encode())
+    install("gemini")
+    install("gemini", "--no-capture")
+
+    between = settings.read_bytes().decode()
+    for line in text.splitlines():
+        assert line.strip(" \t}]").replace(",", "") in between.replace(",", "")
+    assert between.count("\r\n") == (between.count("\n") if "\r" in text else 0)
+    install("gemini", "--uninstall")
+    assert settings.read_bytes() == text.encode()
+
+
+def test_what_was_changed_after_the_installation_stays(home: Path, install: Callable[..., dict[str, Any]]):
+    """Only our entries are removed, from the text as it is now."""
+    settings = home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(TEXTS["comments"], "utf-8")
+    install("gemini")
+    settings.write_text(settings.read_text("utf-8").replace('"dark"', '"light"'), "utf-8")
+    install("gemini", "--uninstall")
+
+    assert settings.read_text("utf-8") == TEXTS["comments"].replace('"dark"', '"light"')
+
+
+@pytest.mark.parametrize(
     ("client", "name", "text"),
     [
-        ("claude-code", ".claude/settings.json", '{"theme": "dark",}'),
+        ("claude-code", ".claude/settings.json", '{"theme": "dark",'),
         ("claude-code", ".claude/settings.json", "[1, 2]"),
         ("claude-code", ".claude/settings.json", '{"hooks": ["a list"]}'),
         ("claude-code", ".claude.json", '{"mcpServers": {"memotherm": {"url": "https://example.org"}}}'),
-        ("gemini", ".gemini/settings.json", "// a comment\n{}"),
+        ("gemini", ".gemini/settings.json", "// a comment\n{} {}"),
         ("codex", ".codex/hooks.json", "nonsense"),
         ("codex", ".codex/config.toml", "model = \n"),
         ("codex", ".codex/config.toml", '[mcp_servers.memotherm]\ncommand = "mine"\n'),
@@ -248,6 +326,7 @@ def test_the_old_file_is_kept(home: Path, install: Callable[..., dict[str, Any]]
     text = settings.read_text("utf-8")
     (backup,) = install("gemini")["backups"]
 
+    assert Path(backup).is_relative_to(home / "data")
     assert Path(backup).read_text("utf-8") == text
     assert Path(backup).stat().st_mode & 0o777 == 0o600
     assert settings.stat().st_mode & 0o777 == 0o600

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from memotherm.errors import SettingsError
 from memotherm.mcp.results import encoded
 from memotherm.mcp.schemas import CORE
 from memotherm.mcp.server import build
+from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
 from memotherm.tools.definitions import TOOLS
 from tests.helpers import opened, python
@@ -82,7 +84,7 @@ async def listed(client: Client) -> list[Any]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_list_of_tools_is_complete_and_cheap(mem: Memotherm, mode: str) -> None:
-    """Titles, all four hints, schemas of both sides; no more than 3,600 tokens for everything, 1,200 for the core."""
+    """Titles, all four hints, schemas of both sides; no more than 4,200 tokens for everything, 1,200 for the core."""
     tools = talk(mem, listed, mode)
 
     assert [tool.name for tool in tools] == list(TOOLS)
@@ -92,7 +94,7 @@ def test_the_list_of_tools_is_complete_and_cheap(mem: Memotherm, mode: str) -> N
         assert tool.title
         assert tool.description
         assert tool.output_schema["type"] == "object"
-    for some, most in ((tools, 3600), ([tool for tool in tools if tool.name in CORE], 1200)):
+    for some, most in ((tools, 4200), ([tool for tool in tools if tool.name in CORE], 1200)):
         text = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in some])
         assert count_tokens(json.dumps(json.loads(text), separators=(",", ":"))) <= most
 
@@ -370,6 +372,30 @@ def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> Non
         assert mem.get(made["id"]).scope == Scope(agent="planner")
 
 
+def test_the_command_runs_maintenance_in_the_background(tmp_path: Path) -> None:
+    """What has expired is deleted while the server runs."""
+    path = tmp_path / "memory.db"
+    past = FakeClock(datetime.now(UTC) - timedelta(days=2))
+    with memotherm.open(path, embedder="none", clock=past) as mem:
+        expired = mem.remember("an otter", ttl="1h").id
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "memotherm", "mcp", "--store", str(path)],
+        env={**environment(tmp_path / "home"), "MEMOTHERM_MAINTAIN_EVERY_MINUTES": "0.0002"},
+        cwd=str(tmp_path),
+    )
+
+    async def run() -> None:
+        with anyio.fail_after(100):
+            async with Client(server) as client:
+                while (await client.call_tool("memory_get", {"path": expired})).structured_content[
+                    "retention"
+                ] == "active":
+                    await anyio.sleep(0.01)
+
+    anyio.run(run)
+
+
 def test_without_the_package_the_command_says_how_to_get_it(tmp_path: Path) -> None:
     """One line with the command to run."""
     code = "import sys; sys.modules['mcp'] = None; from memotherm.cli.app import run; sys.exit(run(sys.argv[1:]))"
@@ -397,6 +423,43 @@ def test_the_status_of_an_unknown_session_is_refused_and_begins_none(mem: Memoth
         assert "[not_found]" in refused(mem, "memory_status", sessionId="s1")
     called(mem, "memory_add", sessionId="s1", content="An otter", type="fact")
     assert called(mem, "memory_status", sessionId="s1")["hot"]["items"] == 1
+
+
+def test_memories_are_listed_and_searched_with_filters(mem: Memotherm) -> None:
+    """By the tools outside the core set, by metadata and by time, at and below the scope."""
+    mem.remember("deploy the shop", metadata={"status": "open"})
+    mem.remember("deploy it all", metadata={"status": "done"})
+    mem.scoped(project="web").remember("deploy the web", metadata={"status": "open"})
+
+    listed = called(mem, "memory_find", where={"status": "open"}, since="1h")
+    assert [item["content"] for item in listed["items"]] == ["deploy the shop"]
+    assert len(called(mem, "memory_find", inside=True, retention="any")["items"]) == 3
+    asked = {"query": "deploy", "minScore": 0.0, "where": {"status": "open"}, "inside": True}
+    found = called(mem, "memory_search", **asked)["results"]
+    assert {hit["snippet"] for hit in found} == {"deploy the shop", "deploy the web"}
+    scopes = called(mem, "memory_scopes")["scopes"]
+    assert [(each["scope"], each["memories"]) for each in scopes] == [({}, 2), ({"project": "web"}, 1)]
+    assert "unknown operator '$like'" in refused(mem, "memory_find", where={"a": {"$like": 1}})
+
+
+def test_notes_are_curated_and_the_flush_names_the_note_of_the_day(tmp_path: Path) -> None:
+    """A dry run first; without notes the tool says what to set."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
+
+    async def prompt(client: Client) -> Any:
+        return await client.get_prompt("flush", {})
+
+    with opened(tmp_path / "memory.db", settings={"notes_root": str(tmp_path)}) as mem:
+        planned = called(mem, "memory_curate", path="memory/2026-01-05.md", dryRun=True)
+        assert (planned["lines"], (tmp_path / "MEMORY.md").exists()) == (["- Ana owns the vault."], False)
+        assert called(mem, "memory_curate", path="memory/2026-01-05.md")["endLine"] == 1
+        assert "without a tenant" in refused(mem.scoped(tenant="t"), "memory_curate", path="memory/2026-01-05.md")
+        text = talk(mem, prompt).messages[0].content.text
+        assert mem.notes(tmp_path).today() in text
+        assert str(tmp_path) in text
+    with opened(tmp_path / "other.db") as mem:
+        assert "notes_root" in refused(mem, "memory_curate", path="memory/2026-01-05.md")
 
 
 def test_a_preference_stored_in_a_project_reaches_all_projects_of_the_user(mem: Memotherm) -> None:

@@ -148,6 +148,7 @@ def _require_a_note(mem: Memotherm, root: Path, data: bytes) -> None:
     assert notes.paths() == ["memory/plain.md"]
 
 
+@pytest.mark.plain_file
 def test_killed_in_mid_sync_again_and_again(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """Each run goes on where the last one was killed; in the end nothing is missing and nothing is double."""
     root, store = tmp_path / "w", tmp_path / "a.db"
@@ -175,6 +176,7 @@ def test_killed_in_mid_sync_again_and_again(open_mem: Callable[..., Memotherm], 
     same_as_fresh(open_mem, mem, root)
 
 
+@pytest.mark.plain_file
 def test_processes_that_sync_the_same_folder_at_once(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """None fails, and no chunk is indexed twice."""
     root, store = tmp_path / "w", tmp_path / "a.db"
@@ -215,6 +217,7 @@ def test_threads_that_search_and_edit_at_once(open_mem: Callable[..., Memotherm]
     same_as_fresh(open_mem, mem, root)
 
 
+@pytest.mark.plain_file
 def test_a_full_disk_takes_back_the_file_at_work_and_keeps_the_rest(
     open_mem: Callable[..., Memotherm], tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memotherm, Settings
+from memotherm.errors import InvalidInput, NotFound
 from memotherm.notes import is_silent
 from memotherm.notes.flush import is_due, may_become_silent, threshold
 from memotherm.testing import FakeClock
@@ -111,6 +112,7 @@ def test_heartbeats_and_read_only_workspaces_are_left_out(mem: Memotherm, worksp
     assert session.flush_due(180_000, root=workspace) is not None
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 @spec("O30")
 def test_trouble_with_the_store_never_blocks_the_turn(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
@@ -200,3 +202,55 @@ def test_reserve_and_soft_threshold_are_settings(open_mem: Callable[..., Memothe
 
     assert session.flush_due(999, 1000) is None
     assert session.flush_due(1000, 1000) is not None
+
+
+@spec("O04")
+def test_lasting_facts_may_go_to_the_curated_note(mem: Memotherm) -> None:
+    """The prompt names the file of the day and MEMORY.md, and allows no other file."""
+    flush = mem.session("s").flush_due(180_000)
+
+    assert flush is not None
+    assert "MEMORY.md" in flush.prompt
+    assert "no other file" in flush.prompt
+
+
+@spec("O09")
+def test_a_heartbeat_may_flush_where_asked(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+    """With the setting, a turn of the host itself is used to save."""
+    session = open_mem(tmp_path / "a.db", settings={"flush_on_heartbeat": True}).session("s")
+
+    assert session.flush_due(180_000, heartbeat=True) is not None
+    assert session.flush_due(180_000, heartbeat=True) is None
+
+
+@spec("O09")
+def test_lines_of_a_daily_note_are_curated_once(mem: Memotherm, workspace: Path) -> None:
+    """A dry run writes nothing; what MEMORY.md has is left out, and so is the link to a memory."""
+    (workspace / "MEMORY.md").write_text("# Facts\n\n- The port is 8077.\n", "utf-8")
+    (workspace / "memory").mkdir(exist_ok=True)
+    day = "# Monday\n\n- The port is 8077. <!-- mem_0123456789abcdefghjkmnpqrs -->\n- Ana owns the vault.\n\nLunch.\n"
+    (workspace / "memory" / "2026-01-05.md").write_text(day, "utf-8")
+    notes = mem.notes(workspace)
+    cited = "memory/2026-01-05.md#L3-L4"
+
+    planned = notes.curate(cited, dry_run=True)
+    assert (planned.lines, planned.source, planned.start_line) == (("- Ana owns the vault.",), cited, 0)
+    assert "vault" not in (workspace / "MEMORY.md").read_text("utf-8")
+    written = notes.curate(cited)
+    assert (written.path, written.start_line, written.end_line) == ("MEMORY.md", 4, 4)
+    assert notes.curate(cited).lines == ()
+    text = (workspace / "MEMORY.md").read_text("utf-8")
+    assert text == "# Facts\n\n- The port is 8077.\n- Ana owns the vault.\n"
+    assert (workspace / "memory" / "2026-01-05.md").read_text("utf-8") == day
+
+
+@spec("O09")
+def test_only_existing_lines_of_other_notes_are_curated(mem: Memotherm, workspace: Path) -> None:
+    """The error names what to do, and nothing is written."""
+    notes = mem.notes(workspace)
+    with pytest.raises(NotFound, match="no line"):
+        notes.curate("memory/1999-01-01.md")
+    with pytest.raises(InvalidInput, match="name a note such as"):
+        notes.curate("MEMORY.md")
+    with pytest.raises(InvalidInput, match="outside"):
+        notes.curate("../secrets.md")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memotherm
-from memotherm.errors import InvalidInput, NoteUnavailable
+from memotherm.errors import InvalidInput, NotFound
 from memotherm.notes import KINDS
 from memotherm.testing import FakeClock
 
@@ -64,15 +64,17 @@ def test_a_claude_code_memory_folder(mem: Memotherm, tmp_path: Path) -> None:
         "---\nname: tests\ndescription: Run the tests before committing\ntype: feedback\n---\nAlways, not just in CI.\n"
     )
     (folder / "plain.md").write_text("Just text.\n")
+    (folder.parent / "session.jsonl").write_text('{"type": "summary"}\n{"type": "user", "cwd": "/home/me/my-app"}\n')
     done = mem.import_("claude-code", tmp_path)
 
-    assert told(mem) == {
-        "Run the tests before committing\n\nAlways, not just in CI.": "preference",
-        "A loose remark": "fact",
-        "Just text.": "fact",
-    }
+    about_user = {"Run the tests before committing\n\nAlways, not just in CI.": "preference"}
+    assert told(mem) == about_user
+    assert told(mem.scoped(project="my-app")) == {**about_user, "A loose remark": "fact", "Just text.": "fact"}
     assert done.files == 3
     assert mem.import_("claude-code", folder).stored == 0
+    web = mem.scoped(project="web")
+    assert web.import_("claude-code", tmp_path).stored == 3
+    assert set(told(web)) == set(told(mem.scoped(project="my-app")))
 
 
 def test_codex_memories(mem: Memotherm, tmp_path: Path) -> None:
@@ -150,11 +152,13 @@ def test_injected_blocks_are_not_imported(mem: Memotherm, tmp_path: Path) -> Non
 
 def test_what_cannot_be_imported_says_why(mem: Memotherm, tmp_path: Path) -> None:
     """An unknown kind, a path that is not there."""
-    with pytest.raises(InvalidInput, match="import one of openclaw, claude-code, codex, mcp-memory, jsonl"):
-        mem.import_("mem0", tmp_path)
-    with pytest.raises(NoteUnavailable, match="does not exist"):
+    with pytest.raises(InvalidInput, match=f"import one of {', '.join(KINDS)}"):
+        mem.import_("mem1", tmp_path)
+    with pytest.raises(NotFound, match="does not exist"):
         mem.import_("codex", tmp_path / "nowhere")
-    assert KINDS == ("openclaw", "claude-code", "codex", "mcp-memory", "jsonl")
+    (tmp_path / "other.json").write_text('{"unknown": true}')
+    for kind in ("mem0", "letta", "claude-mem", "hindsight"):
+        assert mem.import_(kind, tmp_path / "other.json").stored == 0
 
 
 def test_an_import_restores_what_was_archived_as_archived(
@@ -163,7 +167,7 @@ def test_an_import_restores_what_was_archived_as_archived(
     """Archived memories of an export stay archived, none is stored twice, and the expiry follows the given clock."""
     clock.now = datetime(2031, 5, 1, tzinfo=UTC)
     entries = [
-        {"content": "an active otter", "retention": "active"},
+        {"content": "an active otter", "retention": "active", "created_at": "2030-01-01T00:00:00+00:00"},
         {"content": "an archived otter", "retention": "archived"},
         {
             "content": "an archived and expired otter",
@@ -181,6 +185,7 @@ def test_an_import_restores_what_was_archived_as_archived(
     archived = {"an archived otter", "an archived and expired otter"}
     assert (first.stored, again.stored, again.duplicates, len(first.skipped)) == (4, 0, 4, 1)
     assert {memory.content for memory in mem.find(retention="archived")} == archived
+    assert [memory.created_at for memory in mem.find(limit=9)][-1] == datetime(2030, 1, 1, tzinfo=UTC)
     assert {memory.content for memory in mem.find()} == {"an active otter", "an otter for a day"}
     assert {hit.memory.content for hit in mem.recall("otter")} == {"an active otter", "an otter for a day"}
     clock.advance(days=2)

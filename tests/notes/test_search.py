@@ -146,6 +146,51 @@ def test_a_search_sees_every_byte_written_before_it(notes: Notes, workspace: Pat
     assert all(hit.path != "memory/live.md" for hit in notes.search("codeword kiwi14"))
 
 
+@spec("O16")
+def test_a_recall_sees_the_notes_of_the_configured_folder(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
+    """Without a sync in between, from a session as well, once per folder; with the setting off it does not."""
+    mem = open_mem(settings={"notes_root": str(workspace)})
+    off = open_mem(settings={"notes_root": str(workspace), "sync_on_search": False})
+    (workspace / "memory" / "live.md").write_text("The codeword is kiwi.")
+
+    assert [hit.memory.content for hit in off.recall("codeword kiwi")] == []
+    in_session = mem.scoped(session="s").recall("codeword kiwi", 1)
+    assert [hit.memory.content for hit in in_session] == ["The codeword is kiwi."]
+    (workspace / "memory" / "live.md").write_text("The codeword is mango.")
+    assert [hit.memory.content for hit in mem.recall("codeword mango", 1)] == ["The codeword is mango."]
+    assert {hit.memory.scope.session for hit in mem.recall("codeword")} == {None}
+    assert mem.scoped(session="t").recall("codeword mango", 1)[0].memory.id == mem.recall("mango", 1)[0].memory.id
+
+
+@spec("O16")
+def test_a_recall_of_a_tenant_leaves_the_notes_of_the_operator_alone(
+    open_mem: Callable[..., Memotherm], workspace: Path
+) -> None:
+    """It finds what is indexed for everyone, and indexes nothing itself."""
+    mem = open_mem(settings={"notes_root": str(workspace)})
+    tenant = mem.scoped(tenant="t")
+    assert list(tenant.recall("glaciers")) == []
+
+    mem.recall("glaciers")
+    (workspace / "memory" / "live.md").write_text("The codeword is kiwi.")
+
+    assert "glaciers" in tenant.recall("glaciers", 1)[0].memory.content
+    assert all("kiwi" not in hit.memory.content for hit in tenant.recall("codeword kiwi"))
+    assert {memory.scope.tenant for memory in tenant.find()} == {None}
+
+
+@spec("O16")
+def test_a_recall_without_the_folder_of_its_notes_says_so(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+    """And answers from what is stored."""
+    mem = open_mem(settings={"notes_root": str(tmp_path / "missing")})
+    memory = mem.remember("The otter pond")
+
+    recall = mem.recall("otter pond")
+
+    assert [hit.memory.id for hit in recall] == [memory.id]
+    assert "is not a folder" in recall.degraded[0]
+
+
 @spec("O44")
 def test_a_stale_index_is_flagged(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
     """With syncing on search turned off, the answer says how much it may miss."""

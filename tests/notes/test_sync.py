@@ -193,6 +193,7 @@ def test_an_edited_chunk_keeps_what_people_decided_about_it(mem: Memotherm, note
     assert [event.action for event in mem.history(before.memory_id)][-1] == "purge"
 
 
+@pytest.mark.plain_file
 @spec("O45")
 def test_a_deleted_file_vanishes_from_every_table(notes: Notes, workspace: Path, tmp_path: Path) -> None:
     """Rows, words, vectors, the list of files, and everything the ledger quoted."""

@@ -186,3 +186,20 @@ def test_a_line_that_is_being_written_is_no_harm(
     notes.sync()
 
     assert "half ? pair" in notes.get("sessions/claude.jsonl").text
+
+
+def test_plain_messages_are_a_transcript() -> None:
+    """One object with a role and a content per line, as chat programs export them; other roles are left out."""
+    lines = [
+        {"role": "system", "content": "You are a zoologist."},
+        {"role": "user", "content": "Where do pumas live?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "In the Andes."}]},
+        {"type": "message", "role": "user", "content": "And condors?"},
+        {"type": "event", "role": "user", "content": "yaks"},
+        {"role": "user"},
+    ]
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+    assert transcript(data).lines == [
+        "", "User: Where do pumas live?", "Assistant: In the Andes.", "User: And condors?", "", "",
+    ]  # fmt: skip

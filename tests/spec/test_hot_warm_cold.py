@@ -217,8 +217,8 @@ def test_an_old_decision_goes_cold(mem: Memotherm, clock: FakeClock) -> None:
     assert mem.compact().moves == ()
     clock.advance(days=0.1)
     assert moves_of(mem.compact()) == [
-        (warm.id, "warm", "cold", "compact.done"),
-        (hot.id, "hot", "cold", "compact.done"),
+        (warm.id, "warm", "cold", "compact.idle"),
+        (hot.id, "hot", "cold", "compact.idle"),
     ]
 
 
@@ -451,7 +451,7 @@ def test_the_rules_are_a_pure_function_of_memories_and_a_moment(a_memory: Callab
 
     move = RuleSet(DEFAULT_RULES, "compact", situation.settings).first_move(memory, situation)
 
-    assert str(move) == "mem_1 warm -> cold: a decision not changed or used for 20 days [compact.done]"
+    assert str(move) == "mem_1 warm -> cold: a decision or task not changed or used for 20 days [compact.idle]"
 
 
 @spec("H30")
@@ -508,7 +508,7 @@ def test_the_command_line_compacts_and_prints_the_counts(
     assert mem.status().tiers[Tier.COLD].memories == 0
     told = json.loads(run_cli("compact", "--store", path, "--json"))
     assert (told["hot"], told["warm"], told["cold"]) == (1, 0, 1)
-    assert {move["rule"] for move in told["moves"]} == {"compact.blocker", "compact.done"}
+    assert {move["rule"] for move in told["moves"]} == {"compact.blocker", "compact.idle"}
     assert "hot=0 warm=0 cold=0" in run_cli("compact", "--store", path)
 
 

@@ -459,6 +459,7 @@ def test_a_pinned_memory_is_never_repeated_among_the_results(mem: Memotherm) -> 
     assert len(included) == len(set(included)) == 3
 
 
+@pytest.mark.plain_file
 @spec("E47")
 def test_an_id_stays_the_same_for_life(tmp_path: Path, open_mem: Open) -> None:
     """Through every change, and in another process's eyes."""

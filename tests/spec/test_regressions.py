@@ -196,15 +196,15 @@ def test_cold_does_not_leak_into_what_is_given_unasked(mem: Memotherm) -> None:
 
 @spec("W13")
 def test_tier_and_decay_do_not_disagree_about_a_decision(mem: Memotherm, clock: FakeClock) -> None:
-    """Marked permanent, it may rest in cold, but no clock erases or hides it."""
+    """Marked permanent, no rule lets it go cold, and no clock erases or hides it."""
     memory = mem.remember("decided: SQLite for ever", kind="decision", tags=["permanent"])
     clock.advance(days=14)
-    assert mem.compact().cold == 1
+    assert mem.compact().cold == 0
     clock.advance(days=3650)
     mem.maintain()
 
     assert mem.get(memory.id).retention == "active"
-    assert said(mem.recall("SQLite", tiers=("cold",))) == ["decided: SQLite for ever"]
+    assert said(mem.recall("SQLite")) == ["decided: SQLite for ever"]
 
 
 @spec("W14")

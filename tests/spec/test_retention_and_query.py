@@ -12,7 +12,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Retention, Settings, Tier, tools
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.rules.cooling import decay, heat
+from memotherm.rules.heat import decay, heat
 from memotherm.testing import FakeClock
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of

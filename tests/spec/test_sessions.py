@@ -133,6 +133,7 @@ def _columns(path: Path, table: str) -> set[str]:
     return found
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 @spec("C07")
 def test_the_table_keeps_everything_of_a_session_memory(tmp_path: Path, open_mem: Open) -> None:
@@ -154,6 +155,7 @@ def test_the_table_keeps_everything_of_a_session_memory(tmp_path: Path, open_mem
     assert keys == sessions == {("spaces", "space")}
 
 
+@pytest.mark.plain_file
 @pytest.mark.sqlite
 @spec("C08")
 def test_a_session_is_read_through_an_index(tmp_path: Path, open_mem: Open) -> None:
@@ -820,3 +822,22 @@ def test_the_same_summary_is_stored_once(mem: Memotherm) -> None:
     assert len(summaries) == 1
     assert summaries[0].scope == mem.scope
     assert summaries[0].source == "summary"
+
+
+@spec("C44")
+def test_maintenance_ends_sessions_that_nobody_ended(open_mem: Open, clock: FakeClock) -> None:
+    """After `end_session_days` without a change or use, and with the compaction that the end of a session runs."""
+    mem, never = open_mem(), open_mem(settings={"end_session_days": 0})
+    mem.session("old").add("we talk about otters")
+    clock.advance(days=5)
+    mem.session("new").add("we talk about herons")
+    clock.advance(days=3)
+
+    assert never.maintain().ended == 0
+    ended = mem.maintain()
+
+    assert ended.ended == 1
+    assert [move.rule for move in ended.moves] == ["compact.focus"]
+    assert (mem.session_status("old").state, mem.session_status("new").state) == ("archived", "active")
+    mem.session("old").add("we talk again")
+    assert mem.session_status("old").state == "active"

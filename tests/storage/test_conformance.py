@@ -1,8 +1,9 @@
-"""Every store keeps the contract: SQLite in a file and in memory, PostgreSQL, with exact and with indexed vectors."""
+"""Every store keeps the contract: SQLite (a file, encrypted, in memory) and PostgreSQL, exact and indexed vectors."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,14 @@ class TestSqliteFileCoded(SharedStoreConformance):
 
     def open_store(self, folder: Path) -> Store:
         return open_store(str(folder / "memory.db"), Settings(synchronous="normal", exact_band_limit=0))
+
+
+@pytest.mark.skipif(find_spec("sqlcipher3") is None, reason="sqlcipher3 is not installed")
+class TestSqliteEncrypted(SharedStoreConformance, CheckpointConformance):
+    """A store in an encrypted file."""
+
+    def open_store(self, folder: Path) -> Store:
+        return open_store(str(folder / "memory.db"), Settings(synchronous="normal", key="5e" * 32))
 
 
 class TestSqliteMemory(StoreConformance, CheckpointConformance):

@@ -241,7 +241,7 @@ def test_maintenance_is_shared_and_nothing_is_done_twice(mem: Memotherm, url: st
     def job(part: Store) -> None:
         assert isinstance(part, PostgresStore)
         with lock:
-            done.append(part._tenant)
+            done.append(part.tenant)
 
     with closing(open_store(url, Settings())) as other:
         servers = [
@@ -271,7 +271,7 @@ def test_the_work_of_a_server_that_was_killed_is_taken_over(mem: Memotherm, cloc
     clock.advance(minutes=10)
     done.clear()
     scheduler.run_once(rested=timedelta(minutes=15))
-    assert [each._tenant for each in done if isinstance(each, PostgresStore)] == [getattr(taken.store, "_tenant", None)]
+    assert [each.tenant for each in done if isinstance(each, PostgresStore)] == [taken.store.tenant]
     killed.close()
 
 

@@ -20,6 +20,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
+from memotherm.storage import sqlstore
 from memotherm.storage.open import open_store
 from memotherm.storage.sqlite import bands
 from memotherm.storage.sqlite.band import CodedBand, ExactBand
@@ -470,6 +471,20 @@ def test_a_search_with_many_different_filters_caches_a_limited_number_of_arrays(
     assert any(where.kinds == ("kind0",) for _, where in cached)
 
 
+def test_a_store_with_many_spaces_caches_a_limited_number_of_scopes(
+    open_mem: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that runs for years meets a new space with every session."""
+    monkeypatch.setattr(sqlstore, "MOST_SCOPES", 10)
+    mem = open_mem(tmp_path / "memory.db")
+    ids = [mem.scoped(session=f"s{number}").remember(f"otter {number}").id for number in range(30)]
+
+    assert [mem.scoped(session=f"s{number}").get(id_).scope.session for number, id_ in enumerate(ids)] == [
+        f"s{number}" for number in range(30)
+    ]
+    assert 0 < len(mem._services.store._scopes) <= 10  # type: ignore[attr-defined]
+
+
 # Erasure
 
 
@@ -719,3 +734,22 @@ def test_check_names_what_does_not_agree(tmp_path: Path, damage: str, code: str)
             connection.execute(damage)
 
         assert code in {problem.code for problem in mem.check()}
+
+
+def test_the_log_shrinks_after_a_stuck_reader(open_mem: Open, tmp_path: Path) -> None:
+    """A reader of an old state lets it grow; after its end two writes are enough."""
+    mem = open_mem(tmp_path / "a.db")
+    mem.remember("before the reader")
+    log = tmp_path / "a.db-wal"
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM memories").fetchone()
+        for number in range(6):
+            fillings = [{"content": f"{number} {each}", "metadata": {"filling": "x" * 65_000}} for each in range(50)]
+            mem.remember_many(fillings)
+        grown = log.stat().st_size
+
+    mem.remember("after the reader")
+    mem.remember("and once more")
+
+    assert log.stat().st_size <= 16 << 20 < grown

@@ -133,7 +133,7 @@ def test_an_interrupted_transfer_goes_on(source: Path, url: str, monkeypatch: py
     monkeypatch.setattr(transfer, "_BATCH", 10)
     copied, left = transfer._copy, stop
 
-    def interrupted(reader: transfer.TableReader, target: transfer.TransferTarget, *rest: object) -> None:
+    def interrupted(reader: transfer.TableReader, target: transfer.TransferTarget, *rest: object) -> Iterator[int]:
         def write_tables() -> object:
             nonlocal left
             left -= 1
@@ -144,7 +144,7 @@ def test_an_interrupted_transfer_goes_on(source: Path, url: str, monkeypatch: py
         before = target.write_tables
         monkeypatch.setattr(target, "write_tables", write_tables)
         try:
-            copied(reader, target, *rest)  # type: ignore[arg-type]
+            yield from copied(reader, target, *rest)  # type: ignore[arg-type]
         finally:
             monkeypatch.setattr(target, "write_tables", before)
 

@@ -15,7 +15,7 @@ import click
 
 from memotherm import __version__
 from memotherm.cli import exit_codes
-from memotherm.cli.parsing import SuggestingGroup
+from memotherm.cli.parsing import SuggestingGroup, kebab_case
 from memotherm.cli.terminal import accept_any_text, printable
 from memotherm.errors import MemothermError
 
@@ -39,32 +39,40 @@ COMMANDS = {
     "context": Command("context", "Print pinned, hot and recalled memories within a token budget."),
     "get": Command("reading", "Show a memory with all its fields, by its id or its key.", "get"),
     "list": Command("reading", "List memories, newest first, a page at a time.", "list_"),
-    "update": Command("changing", "Change the content, kind, tags, time to live or key of a memory.", "update"),
+    "update": Command("changing", "Change the content, kind, tags, expiry or key of a memory.", "update"),
     "move": Command("changing", "Move a memory to another tier: hot, warm or cold.", "move"),
     "pin": Command("changing", "Pin a memory: every context includes it.", "pin"),
     "unpin": Command("changing", "Give a pinned memory normal priority.", "unpin"),
     "prioritize": Command(
         "changing", "Set the priority of a memory: pinned, critical, important, normal or low.", "prioritize"
     ),
+    "verify": Command("changing", "Record that a memory still holds.", "verify"),
     "archive": Command("changing", "Archive a memory: no search finds it until it is restored.", "archive"),
-    "forget": Command("changing", "Delete a memory; `restore` undoes it within `grace_days`.", "forget"),
-    "restore": Command("changing", "Restore an archived or deleted memory.", "restore"),
-    "purge": Command("changing", "Erase a memory permanently; only its events remain.", "purge"),
+    "forget": Command("many", "Delete a memory, or many by a filter; `restore` undoes it.", "forget"),
+    "restore": Command("many", "Restore an archived or deleted memory, or many by a filter.", "restore"),
+    "purge": Command("many", "Erase a memory permanently, or many by a filter.", "purge"),
     "history": Command("reading", "Show the events of a memory: time, actor, rule and reason.", "history"),
     "events": Command("reading", "Show the events of all memories, newest first, a page at a time.", "events"),
+    "receipts": Command("reading", "Show what contexts have injected into sessions, and why.", "receipts"),
     "undo": Command("changing", "Undo an event of the ledger, by its number in `history`.", "undo"),
     "session": Command("session", "Manage the working memory of a session."),
     "notes": Command("notes", "Index, search and read Markdown notes."),
     "compact": Command("compact", "Run the tier rules once, and print the moves."),
+    "policy": Command("policy", "Show, lint, test and compare tier policies."),
     "maintain": Command("maintain", "Run maintenance: expiry, cooling and retention."),
     "status": Command("reading", "Show how much each tier holds, and how it can be searched.", "status"),
+    "scopes": Command("scopes", "List the scopes of the store, with counts and sizes."),
     "check": Command("admin", "Verify the whole store; exit with 1 if there are problems.", "check"),
     "checkpoint": Command("admin", "Write a consistent copy of the whole store to a new file.", "checkpoint"),
     "restore-checkpoint": Command("admin", "Create a store from a checkpoint.", "restore_checkpoint"),
+    "encrypt": Command("encryption", "Encrypt the file of a store.", "encrypt"),
+    "decrypt": Command("encryption", "Decrypt the file of a store.", "decrypt"),
+    "rekey": Command("encryption", "Encrypt the file of a store with a new key.", "rekey"),
     "migrate": Command("migrate", "Copy a whole store to another file or database."),
     "partition": Command("migrate", "Partition the tables of a PostgreSQL store by tenant.", "partition"),
     "import": Command("importing", "Import memories of another program, or an export."),
-    "export": Command("admin", "Write memories as JSON lines; `import jsonl` reads them.", "export"),
+    "export": Command("export", "Write memories as JSON lines; `import jsonl` reads them.", "export"),
+    "backup": Command("export", "Write the memories of all scopes as JSON lines.", "backup"),
     "reembed": Command("admin", "Create missing vectors; after a change of embedder, all of them.", "reembed"),
     "install": Command("install", "Install the hooks and the MCP server in a coding agent."),
     "plugin-dir": Command("install", "Print the path of the plugins in the package.", "plugin_dir"),
@@ -109,7 +117,14 @@ class Commands(SuggestingGroup):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "token_normalize_func": kebab_case,
+    },
+)
 @click.version_option(__version__, prog_name="memotherm", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
 def app(debug: bool) -> None:

@@ -1,20 +1,28 @@
-"""`memotherm move`, `pin`, `forget` and other commands that change a memory; each has `--dry-run`."""
+"""`memotherm move`, `pin`, `update` and other commands that change a memory; each has `--dry-run`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
-from memotherm.cli.output import content_of, print_changed, print_json, print_notes
+from memotherm.cli.options import (
+    StoreOptions,
+    dry_run_option,
+    expires_option,
+    json_option,
+    kind_option,
+    opened,
+    store_option,
+)
+from memotherm.cli.output import content_of, print_changed
 from memotherm.model import Memory, Priority, Tier
+from memotherm.model.literals import PriorityName, TierName
 
 __all__ = [
-    "archive", "forget", "move", "pin", "prioritize", "purge", "restore", "undo", "unpin", "update",
+    "archive", "move", "pin", "prioritize", "undo", "unpin", "update",
 ]  # fmt: skip
 
 _id = click.argument("memory_id", metavar="ID")
@@ -36,7 +44,7 @@ def _change(store: StoreOptions, change: Callable[[Memotherm], Memory], *, dry_r
 @_id
 @click.argument("tier", type=click.Choice([str(tier) for tier in Tier]))
 @_options
-def move(memory_id: str, tier: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
+def move(memory_id: str, tier: TierName, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     """Move a memory to another tier: hot, warm or cold.
 
     \b
@@ -49,7 +57,9 @@ def move(memory_id: str, tier: str, why: str, dry_run: bool, store: StoreOptions
 @_id
 @click.argument("priority", type=click.Choice([str(priority) for priority in Priority]))
 @_options
-def prioritize(memory_id: str, priority: str, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
+def prioritize(
+    memory_id: str, priority: PriorityName, why: str, dry_run: bool, store: StoreOptions, as_json: bool
+) -> None:
     """Set the priority of a memory: pinned, critical, important, normal or low.
 
     \b
@@ -73,17 +83,17 @@ def _command(verb: Callable[[Memotherm, str, str], Memory], help: str) -> click.
 
 pin = _command(Memotherm.pin, "Pin a memory: every context includes it.")
 unpin = _command(Memotherm.unpin, "Give a pinned memory normal priority.")
+verify = _command(Memotherm.verify, "Record that a memory still holds.")
 archive = _command(Memotherm.archive, "Archive a memory: no search finds it until it is restored.")
-forget = _command(Memotherm.forget, "Delete a memory; `restore` undoes it within `grace_days`.")
-restore = _command(Memotherm.restore, "Restore an archived or deleted memory.")
 
 
 @click.command("update")
 @_id
 @click.option("--content", help="The new content; `-` reads standard input.")
-@click.option("--kind", "-k", help="The new kind.")
+@kind_option(help="The new kind.")
 @click.option("--tag", "-t", "tags", multiple=True, help="The new tags, all of them (repeatable).")
 @click.option("--ttl", help="The time to live from now, such as 7d.")
+@expires_option
 @click.option("--key", help="The new key.")
 @_options
 def update(
@@ -96,7 +106,7 @@ def update(
     as_json: bool,
     **others: Any,  # noqa: ANN401
 ) -> None:
-    """Change the content, kind, tags, time to live or key of a memory.
+    """Change the content, kind, tags, expiry or key of a memory.
 
     \b
     memotherm update mem_01J8ZQ4X0000000000000000 --content "Deploys are frozen until Monday"
@@ -123,33 +133,3 @@ def undo(seq: int, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     memotherm undo 42
     """
     _change(store, lambda mem: mem.undo(seq), dry_run=dry_run, as_json=as_json)
-
-
-@click.command("purge")
-@_id
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-@_options
-def purge(memory_id: str, yes: bool, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
-    """Erase a memory permanently; only its events remain.
-
-    \b
-    memotherm purge mem_01J8ZQ4X0000000000000000 --yes
-    """
-    with opened(store, dry_run=dry_run) as mem:
-        memory_id = mem.full_id(memory_id)
-        memory = mem.get(memory_id)
-        if not dry_run and not yes:
-            _confirm(memory)
-        mem.purge(memory_id, why)
-    if as_json:
-        print_json({"id": memory_id, "retention": "purged", "dry_run": dry_run})
-        return
-    click.echo(f"{memory_id} was erased")
-    if dry_run:
-        print_notes(["dry run: nothing was changed"])
-
-
-def _confirm(memory: Memory) -> None:
-    if not sys.stdin.isatty():
-        raise click.UsageError("purge erases permanently and standard input is not a terminal: pass --yes")
-    click.confirm(f"Erase {memory.content[:200]!r} permanently?", abort=True, err=True)

@@ -13,6 +13,7 @@ from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.settings import FIELDS, SECRET_NAMES, load, origins
 from memotherm.settings.editing import with_setting, without_setting
 from memotherm.settings.folders import user_file
+from memotherm.settings.loading import known
 from memotherm.settings.private_files import create_folder, write_text
 
 __all__ = ["command", "described_settings"]
@@ -65,8 +66,9 @@ def set_(name: str, value: str, as_json: bool) -> None:
     \b
     memotherm config set max_pinned 5
     """
-    _edit(lambda text: with_setting(text, name, value))
-    _print_setting(name, as_json=as_json)
+    [own_name] = known({name: value}, "the arguments")
+    _edit(lambda text: with_setting(text, own_name, value))
+    _print_setting(own_name, as_json=as_json)
 
 
 @command.command("unset")

@@ -8,6 +8,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import content_of, print_json, print_notes
 from memotherm.cli.parsing import TextCommand
 from memotherm.cli.terminal import printable
+from memotherm.model.literals import FormatName
 
 __all__ = ["command"]
 
@@ -29,7 +30,7 @@ __all__ = ["command"]
 def command(
     query: str | None,
     budget: int,
-    format: str,
+    format: FormatName,
     include_cold: bool | None,
     receipt: bool,
     no_track: bool,

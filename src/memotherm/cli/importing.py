@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 
 from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
 from memotherm.cli.output import content_of
+from memotherm.cli.progress import progress_bar, timing
 from memotherm.notes import KINDS
 from memotherm.settings.private_files import write_text
 
@@ -33,8 +35,14 @@ def command(kind: str, path: str, dry_run: bool, store: StoreOptions, as_json: b
     memotherm import claude-code ~/.claude --dry-run
     memotherm import jsonl memories.jsonl
     """
-    with opened(store, dry_run=dry_run) as mem, _file(path) as source:
-        imported = mem.import_(kind, source)
+    started = time.monotonic()
+    with (
+        opened(store, dry_run=dry_run) as mem,
+        _file(path) as source,
+        progress_bar("entries", quiet=as_json, keeps=not dry_run) as progress,
+    ):
+        imported = mem.import_(kind, source, progress)
+        took = timing(time.monotonic() - started, mem.embedding_seconds)
     if as_json:
         summary = {
             "kind": imported.kind,
@@ -50,6 +58,7 @@ def command(kind: str, path: str, dry_run: bool, store: StoreOptions, as_json: b
     for skipped in imported.skipped:
         click.echo(f"note: {skipped}", err=True)
     click.echo(f"{imported}{' (dry run: nothing was stored)' if dry_run else ''}")
+    click.echo(f"note: {took}", err=True)
 
 
 @contextmanager

@@ -9,8 +9,9 @@ import click
 
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json, print_notes
-from memotherm.hooks.clients import CLIENTS, PLUGINS, InstallRequest, plan
-from memotherm.hooks.merging import apply
+from memotherm.hooks.backups import back_up, record
+from memotherm.hooks.clients import CLIENTS, PLUGINS, RUNNERS, InstallRequest, plan
+from memotherm.hooks.merging import FileChange, apply
 
 __all__ = ["command", "plugin_dir"]
 
@@ -37,6 +38,11 @@ __all__ = ["command", "plugin_dir"]
     help="The user of the memories; `auto` uses the name of the account.",
 )
 @click.option("--shared", is_flag=True, help="Use one memory for all projects, without a project and a user.")
+@click.option(
+    "--run-with",
+    type=click.Choice(RUNNERS),
+    help="Start the program from the PATH, or with uvx or pipx; default: path for a project, this program for a user.",
+)
 @click.option("--no-capture", is_flag=True, help="Recall only; do not store conversations.")
 @click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
 @click.option("--uninstall", is_flag=True, help="Remove what `install` added, and nothing else.")
@@ -48,24 +54,32 @@ def command(
     project: str,
     user: str,
     shared: bool,
+    run_with: str | None,
     no_capture: bool,
     dry_run: bool,
     uninstall: bool,
     as_json: bool,
 ) -> None:
-    """Install the hooks and the MCP server in a coding agent; changed files are backed up.
+    """Install the hooks and the MCP server in a coding agent.
+
+    Changed files are backed up in the data folder. `--scope project` writes files that can be committed: they contain
+    no paths of this machine.
 
     \b
     memotherm install claude-code --dry-run
     memotherm install codex --scope project
     memotherm install gemini --uninstall
     """
-    url = store if store is None or "://" in store else str(Path(store).expanduser().absolute())
+    if shared and (project, user) != ("auto", "auto"):
+        raise click.UsageError("--shared is one memory without a project and a user: leave out --project and --user")
+    own_path = store is not None and "://" not in store and scope == "user"
+    url = str(Path(store or "").expanduser().absolute()) if own_path else store
     named = {"--store": url, **({} if shared else {"--project": project, "--user": user})}
     options = [word for name, value in named.items() if value for word in (name, value)]
     request = InstallRequest(scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall)
+    request = request._replace(run_with=run_with)
     changes, next_steps = plan(client, request)
-    backups = [] if dry_run else [path for change in changes if (path := apply(change)) is not None]
+    backups = [] if dry_run else [path for change in changes if (path := _apply(change, uninstall)) is not None]
     if as_json:
         print_json(
             {
@@ -88,6 +102,14 @@ def command(
     if not uninstall and find_spec("mcp") is None:
         notes.append('the tools need the MCP package: pip install "memotherm[mcp]"')
     print_notes(notes)
+
+
+def _apply(change: FileChange, uninstall: bool) -> Path | None:
+    """Change a file, and return the path of the backup of the old one."""
+    backup = back_up(change)
+    apply(change)
+    record(change, uninstall=uninstall)
+    return backup
 
 
 @click.command("plugin-dir")

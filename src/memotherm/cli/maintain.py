@@ -7,11 +7,12 @@ import json
 import click
 
 from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
+from memotherm.cli.progress import progress_bar
 from memotherm.tools.serializers import move_json
 
 __all__ = ["command"]
 
-_COUNTS = ("expired", "archived", "deleted", "purged", "embedded")
+_COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
 
 
 @click.command("maintain")
@@ -24,8 +25,8 @@ def command(dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     \b
     memotherm maintain --dry-run
     """
-    with opened(store, dry_run=dry_run) as mem:
-        run = mem.maintain()
+    with opened(store, dry_run=dry_run) as mem, progress_bar("changes", quiet=as_json, keeps=not dry_run) as progress:
+        run = mem.maintain(progress)
     counts = {name: getattr(run, name) for name in _COUNTS}
     if as_json:
         moves = [move_json(move) for move in run.moves]

@@ -14,6 +14,9 @@ from memotherm.errors import MemothermError, PluginUnavailable
 
 __all__ = ["command"]
 
+#: A server of one conversation may not run for a whole interval.
+_FIRST_MAINTENANCE_MINUTES = 1
+
 
 @click.command("mcp")
 @click.option("--tools", help="core, all, one (a single tool), or names; default: the setting `mcp_tools`.")
@@ -22,7 +25,8 @@ __all__ = ["command"]
 def command(tools: str | None, notes: str | None, store: StoreOptions) -> None:
     """Run the MCP server over standard input and output.
 
-    The notes are indexed when it starts and whenever their files change (setting `watch_notes`).
+    The notes are indexed when it starts and whenever their files change (setting `watch_notes`). Maintenance runs in
+    the background, at most every `maintain_every_minutes`.
 
     \b
     memotherm mcp --tools all --project shop
@@ -39,6 +43,7 @@ def command(tools: str | None, notes: str | None, store: StoreOptions) -> None:
         mem = stack.enter_context(memotherm.open(store.url, scope=store.scope, settings=settings))
         if mem.settings.notes_root and mem.settings.watch_notes:
             _watch_notes(mem, stack)
+        stack.enter_context(mem.maintenance(first_minutes=_FIRST_MAINTENANCE_MINUTES))
         build(mem).run()
 
 

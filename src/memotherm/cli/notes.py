@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,11 +15,13 @@ from memotherm.cli.formatting import console, tier_badge
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_notes
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
-from memotherm.cli.progress import progress_bar
+from memotherm.cli.progress import progress_bar, timing
 from memotherm.cli.terminal import printable
 from memotherm.model import Tier
+from memotherm.model.literals import TierName
 from memotherm.notes import NoteHit, NoteResults, Notes, Sync
-from memotherm.tools.serializers import note_hit_json, note_text_json
+from memotherm.text.quantity import pluralize
+from memotherm.tools.serializers import curated_json, note_hit_json, note_text_json
 
 __all__ = ["command"]
 
@@ -43,12 +46,15 @@ def command() -> None:
 @json_option
 def sync(root: str, extra: tuple[str, ...], store: StoreOptions, as_json: bool) -> None:
     """Synchronise the index with the files."""
-    with _notes(store, root, extra) as notes, progress_bar("notes", quiet=as_json) as progress:
-        result = notes.sync(progress)
+    started = time.monotonic()
+    with opened(store) as mem, progress_bar("notes", quiet=as_json) as progress:
+        result = mem.notes(root, extra).sync(progress)
+        took = timing(time.monotonic() - started, mem.embedding_seconds)
     if as_json:
         click.echo(json.dumps(_sync_json(result), ensure_ascii=False, indent=2))
     else:
         _print_sync(result)
+        print_notes([took])
 
 
 @command.command("search", cls=TextCommand)
@@ -75,7 +81,7 @@ def search(
     query: str,
     max_results: int,
     min_score: float,
-    tiers: tuple[str, ...],
+    tiers: tuple[TierName, ...],
     chat: str | None,
     root: str,
     extra: tuple[str, ...],
@@ -143,6 +149,33 @@ def append(content: str, date: str | None, root: str, store: StoreOptions, as_js
         click.echo(json.dumps({**location, "written": entry.written}, ensure_ascii=False, indent=2))
     else:
         click.echo(entry.citation if entry.written else f"{entry.citation} has this text already")
+
+
+@command.command("curate")
+@click.argument("path")
+@click.option("--from", "from_line", type=click.IntRange(min=1), default=1, show_default=True, help="The first line.")
+@click.option("--lines", "-n", type=click.IntRange(min=1), help="How many lines; default: all.")
+@click.option("--dry-run", is_flag=True, help="Print what would be copied, without writing it.")
+@_root
+@store_option
+@json_option
+def curate(
+    path: str, from_line: int, lines: int | None, dry_run: bool, root: str, store: StoreOptions, as_json: bool
+) -> None:
+    """Copy lines of a daily note to MEMORY.md, except those that it has; PATH may be a citation.
+
+    \b
+    memotherm notes curate memory/2026-01-26.md#L10-L15 --dry-run
+    """
+    with _notes(store, root, ()) as notes:
+        curated = notes.curate(path, from_line, lines, dry_run)
+    if as_json:
+        click.echo(json.dumps(curated_json(curated), ensure_ascii=False, indent=2))
+        return
+    for line in curated.lines:
+        click.echo(printable(line))
+    copied = pluralize(sum(map(bool, curated.lines)), "line")
+    print_notes([f"{copied} of {curated.source} {'would be ' if dry_run else ''}copied to {curated.path}"])
 
 
 @command.command("watch")

@@ -14,11 +14,21 @@ import click
 
 import memotherm
 from memotherm import Memotherm
+from memotherm.cli.parsing import Moment
 from memotherm.errors import NotFound
 from memotherm.hooks.recalling import scope_of
 from memotherm.model import SCOPE_FIELDS, Scope
 
-__all__ = ["StoreOptions", "dry_run_option", "json_option", "opened", "store_option", "temporary_copy"]
+__all__ = [
+    "StoreOptions",
+    "dry_run_option",
+    "expires_option",
+    "json_option",
+    "kind_option",
+    "opened",
+    "store_option",
+    "temporary_copy",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -52,9 +62,22 @@ def store_option(command: Command) -> Command:
 
     wrapped: Any = with_store
     for name in reversed(SCOPE_FIELDS):
-        wrapped = click.option(f"--{name}", f"scope_{name}", metavar="NAME", help=_SCOPES[name])(wrapped)
+        names = (f"--{name}", "--session-id") if name == "session" else (f"--{name}",)
+        wrapped = click.option(*names, f"scope_{name}", metavar="NAME", help=_SCOPES[name])(wrapped)
     with_options: Command = click.option("--store", "-s", metavar="URL", help=_STORE)(wrapped)
     return with_options
+
+
+def kind_option(*parameter: str, **attributes: Any) -> Callable[[Command], Command]:  # noqa: ANN401
+    """Return the option for a kind, which other programs call type or category."""
+    return click.option("--kind", "-k", "--type", "--category", *parameter, **attributes)
+
+
+def expires_option(command: Command) -> Command:
+    """Add `--expires-at` to a command."""
+    return click.option("--expires-at", type=Moment(), help="The time when it expires (UTC unless it has an offset).")(
+        command
+    )
 
 
 def json_option(command: Command) -> Command:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import click
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Recall
+from memotherm.model import Memory, Recall, Tier
 from memotherm.model.results import Problem
 
-__all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json", "search_json"]
+__all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json", "search_json", "searched_tiers"]
 
 
 #: JSON need not escape these controls, which some terminals interpret.
@@ -44,6 +44,12 @@ def print_changed(memory: Memory, *, as_json: bool, dry_run: bool = False) -> No
     console().print(line)
     if dry_run:
         print_notes(["dry run: nothing was changed"])
+
+
+def searched_tiers(tiers: Sequence[str], *, include_cold: bool) -> list[Tier]:
+    """Return the tiers to search: those named, or hot and warm, and cold if it is to be included."""
+    named = {Tier.of(tier) for tier in tiers} or {Tier.HOT, Tier.WARM}
+    return [tier for tier in Tier if tier in named or (include_cold and tier is Tier.COLD)]
 
 
 def search_json(recall: Recall, limit: int) -> dict[str, object]:

@@ -8,10 +8,15 @@ from typing import Any
 
 import click
 
-__all__ = ["Moment", "SuggestingGroup", "TextCommand"]
+__all__ = ["Moment", "SuggestingGroup", "TextCommand", "kebab_case"]
 
 #: Marks an argument as text; it cannot occur in an argument of a process.
 _TEXT_MARK = "\x00"
+
+
+def kebab_case(name: str) -> str:
+    """Return a name in camel case, as other programs write options, with dashes."""
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name) if name[1:] else name
 
 
 class TextCommand(click.Command):

@@ -6,11 +6,14 @@ from typing import Any
 
 import click
 
+from memotherm.cli.filters import filter_options, inside_option
 from memotherm.cli.formatting import console, hit_line
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import content_of, print_json, print_notes, search_json
+from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
+from memotherm.cli.output import content_of, print_json, print_notes, search_json, searched_tiers
 from memotherm.cli.parsing import Moment, TextCommand
+from memotherm.cli.scopes import whereabouts
 from memotherm.model import Tier
+from memotherm.model.literals import TierName
 
 __all__ = ["command"]
 
@@ -22,18 +25,21 @@ __all__ = ["command"]
     "--tier", "tiers", multiple=True, type=click.Choice([str(tier) for tier in Tier]),
     help="The tiers to search (repeatable); default: hot and warm.",
 )  # fmt: skip
-@click.option("--kind", "-k", "kinds", multiple=True, help="Only this kind (repeatable).")
+@kind_option("kinds", multiple=True, help="Only this kind (repeatable).")
+@click.option("--include-cold", is_flag=True, help="Search cold memories as well.")
 @click.option("--tag", "-t", "tags", multiple=True, help="Only memories with this tag (repeatable).")
 @click.option("--min-score", type=click.FloatRange(0, 1), help="The least relevance; default: the setting.")
 @click.option("--promote", is_flag=True, help="Promote the best hits to hot.")
 @click.option("--no-track", is_flag=True, help="Do not count this as a use of the hits.")
 @click.option("--as-of", type=Moment(), help="Search the store as it was at an earlier time (UTC).")
+@filter_options
+@inside_option
 @store_option
 @json_option
 def command(
     query: str,
     limit: int,
-    tiers: tuple[str, ...],
+    tiers: tuple[TierName, ...],
     store: StoreOptions,
     as_json: bool,
     no_track: bool,
@@ -44,19 +50,25 @@ def command(
     \b
     memotherm recall "can I ship today?"
     memotherm recall "which database?" --tier cold --kind decision --json
+    memotherm recall "open questions" --since 30d --where status=open --inside
     """
     with opened(store, existing=True) as mem:
         recall = mem.recall(
             content_of(query),
             limit,
-            tiers or (Tier.HOT, Tier.WARM),
+            searched_tiers(tiers, include_cold=options["include_cold"]),
             kinds=options["kinds"] or None,
             tags=options["tags"] or None,
             min_score=options["min_score"],
             promote=options["promote"],
             track=not no_track,
             as_of=options["as_of"],
+            since=options["since"],
+            until=options["until"],
+            where=options["where"],
+            inside=options["inside"],
         )
+        elsewhere = [] if recall.hits else whereabouts(mem, store, recall.hint)
     if as_json:
         print_json(search_json(recall, limit))
         return
@@ -65,5 +77,5 @@ def command(
         line = hit_line(hit)
         line.append(f"  {hit.memory.id}", style="dim")
         out.print(line)
-    found = [] if len(recall) else ["no memory matches"]
+    found = [] if len(recall) else ["no memory matches", *elsewhere]
     print_notes([*found, *recall.degraded, *(f"{memory_id} moved to hot" for memory_id in recall.promoted)])

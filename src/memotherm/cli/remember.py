@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import click
 
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, expires_option, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed
 from memotherm.cli.parsing import TextCommand
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
+from memotherm.model.literals import PriorityName, TierName
 
 __all__ = ["command"]
 
 
 @click.command("remember", cls=TextCommand)
 @click.argument("content")
-@click.option("--kind", "-k", default="fact", show_default=True, help="fact, preference, decision, task, ...")
+@kind_option(default="fact", show_default=True, help="fact, preference, decision, task, ...")
 @click.option("--tag", "-t", "tags", multiple=True, help="A tag (repeatable).")
 @click.option("--tier", type=click.Choice([str(tier) for tier in Tier]), help="The tier; default: by the settings.")
 @click.option(
@@ -26,6 +28,7 @@ __all__ = ["command"]
     show_default=True, help="The priority.",
 )  # fmt: skip
 @click.option("--ttl", help="The time to live, such as 90m, 7d or a number of seconds.")
+@expires_option
 @click.option("--metadata", help="More data, as a JSON object.")
 @click.option("--source", default="cli", show_default=True, help="The origin of the memory.")
 @click.option("--supersedes", metavar="ID", help="The id of the memory that this one replaces.")
@@ -37,9 +40,10 @@ def command(
     content: str,
     kind: str,
     tags: tuple[str, ...],
-    tier: str | None,
-    priority: str,
+    tier: TierName | None,
+    priority: PriorityName,
     ttl: str | None,
+    expires_at: datetime | None,
     metadata: str | None,
     source: str,
     supersedes: str | None,
@@ -63,6 +67,7 @@ def command(
             tier=tier,
             priority=priority,
             ttl=_duration(ttl),
+            expires_at=expires_at,
             metadata=_object(metadata),
             source=source,
             supersedes=None if supersedes is None else mem.full_id(supersedes),

@@ -6,11 +6,19 @@ import click
 
 from memotherm import Memotherm, tools
 from memotherm.cli.formatting import console, hit_line, memory_line
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
+from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
+from memotherm.model.literals import TierName
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import added_json, memory_json, metrics_json, move_json, session_status_json
+from memotherm.tools.serializers import (
+    added_json,
+    flush_json,
+    memory_json,
+    metrics_json,
+    move_json,
+    session_status_json,
+)
 
 __all__ = ["command"]
 
@@ -31,7 +39,7 @@ def command() -> None:
 @command.command("add", cls=TextCommand)
 @_session
 @click.argument("content")
-@click.option("--type", "kind", default="message", show_default=True, help="The kind of the memory.")
+@kind_option(default="message", show_default=True, help="The kind of the memory.")
 @store_option
 @json_option
 def add(name: str, content: str, kind: str, store: StoreOptions, as_json: bool) -> None:
@@ -60,6 +68,8 @@ def hot(name: str, store: StoreOptions, as_json: bool) -> None:
     out = console()
     for memory in memories:
         out.print(memory_line(memory))
+    if not memories:
+        print_notes(["the session has no hot memories"])
 
 
 def _full_id(mem: Memotherm, session: str, prefix: str) -> str:
@@ -110,7 +120,7 @@ def promote(name: str, memory_id: str, store: StoreOptions, as_json: bool) -> No
 @click.option("--tier", type=click.Choice(["warm", "cold"]), default="warm", show_default=True, help="Where to.")
 @store_option
 @json_option
-def demote(name: str, memory_id: str, tier: str, store: StoreOptions, as_json: bool) -> None:
+def demote(name: str, memory_id: str, tier: TierName, store: StoreOptions, as_json: bool) -> None:
     """Move a memory of the session to warm or cold."""
     with opened(store) as mem:
         memory = mem.session(name).demote(_full_id(mem, name, memory_id), tier)
@@ -160,12 +170,12 @@ def clear(name: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
         click.echo(f"{pluralize(cleared, 'memory')} deleted{' (dry run: nothing was deleted)' if dry_run else ''}")
 
 
-@command.command("recall")
+@command.command("recall", cls=TextCommand)
 @_session
 @click.argument("query")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=3, show_default=True, help="How many hits.")
 @click.option("--promote/--no-promote", default=None, help="Whether the best hits move to hot; default: the setting.")
-@click.option("--type", "types", multiple=True, help="Only this kind (repeatable).")
+@kind_option("types", multiple=True, help="Only this kind (repeatable).")
 @store_option
 @json_option
 def recall(
@@ -180,7 +190,8 @@ def recall(
     out = console()
     for hit in result:
         out.print(hit_line(hit))
-    print_notes([*result.degraded, *(f"{memory_id} moved to hot" for memory_id in result.promoted)])
+    found = [] if len(result) else ["no memory matches"]
+    print_notes([*found, *result.degraded, *(f"{memory_id} moved to hot" for memory_id in result.promoted)])
 
 
 @command.command("status")
@@ -199,6 +210,40 @@ def show_status(name: str, store: StoreOptions, as_json: bool) -> None:
     click.echo(f"{status.session} ({status.state}): {hot}; warm {status.warm.memories}, cold {status.cold.memories}")
     for suggestion in status.suggestions:
         click.echo(f"{suggestion.type}: {suggestion.reason}")
+
+
+@command.command("flush")
+@_session
+@click.option("--tokens", type=click.IntRange(min=0), required=True, help="The tokens of the session's context.")
+@click.option("--window", type=click.IntRange(min=1), default=200_000, show_default=True, help="The most it can hold.")
+@click.option("--root", "-r", type=click.Path(), help="The folder with MEMORY.md and memory/.")
+@click.option("--compactions", type=click.IntRange(min=0), help="How often the host has compacted so far.")
+@click.option("--heartbeat", is_flag=True, help="The host itself started this turn.")
+@store_option
+@json_option
+def flush(
+    name: str,
+    tokens: int,
+    window: int,
+    root: str | None,
+    compactions: int | None,
+    heartbeat: bool,
+    store: StoreOptions,
+    as_json: bool,
+) -> None:
+    """Print the prompt to run before the host compacts its context, if it is due; once per compaction.
+
+    \b
+    memotherm session flush s1 --tokens 177000 --root workspace
+    """
+    with opened(store) as mem:
+        due = mem.session(name).flush_due(tokens, window, root=root, compactions=compactions, heartbeat=heartbeat)
+    if as_json:
+        print_json({"sessionId": name, "due": due is not None, **({} if due is None else flush_json(due))})
+    elif due is None:
+        print_notes(["no flush is due"])
+    else:
+        click.echo(due.prompt)
 
 
 @command.command("end")

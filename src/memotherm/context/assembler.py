@@ -11,15 +11,17 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
+from memotherm.context.focus import WordFocus
 from memotherm.context.packing import Candidate, Limits, Packed, pack
 from memotherm.context.packing.formats import format_of
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
@@ -27,7 +29,7 @@ from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
 from memotherm.settings import Settings
 from memotherm.storage.contract import MemoryStore, UsageStore
-from memotherm.storage.values import Find, Record
+from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.marker import without_blocks
 from memotherm.text.tokens import counter
 
@@ -48,7 +50,7 @@ class Request:
     now: datetime
     question: Question | None = None
     budget: int = 2000
-    format: str = "markdown"
+    format: FormatName = "markdown"
     #: Whether to count it as a use of the included memories, and to log it.
     track: bool = True
     #: The most tokens of recalled memories; None for no limit of their own.
@@ -114,13 +116,14 @@ class Assembler:
         text_format = format_of(request.format, self._settings.context_role)
         count = counter(self._settings.tokenizer)
         selection = _Selection(request.injected)
-        listed = list(selection.without_repeats(self._listed(request, selection)))
-        recalled = selection.without_repeats(self._recalled(request, selection))
-        packed = pack(listed, recalled, text_format, count, self._limits(request, budget))
+        listed = list(self._with_verification(selection.without_repeats(self._listed(request, selection)), request))
+        recalled = self._with_verification(selection.without_repeats(self._recalled(request, selection)), request)
+        focus = None if request.question is None else WordFocus(request.question.text)
+        packed = pack(listed, recalled, text_format, count, self._limits(request, budget), focus)
         receipt = self._receipt(request, selection, packed)
         included = [selection.records[entry.id] for entry in packed.included]
         if request.track:
-            self._log(request, selection.ranking, [record.no for record in included])
+            self._log(request, selection.ranking, [record.no for record in included], receipt)
         context = Context(
             text=packed.text,
             tokens=packed.tokens,
@@ -186,6 +189,13 @@ class Assembler:
             candidates = selection.without_repeats(self._hits(selection.ranking))
             yield from (_skipped(candidate, "context_min_confidence", selection.withheld) for candidate in candidates)
 
+    def _with_verification(self, candidates: Iterable[Candidate], request: Request) -> Iterator[Candidate]:
+        """Yield the candidates; an old fact says when it was last verified."""
+        old = request.now - timedelta(days=self._settings.verified_days)
+        for candidate in candidates:
+            words = _verification(candidate.memory, old)
+            yield candidate._replace(verified=words) if words else candidate
+
     def _receipt(self, request: Request, selection: _Selection, packed: Packed) -> Receipt:
         count = counter(self._settings.tokenizer)
         question = request.question
@@ -209,14 +219,37 @@ class Assembler:
             degraded=selection.ranking.degraded,
         )
 
-    def _log(self, request: Request, ranking: Ranking, included: Sequence[int]) -> None:
-        """Count the use of the included memories; log a context with a query as a recall."""
+    def _log(self, request: Request, ranking: Ranking, included: Sequence[int], receipt: Receipt) -> None:
+        """Count the use of the included memories, keep the receipt, and log a context with a query as a recall."""
         touched = included if self._settings.count_injected else ()
+        kept = self._kept(receipt)
         if request.question is not None:
             answers = ranking.ranked if ranking.confidence >= self._settings.context_min_confidence else ()
-            self._recalls.write(ranking, included, answers, touched=touched)
-        elif touched:
-            self._recalls.count_use(touched, request.now)
+            self._recalls.write(ranking, included, answers, touched=touched, receipt=kept)
+        elif touched or kept:
+            self._recalls.count_use(touched, request.now, request.spaces[-1], kept)
+
+    def _kept(self, receipt: Receipt) -> ReceiptRow | None:
+        """Return what is stored of a receipt; nothing if nothing was included, or if none are kept."""
+        if not receipt.included or not self._settings.receipt_days:
+            return None
+        return ReceiptRow(
+            query=receipt.query if self._settings.recall_log == "text" else None,
+            budget=receipt.budget,
+            tokens=receipt.tokens,
+            format=receipt.format,
+            entries=[
+                (
+                    entry.id,
+                    entry.section,
+                    entry.form,
+                    entry.tokens,
+                    entry.reason,
+                    None if entry.score is None else round(entry.score, 4),
+                )
+                for entry in receipt.included
+            ],
+        )
 
 
 @functools.lru_cache(maxsize=16)
@@ -251,6 +284,15 @@ def _urgency(memory: Memory) -> int:
     return memory.priority.rank
 
 
+def _verification(memory: Memory, old: datetime) -> str:
+    """Return when a fact that was stated before `old` was last verified; nothing for other memories."""
+    if memory.updated_at > old or (memory.kind != "fact" and memory.verified_at is None):
+        return ""
+    if memory.verified_at is not None and memory.verified_at >= memory.updated_at:
+        return f"verified {memory.verified_at:%Y-%m-%d}"
+    return f"not verified since {memory.updated_at:%Y-%m-%d}"
+
+
 def _candidate(record: Record, section: str, order: tuple[int, ...]) -> Candidate:
     memory = record.memory
     if section == "pinned":
@@ -259,7 +301,7 @@ def _candidate(record: Record, section: str, order: tuple[int, ...]) -> Candidat
         reason = "an active blocker"
     else:
         reason = "current work" if memory.priority is Priority.NORMAL else f"current work, {memory.priority}"
-    return Candidate(memory=memory, section=section, order=order, reason=reason)
+    return Candidate(memory=memory, section=section, order=order, reason=reason, number=record.no)
 
 
 def _hits(best: Sequence[Ranked], records: Mapping[int, Record]) -> Iterator[tuple[Record, Candidate]]:
@@ -272,7 +314,8 @@ def _hits(best: Sequence[Ranked], records: Mapping[int, Record]) -> Iterator[tup
 def _hit(record: Record, ranked: Ranked, position: int) -> Candidate:
     low = record.memory.priority is Priority.LOW
     reason = f"hit {position + 1}, found in {record.memory.tier}"
-    return Candidate(record.memory, "recalled", (low, position), reason, ranked.score, Lazy(lambda: ranked.why))
+    why = Lazy(lambda: ranked.why)
+    return Candidate(record.memory, "recalled", (low, position), reason, ranked.score, why, record.no)
 
 
 def _withheld_note(selection: _Selection) -> list[str]:

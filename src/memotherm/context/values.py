@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Memory, Tier, Why
+from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy, Value
 from memotherm.text.truncation import title
 
@@ -84,7 +85,7 @@ class Receipt(Value):
     #: What counted the tokens, and whether the count is exact or an upper bound.
     tokenizer: str
     exact: bool
-    format: str
+    format: FormatName
     #: The tiers that were searched for the query; empty when there was none.
     tiers: tuple[Tier, ...]
     #: How likely what was found answers the query at all, 0 to 1; None when there was no query.

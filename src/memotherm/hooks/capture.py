@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -25,6 +25,7 @@ from memotherm.errors import (
     StoreError,
 )
 from memotherm.hooks.destination import destination, job_settings, resolved
+from memotherm.hooks.sealing import unseal
 from memotherm.hooks.spool import Job, Spool
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
@@ -100,43 +101,56 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
     """
     if not spool.waiting():
         return WorkerResult()
-    with _lock(spool) as locked:
-        return (
-            _process(spool, read_clock(clock).timestamp(), include_running=include_running)
-            if locked
-            else WorkerResult(busy=True)
-        )
+    with contextlib.ExitStack() as stack:
+        opened: dict[str, Memotherm] = {}
+        with _lock(spool) as locked:
+            if not locked:
+                return WorkerResult(busy=True)
+            now = read_clock(clock).timestamp()
+            result = _process(spool, now, opened, stack, include_running=include_running)
+        # Without the lock, so that another worker can process new jobs meanwhile.
+        return _maintained(opened.values(), result)
 
 
-def _process(spool: Spool, now: float, *, include_running: bool) -> WorkerResult:
+def _maintained(memories: Iterable[Memotherm], result: WorkerResult) -> WorkerResult:
+    """Run maintenance where it was not run for `maintain_every_minutes`; hosts run no other process that does."""
+    for mem in memories:
+        try:
+            mem.maintenance().run_once(rested=timedelta(minutes=mem.settings.maintain_every_minutes))
+        except MemothermError as error:
+            result = _with_failure(result, f"maintenance: {error}")
+    return result
+
+
+def _process(
+    spool: Spool, now: float, opened: dict[str, Memotherm], stack: contextlib.ExitStack, *, include_running: bool
+) -> WorkerResult:
     jobs = list(spool.jobs())
     ready = jobs if include_running else _ready(jobs, now)
     result = WorkerResult(waiting=len(jobs) - len(ready))
-    with contextlib.ExitStack() as stack:
-        opened: dict[str, Memotherm] = {}
-        paused: set[str] = set()
-        for path, job in ready:
-            if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
-                paused.add(destination(job))
-                result = result._replace(waiting=result.waiting + 1)
-                continue
-            try:
-                placed = _placed(job)
-                result = _run(placed, _open(placed, opened, stack), result)
-            except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
-                if path.name < _name_before(_RETRY_SECONDS, now):
-                    spool.set_aside(path)
-                    result = _with_failure(result, f"{path.name}: {error}; not retried any more")
-                else:
-                    paused.add(destination(job))
-                    spool.replace(path, _postponed(job, error, now))
-                    result = _with_failure(result, f"{error}; the jobs of this store wait")
-                    result = result._replace(waiting=result.waiting + 1)
-            except (MemothermError, KeyError, TypeError, ValueError) as error:
+    paused: set[str] = set()
+    for path, job in ready:
+        if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
+            paused.add(destination(job))
+            result = result._replace(waiting=result.waiting + 1)
+            continue
+        try:
+            placed = _placed(job)
+            result = _run(placed, _open(placed, opened, stack), result)
+        except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
+            if path.name < _name_before(_RETRY_SECONDS, now):
                 spool.set_aside(path)
-                result = _with_failure(result, f"{path.name}: {error}")
+                result = _with_failure(result, f"{path.name}: {error}; not retried any more")
             else:
-                spool.remove(path)
+                paused.add(destination(job))
+                spool.replace(path, _postponed(job, error, now))
+                result = _with_failure(result, f"{error}; the jobs of this store wait")
+                result = result._replace(waiting=result.waiting + 1)
+        except (MemothermError, KeyError, TypeError, ValueError) as error:
+            spool.set_aside(path)
+            result = _with_failure(result, f"{path.name}: {error}")
+        else:
+            spool.remove(path)
     return result
 
 
@@ -156,9 +170,11 @@ def _ready(jobs: list[Job], now: float) -> list[Job]:
     timed_out = _name_before(_SESSION_TIMEOUT_SECONDS, now)
     released: dict[object, str] = {}
     for path, job in jobs:
-        if job.get("do") != "capture" or path.name < timed_out:
+        if job.get("do") not in ("capture", "run") or path.name < timed_out:
             released[job.get("session")] = path.name
-    return [(path, job) for path, job in jobs if path.name <= released.get(job.get("session"), "")]
+    return [
+        (path, job) for path, job in jobs if job.get("do") == "run" or path.name <= released.get(job.get("session"), "")
+    ]
 
 
 def _name_before(seconds: int, now: float) -> str:
@@ -191,11 +207,15 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
     if job["do"] == "compact":
         mem.session(str(job["session"])).context_compacted()
         return result
+    if job["do"] == "run":
+        mem.session(str(job["session"])).run_ended()
+        return result
     if job["do"] == "end":
         mem.session(str(job["session"])).session_end()
         return result._replace(ended=result.ended + 1)
     if job["do"] != "capture":
         raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
+    job = unseal(job, mem.settings.key)
     text = str(job["text"]) if "text" in job else _last_reply(Path(str(job["transcript"])))
     content = text.strip()[:_MAX_CHARS]
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:

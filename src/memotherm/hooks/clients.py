@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from memotherm.hooks.backups import restored
 from memotherm.hooks.merging import (
     FileChange,
     Json,
@@ -23,10 +24,20 @@ from memotherm.hooks.merging import (
 )
 from memotherm.settings import client_home, data_home
 
-__all__ = ["CLIENTS", "PLUGINS", "InstallRequest", "Plan", "installed", "plan"]
+__all__ = ["CLIENTS", "PLUGINS", "RUNNERS", "InstallRequest", "Plan", "installed", "plan"]
 
 #: The plugins in the package.
 PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
+
+
+#: The commands that start the program on the machine of every teammate.
+_PROGRAMS = {
+    "path": ["memotherm"],
+    "uvx": ["uvx", "--from", "memotherm[mcp]", "memotherm"],
+    "pipx": ["pipx", "run", "--spec", "memotherm[mcp]", "memotherm"],
+}
+#: The ways to start the program.
+RUNNERS = tuple(_PROGRAMS)
 
 
 class InstallRequest(NamedTuple):
@@ -40,6 +51,8 @@ class InstallRequest(NamedTuple):
     options: tuple[str, ...] = ()
     capture: bool = True
     uninstall: bool = False
+    #: How the program is started: path, uvx or pipx; None for this program, or for a project from the PATH.
+    run_with: str | None = None
 
 
 class Plan(NamedTuple):
@@ -51,8 +64,9 @@ class Plan(NamedTuple):
 
 def plan(client: str, request: InstallRequest) -> Plan:
     """Return the changes for a client; nothing is written."""
-    changes, steps = CLIENTS[client](request)
-    return Plan(tuple(change for change in changes if change is not None), tuple(steps))
+    planned, steps = CLIENTS[client](request)
+    changes = (change for change in planned if change is not None)
+    return Plan(tuple(restored(change) if request.uninstall else change for change in changes), tuple(steps))
 
 
 def installed(client: str) -> bool:
@@ -163,11 +177,17 @@ def _server(request: InstallRequest, extra: Json) -> Callable[[Json], Json]:
 
 
 def _command(verb: str, request: InstallRequest) -> list[str]:
-    """Return a command with the absolute path of the program: hosts may have another PATH."""
-    script = shutil.which("memotherm", path=str(Path(sys.executable).parent))
-    program = [script] if script else [sys.executable, "-m", "memotherm"]
+    """Return a command; it has the absolute path of the program, unless other people use the same configuration."""
+    runner = request.run_with or ("path" if request.scope == "project" else None)
+    program = _PROGRAMS[runner] if runner else _own_program()
     capture = ["--no-capture"] if verb == "hook" and not request.capture else []
     return [*program, verb, *request.options, *capture]
+
+
+def _own_program() -> list[str]:
+    """Return the absolute path of the program: hosts may have another PATH."""
+    script = shutil.which("memotherm", path=str(Path(sys.executable).parent))
+    return [script] if script else [sys.executable, "-m", "memotherm"]
 
 
 def _command_line(words: list[str]) -> str:

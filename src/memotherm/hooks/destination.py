@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.hooks.recalling import scope_of
+from memotherm.hooks.sealing import seal
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings, default_store, load
+from memotherm.settings.encryption import with_key
 
 __all__ = ["destination", "job_settings", "resolved"]
 
@@ -18,13 +20,13 @@ _SQLITE = "sqlite:///"
 def resolved(job: Job, folder: Path) -> Job:
     """Return a job with the scope, the settings and the absolute path of the store that apply in a folder.
 
-    Secrets are not included, because the job is written to a file.
+    Secrets are not included, because the job is written to a file; for an encrypted store its text is encrypted.
     """
-    settings = load(folder=folder)
+    settings = with_key(load(folder=folder), None)
     values = {name: getattr(settings, name) for name in FIELDS if name not in SECRET_NAMES}
     changed = {name: value for name, value in values.items() if value != FIELDS[name].default}
     return {
-        **job,
+        **seal(job, settings.key),
         "store": _absolute(job["store"], folder) if job.get("store") else None,
         "scope": scope_of(dict(job.get("scope") or {}), str(job.get("folder") or folder)),
         "settings": {**changed, "store": _absolute(default_store(settings), folder)},

@@ -67,27 +67,33 @@ def _read_event(options: Options) -> HookEvent | None:
 
 
 def _spool(event: HookEvent, options: Options) -> None:
-    """Add jobs for the worker: texts to capture, and the end of a session. An error does not affect the turn."""
+    """Add jobs for the worker: texts to capture, the end of a run or session. An error does not affect the turn."""
     try:
         from memotherm.hooks.worker import start_worker, user_spool
 
         spool = user_spool()
-        for job in _jobs(event, options):
-            spool.add(_resolved(job))
-        if options.worker and event.moment in ("start", "compact", "end") and spool.waiting():
+        run_ended = False
+        for job in map(_resolved, _jobs(event, options)):
+            if job["do"] != "run" or job.get("settings", {}).get("compact_every_run"):
+                spool.add(job)
+                run_ended |= job["do"] == "run"
+        if options.worker and (run_ended or event.moment in ("start", "compact", "end")) and spool.waiting():
             start_worker()
     except Exception as error:  # noqa: BLE001 - the turn matters more than the capture
         _print_error(error)
 
 
 def _resolved(job: dict[str, Any]) -> dict[str, Any]:
-    """Return a job with its store and settings; without them if they cannot be read now."""
+    """Return a job with its store and settings; without them if they cannot be read now, unless a key is set."""
     from memotherm.errors import SettingsError
     from memotherm.hooks.destination import resolved
+    from memotherm.settings.encryption import key_in_environment
 
     try:
         return resolved(job, Path.cwd())
     except SettingsError:
+        if key_in_environment():
+            raise  # a text must not be written unencrypted
         return {**job, "started_in": str(Path.cwd())}
 
 
@@ -104,6 +110,8 @@ def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
         jobs = []
     if event.moment in ("end", "compact"):
         jobs.append({**job, "do": event.moment})
+    if event.moment == "stop":
+        jobs.append({**job, "do": "run"})
     return jobs
 
 

@@ -21,6 +21,7 @@ _MOMENTS = {
     "BeforeAgent": "prompt",
     "beforeSubmitPrompt": "prompt",
     "before_prompt_build": "prompt",
+    "before_agent_start": "prompt",
     "PreCompact": "compact",
     "PreCompress": "compact",
     "preCompact": "compact",
@@ -52,6 +53,9 @@ class HookEvent(NamedTuple):
     reply: str = ""
     folder: str = ""
     transcript: str = ""
+    #: The tokens of the context, and the most that it can hold; 0 if the event does not say.
+    context_tokens: int = 0
+    context_window: int = 0
     #: Whether the host continues because of a stop hook.
     continued: bool = False
 
@@ -71,6 +75,8 @@ def parse_event(payload: dict[str, Any], name: str = "", client: str = "auto") -
         reply=_text(payload, "last_assistant_message", "prompt_response", "reply"),
         folder=_text(payload, "cwd") or _first(payload.get("workspace_roots")),
         transcript=_text(payload, "transcript_path"),
+        context_tokens=_number(payload, "context_tokens", "contextTokens"),
+        context_window=_number(payload, "context_window", "contextWindow"),
         continued=payload.get("stop_hook_active") is True,
     )
 
@@ -111,6 +117,10 @@ def _client(name: str, payload: dict[str, Any]) -> str:
 
 def _text(payload: dict[str, Any], *names: str) -> str:
     return next((value for name in names if isinstance(value := payload.get(name), str) and value), "")
+
+
+def _number(payload: dict[str, Any], *names: str) -> int:
+    return next((value for name in names if type(value := payload.get(name)) is int and value > 0), 0)
 
 
 def _first(values: object) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memotherm.errors import SettingsError
-from memotherm.model.clock import system_clock
+from memotherm.hooks.jsonc import edited, parse
 
 __all__ = [
     "FileChange",
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 _OURS = re.compile(r"memotherm\S*\s+hook\s+--client\s")
 _BEGIN = "# >>> memotherm: written by `memotherm install`, removed by `--uninstall`"
 _END = "# <<< memotherm"
-_BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}\n.*?{re.escape(_END)}\n", re.DOTALL)
+_BLOCK = re.compile(rf"(?:\r?\n)?{re.escape(_BEGIN)}\r?\n.*?{re.escape(_END)}\r?\n", re.DOTALL)
 
 
 class FileChange(NamedTuple):
@@ -51,24 +51,18 @@ class FileChange(NamedTuple):
         return "".join(difflib.unified_diff(old, new, str(self.path), str(self.path)))
 
 
-def apply(change: FileChange) -> Path | None:
-    """Write a file atomically, and return the path of the backup of the old one."""
+def apply(change: FileChange) -> None:
+    """Write a file atomically, or delete it."""
     target = Path(os.path.realpath(change.path))
-    backup = None
-    if change.before is not None and not change.own:
-        stamp = system_clock().strftime("%Y%m%dT%H%M%S%f")
-        backup = target.with_name(f"{target.name}.{stamp}.backup")
-        _write(backup, change.before, target)
     if change.after is None:
         target.unlink(missing_ok=True)
         if change.own and not any(target.parent.iterdir()):
             target.parent.rmdir()
-        return backup
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}.part")
     _write(partial, change.after, target)
     partial.replace(target)
-    return backup
 
 
 def _write(path: Path, text: str, like: Path) -> None:
@@ -85,17 +79,21 @@ def merged_json(path: Path, alter: Callable[[Json], Json]) -> FileChange | None:
     """Return the change that `alter` makes to a JSON file; None if it changes nothing."""
     before = _read(path)
     try:
-        values = json.loads(before) if before and before.strip() else {}
-    except ValueError as exc:
+        values = parse(before) if before and before.strip() else {}
+    except (ValueError, RecursionError) as exc:
         raise SettingsError(f"{path} is not valid JSON ({exc}): correct it and try again; nothing was changed") from exc
     if not isinstance(values, dict):
         raise SettingsError(f"{path} is not a JSON object: correct it and try again; nothing was changed")
     altered = alter(deepcopy(values))
     if altered == values:
         return None
-    indent = re.search(r"\n([ \t]+)\S", before or "")
-    after = json.dumps(altered, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
-    return FileChange(path, before, after if altered else None)
+    if not altered:
+        return FileChange(path, before, None)
+    try:
+        after = edited(before, altered) if before and before.strip() else json.dumps(altered, indent=2) + "\n"
+    except ValueError as exc:
+        raise SettingsError(f"{path} cannot be changed ({exc}): edit it yourself; nothing was changed") from exc
+    return FileChange(path, before, after)
 
 
 def with_hooks(values: Json, entries: dict[str, Json]) -> Json:
@@ -186,9 +184,9 @@ def merged_toml(path: Path, lines: str | None) -> FileChange | None:
     if lines is None:
         after = others
     else:
-        newline = "" if not others or others.endswith("\n") else "\n"
-        blank_line = "\n" if others else ""
-        after = f"{others}{newline}{blank_line}{_BEGIN}\n{lines}{_END}\n"
+        newline = "\r\n" if "\r\n" in others else "\n"
+        start = "" if not others else newline if others.endswith("\n") else newline * 2
+        after = others + start + f"{_BEGIN}\n{lines}{_END}\n".replace("\n", newline)
         _require_toml(path, after)
     if after == (before or ""):
         return None
@@ -206,7 +204,8 @@ def _require_toml(path: Path, text: str) -> None:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text("utf-8")
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read()
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as exc:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import getpass
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from memotherm.hooks.events import HookEvent
+from memotherm.hooks.context_size import context_size
+from memotherm.hooks.events import MAX_CHARS, HookEvent, truncated
 from memotherm.hooks.options import SCOPE_OPTIONS, Options
 from memotherm.hooks.server import post, running_server
 from memotherm.settings import data_home, default_store, load
@@ -22,13 +24,29 @@ _MAX_PROMPT_CHARS = 20_000
 
 
 def text_for(event: HookEvent, options: Options, deadline: float) -> str:
-    """Return the text for an event; empty if there is none."""
+    """Return the text for an event: recalled memories, and the prompt of a flush if one is due; empty if neither."""
     scope = scope_of(options.scope, event.folder)
-    if event.moment == "prompt":
-        text = _from_server(event, options, scope, deadline)
-        if text is not None:
-            return text
-    return _in_process(event, options, scope)
+    size = _size_to_flush(event)
+    answered = _from_server(event, options, scope, deadline, size) if event.moment == "prompt" else None
+    text, due = _in_process(event, options, scope, size) if answered is None else answered
+    if not due:
+        return text
+    from memotherm.model.clock import system_clock
+    from memotherm.tools.prompts import flush_prompt
+
+    prompt = flush_prompt(load(), system_clock())
+    return "\n\n".join(filter(None, [truncated(text, MAX_CHARS - len(prompt) - 2), prompt]))
+
+
+def _size_to_flush(event: HookEvent) -> tuple[int, int] | None:
+    """Return the tokens of a context that is about to be compacted, and of its window; None for another one."""
+    size = context_size(event) if event.moment == "prompt" else None
+    if size is None or size[0] * 2 < size[1]:
+        return None
+    from memotherm.notes.flush import is_due
+
+    settings = load()
+    return size if settings.flush_in_hooks and is_due(*size, settings) else None
 
 
 def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
@@ -50,12 +68,22 @@ def project_name(folder: Path) -> str:
 def user_name() -> str:
     """Return the name of the user account that runs the program."""
     try:
+        import pwd
+
+        # Not the environment, which a host may change.
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        pass
+    try:
         return getpass.getuser()[:200]
     except (OSError, KeyError, ImportError):
         return "user"
 
 
-def _from_server(event: HookEvent, options: Options, scope: dict[str, str], deadline: float) -> str | None:
+def _from_server(
+    event: HookEvent, options: Options, scope: dict[str, str], deadline: float, size: tuple[int, int] | None
+) -> tuple[str, bool] | None:
+    """Return the text, and whether to prompt a flush; None without an answer of the server."""
     # The server takes the tenant from an API key, which a hook does not have.
     address = None if "tenant" in scope else running_server(data_home(), options.store or default_store(load()))
     if address is None:
@@ -63,15 +91,22 @@ def _from_server(event: HookEvent, options: Options, scope: dict[str, str], dead
     half = _MAX_PROMPT_CHARS // 2
     long = len(event.prompt) > _MAX_PROMPT_CHARS
     prompt = f"{event.prompt[:half]}\n{event.prompt[-half:]}" if long else event.prompt
-    path = f"/sessions/{quote(event.session, safe='')}/context"
+    session = f"/sessions/{quote(event.session, safe='')}"
     header = ";".join(f"{name}={quote(scope[name], safe='')}" for name in SCOPE_OPTIONS if name in scope)
     # Half of the time that is left, so that the other half suffices without the server.
     timeout = min(1.5, max(0.05, (deadline - time.monotonic()) / 2))
-    answer = post(address, path, {"prompt": prompt, "budget": options.budget}, timeout, header)
-    return None if answer is None else str(answer.get("text", ""))
+    answer = post(address, f"{session}/context", {"prompt": prompt, "budget": options.budget}, timeout, header)
+    if answer is None:
+        return None
+    body = None if size is None else {"total_tokens": size[0], "context_window": size[1]}
+    flush = None if body is None else post(address, f"{session}/flush", body, timeout, header)
+    return str(answer.get("text", "")), flush is not None and flush.get("due") is True
 
 
-def _in_process(event: HookEvent, options: Options, scope: dict[str, str]) -> str:
+def _in_process(
+    event: HookEvent, options: Options, scope: dict[str, str], size: tuple[int, int] | None
+) -> tuple[str, bool]:
+    """Return the text, and whether to prompt a flush."""
     import memotherm
     from memotherm.model import Scope
 
@@ -79,7 +114,8 @@ def _in_process(event: HookEvent, options: Options, scope: dict[str, str]) -> st
         session = mem.session(event.session)
         if event.moment == "compact":
             session.context_compacted()
-            return ""
+            return "", False
         if event.moment == "start":
-            return session.session_start(options.budget).text
-        return session.before_turn(event.prompt, options.budget).text
+            return session.session_start(options.budget).text, False
+        text = session.before_turn(event.prompt, options.budget).text
+        return text, size is not None and session.flush_due(*size) is not None

@@ -27,7 +27,9 @@ from memotherm.errors import InvalidInput, MemothermError, NotFound
 from memotherm.mcp.results import bounded, concise, encoded
 from memotherm.mcp.schemas import input_schema, output_schema, selected
 from memotherm.model import Memory
+from memotherm.model.clock import system_clock
 from memotherm.text.truncation import title
+from memotherm.tools.prompts import flush_prompt
 
 __all__ = ["build"]
 
@@ -38,11 +40,6 @@ INSTRUCTIONS = (
     "cold only with includeCold. Recall before you answer about earlier work, people, preferences or decisions. "
     "Store what should outlive this conversation, one fact at a time; pin only what must never be missed. "
     "A move or a deletion loses nothing: memory_undo reverts it."
-)
-_FLUSH = (
-    "This conversation will soon be compacted. Save what should outlive it (decisions, facts, preferences, open tasks) "
-    "with store_memory, one fact per call; do not repeat what memory_recall already finds. "
-    "If there is nothing to save, reply with {token}."
 )
 _RECALL = "Before you answer, read what is remembered about: {topic}\n\n{text}"
 _NOTHING = "(nothing is remembered about this yet)"
@@ -200,7 +197,7 @@ def _add_prompts(server: MCPServer, mem: Memotherm) -> None:
     @server.prompt(title="Flush")
     def flush() -> str:
         """Store what should outlive this conversation before it is compacted."""
-        return _FLUSH.format(token=mem.settings.silent_token)
+        return flush_prompt(mem.settings, system_clock())
 
 
 def _as_markdown(memory: Memory) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
+from memotherm.model.literals import PriorityName, TierName
 from memotherm.model.memory import Priority, Retention, Tier
 
 __all__ = ["MemoryFilters"]
@@ -14,8 +15,8 @@ __all__ = ["MemoryFilters"]
 class MemoryFilters(TypedDict, total=False):
     """The filters of `find`; those that are left out restrict nothing, except `retention`."""
 
-    tier: Tier | str | None
-    priority: Priority | str | int | None
+    tier: Tier | TierName | None
+    priority: Priority | PriorityName | int | None
     retention: Retention | str
     kind: str | None
     tags: Sequence[str] | None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
+from html import escape
 from typing import Any, Self
 
 from memotherm.errors import InvalidInput
@@ -163,6 +164,8 @@ class Memory(Value):
     updated_at: datetime = field(repr=False)
     #: When it was last returned or injected; None when it never was.
     accessed_at: datetime | None = field(default=None, repr=False)
+    #: When it was last verified; None when it never was. Uses and changes leave it as it is.
+    verified_at: datetime | None = field(default=None, repr=False)
     #: When it expires; None when it does not.
     expires_at: datetime | None = field(default=None, repr=False)
     #: How often it was returned or injected.
@@ -195,7 +198,49 @@ class Memory(Value):
         """Return whether it has expired at that moment."""
         return self.expires_at is not None and self.expires_at <= now and self.priority is not Priority.PINNED
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the memory as plain values, which `json.dumps` accepts."""
+        return {
+            "id": self.id,
+            "content": self.content,
+            "key": self.key,
+            "kind": self.kind,
+            "tags": list(self.tags),
+            "tier": str(self.tier),
+            "priority": str(self.priority),
+            "retention": str(self.retention),
+            "scope": dict(self.scope.items()),
+            "metadata": dict(self.metadata),
+            "source": self.source,
+            "tokens": self.tokens,
+            "relevance": round(self.relevance, 4),
+            "access_count": self.access_count,
+            "created_at": _iso(self.created_at),
+            "updated_at": _iso(self.updated_at),
+            "accessed_at": _iso(self.accessed_at),
+            "verified_at": _iso(self.verified_at),
+            "expires_at": _iso(self.expires_at),
+            "supersedes": self.supersedes,
+            "index": self.index,
+            "version": self.version,
+        }
+
+    def _repr_html_(self) -> str:
+        """Return the memory as an HTML table, for notebooks."""
+        shown = ("content", "id", "tier", "priority", "kind", "tags", "scope", "created_at")
+        rows = ((name, getattr(self, name)) for name in shown)
+        cells = (f"<tr><th>{name}</th><td>{escape(_as_text(value))}</td></tr>" for name, value in rows if value)
+        return f"<table>{''.join(cells)}</table>"
+
     @property
     def used_at(self) -> datetime:
         """When it was last used, or stored if it never was."""
         return self.accessed_at or self.created_at
+
+
+def _iso(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
+def _as_text(value: object) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -13,6 +13,7 @@ __all__ = [
     "Compaction",
     "Durations",
     "EventPage",
+    "Heat",
     "Maintenance",
     "Metrics",
     "Page",
@@ -77,6 +78,8 @@ class Maintenance(Value):
     archived: int = 0
     deleted: int = 0
     purged: int = 0
+    #: Sessions that nobody had ended.
+    ended: int = 0
     #: Memories that got their missing vectors.
     embedded: int = 0
     #: What could not be done, in plain words.
@@ -134,6 +137,16 @@ class SessionStatus(Value):
     def utilization_percent(self) -> float:
         """The share of the hot limit in use, in percent."""
         return 100.0 * self.hot.tokens / self.limit if self.limit else 100.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Heat(Value):
+    """How much a memory is used; maintenance reads it when it decides whether a memory stays hot."""
+
+    #: The logarithm of the number of uses, times the decay.
+    heat: float
+    #: 1 at the time of the last use, halved after every `heat_half_life_days` without one.
+    decay: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from memotherm.notes.flush import Flush, is_silent
 from memotherm.notes.importing import KINDS, Imported
 from memotherm.notes.notes import Notes
-from memotherm.notes.values import Appended, Conflict, NoteHit, NoteResults, NoteText, Skipped, Sync
+from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Skipped, Sync
 from memotherm.notes.watcher import Watcher
 
 __all__ = [
     "KINDS",
     "Appended",
     "Conflict",
+    "Curated",
     "Flush",
     "Imported",
     "NoteHit",

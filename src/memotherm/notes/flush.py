@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from memotherm.model.value import Value
+from memotherm.notes.placement import CURATED
 from memotherm.settings import Settings
 
-__all__ = ["Flush", "flush_for", "is_due", "is_silent", "may_become_silent", "threshold"]
+__all__ = ["Flush", "file_prompt", "flush_for", "is_due", "is_silent", "may_become_silent", "threshold"]
 
 #: The silent token as one source document spells it.
 _SEED_TOKEN = "¿¿silent"  # noqa: S105 - a word, not a secret
@@ -25,8 +26,9 @@ _SYSTEM = (
 )
 _PROMPT = (
     "Pre-compaction memory flush. Save what should outlive this conversation (decisions, facts, preferences, open "
-    "tasks) now: append it to {file}, and to no other file; create the folder if it does not exist. "
-    "Do not repeat what the file already says. If there is nothing to save, reply with {token}."
+    "tasks) now: append it to {file}; create the folder if it does not exist. "
+    "A fact that will hold for long may go to {curated} instead; write to no other file. "
+    "Do not repeat what these files already say. If there is nothing to save, reply with {token}."
 )
 _HINT = " If there is nothing to save, reply with {token}."
 
@@ -67,7 +69,7 @@ def flush_for(total_tokens: int, context_window: int, day: date, file: str, sett
     """Return the flush for a session."""
     token = settings.silent_token
     return Flush(
-        prompt=_filled(settings.flush_prompt or _PROMPT, file, token),
+        prompt=file_prompt(file, settings),
         system=_filled(settings.flush_system_prompt or _SYSTEM, file, token),
         file=file,
         date=day,
@@ -75,6 +77,11 @@ def flush_for(total_tokens: int, context_window: int, day: date, file: str, sett
         threshold=threshold(context_window, settings),
         silent_token=token,
     )
+
+
+def file_prompt(file: str, settings: Settings) -> str:
+    """Return the prompt that asks an agent to append to a file."""
+    return _filled(settings.flush_prompt or _PROMPT, file, settings.silent_token)
 
 
 def is_silent(reply: str, token: str = "NO_REPLY") -> bool:  # noqa: S107 - a word, not a secret
@@ -100,4 +107,4 @@ def _has_token(text: str, token: str) -> bool:
 def _filled(text: str, file: str, token: str) -> str:
     if token not in text and "{token}" not in text:
         text += _HINT
-    return text.replace("{file}", file).replace("{token}", token)
+    return text.replace("{file}", file).replace("{curated}", CURATED).replace("{token}", token)

@@ -17,6 +17,7 @@ from memotherm.model import Memory, Move, Retention, Scope
 from memotherm.model.ids import new_id
 from memotherm.notes.placement import Placement, is_transcript, placements
 from memotherm.remember.changes import with_content
+from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.storage.contract import Transaction
 from memotherm.storage.values import DISCARDED, Cause, ChunkRow, NoteRow, Record
@@ -24,10 +25,8 @@ from memotherm.text.clean import digest
 from memotherm.text.markdown import Chunk
 from memotherm.text.tokens import count_tokens
 
-__all__ = ["SOURCE_PREFIX", "IndexChanges", "NoteWriter", "chunk_digest"]
+__all__ = ["IndexChanges", "NoteWriter", "chunk_digest"]
 
-#: The prefix of the source of a memory that is a chunk of a file.
-SOURCE_PREFIX = "file:"
 _RULE_PREFIX = "note."
 
 
@@ -139,7 +138,7 @@ class NoteWriter:
             if row is not None and row.digest == digests[index]:
                 yield self._keep(path, chunk, row, placement)
             else:
-                yield self._insert(path, chunk, row, placement, vectors.get(digests[index]))
+                yield self._insert(path, chunk, tokens[index], row, placement, vectors.get(digests[index]))
 
     def _keep(self, path: str, chunk: Chunk, row: ChunkRow, placement: Placement) -> ChunkRow:
         self.changes.chunks_kept += 1
@@ -151,19 +150,20 @@ class NoteWriter:
         self,
         path: str,
         chunk: Chunk,
+        tokens: int,
         replaced: ChunkRow | None,
         placement: Placement,
         vectors: Any,  # noqa: ANN401
     ) -> ChunkRow:
         self.changes.chunks_new += 1
-        memory = self._memory(path, chunk, placement, None if replaced is None else replaced.record.memory)
+        memory = self._memory(path, chunk, tokens, placement, None if replaced is None else replaced.record.memory)
         if replaced is not None:
             self._discard(replaced.record, f"edited: replaced by {memory.id}")
         cause = replace(self.cause, action="sync", rule=memory.tier_rule, why=f"from {path}")
         record = self.transaction.insert(self.space, memory, vectors, cause)
         return ChunkRow(record, chunk.start, chunk.end, chunk.heading, chunk_digest(chunk), linked=False)
 
-    def _memory(self, path: str, chunk: Chunk, placement: Placement, replaced: Memory | None) -> Memory:
+    def _memory(self, path: str, chunk: Chunk, tokens: int, placement: Placement, replaced: Memory | None) -> Memory:
         """Return the memory of a chunk; priority, tags and uses of the memory that it replaces are inherited."""
         now = self.cause.at
         if replaced is not None and replaced.retention is not Retention.ACTIVE:
@@ -177,8 +177,8 @@ class NoteWriter:
             tier_rule="explicit" if explicit else placement.rule,
             scope=self.scope,
             metadata=_position(path, chunk.start, chunk.end, chunk.heading),
-            source=f"{SOURCE_PREFIX}{path}",
-            tokens=count_tokens(chunk.content, self.settings.tokenizer),
+            source=f"{FILE_SOURCE}{path}",
+            tokens=tokens,
             digest=digest(chunk.content),
             created_at=now,
             updated_at=now,
@@ -209,7 +209,7 @@ class NoteWriter:
         if memory.retention is Retention.PURGED:
             return row.record
         metadata = {**memory.metadata, **_position(path, row.first, row.last, row.heading)}
-        source = memory.source if row.linked else f"{SOURCE_PREFIX}{path}"
+        source = memory.source if row.linked else f"{FILE_SOURCE}{path}"
         after = replace(memory, metadata=metadata, source=source)
         return self.transaction.change(
             row.record, after, replace(self.cause, action="sync", rule="note.moved", why=why)
@@ -234,7 +234,7 @@ class NoteWriter:
         record = self.transaction.get(chunk.memory_id)
         if record is None or record.memory.retention is Retention.PURGED or record.memory.id in linked_ids:
             return None
-        own = record.memory.scope == self.scope and not record.memory.source.startswith(SOURCE_PREFIX)
+        own = record.memory.scope == self.scope and not record.memory.source.startswith(FILE_SOURCE)
         return record if own and not self.transaction.is_linked_elsewhere(record.no, note) else None
 
     def _link(

@@ -11,24 +11,29 @@ from pathlib import Path
 
 from memotherm.errors import InvalidInput, NoteUnavailable, NotFound, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Memory, Scope, Tier
+from memotherm.model.literals import TierName
 from memotherm.notes import linking
 from memotherm.notes.appending import append, writable
+from memotherm.notes.curating import new_lines
 from memotherm.notes.day import local_day
 from memotherm.notes.layout import Layout
-from memotherm.notes.placement import is_transcript
+from memotherm.notes.placement import CURATED, is_curated, is_transcript
 from memotherm.notes.reading import excerpt, read_lines
 from memotherm.notes.searching import NoteOrder, Scored, diverse, shows_citations, snippet
 from memotherm.notes.sync import NoteRoot, Syncer
-from memotherm.notes.values import Appended, Conflict, NoteHit, NoteResults, NoteText, Sync
+from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked
+from memotherm.rules.marks import in_file
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
+from memotherm.storage.read_only import is_read_only, require_writable
 from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.clean import require_text
 from memotherm.text.markdown import ChunkSize
+from memotherm.text.quantity import pluralize
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["NoteServices", "Notes"]
@@ -129,7 +134,7 @@ class Notes:
         max_results: int = 6,
         min_score: float = 0.35,
         *,
-        tiers: Sequence[Tier | str] | str = _ALL_TIERS,
+        tiers: Sequence[Tier | TierName] | TierName = _ALL_TIERS,
         chat: str | None = None,
         decay: bool | None = None,
         diversity: bool | None = None,
@@ -153,7 +158,7 @@ class Notes:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         looked_at = tuple(dict.fromkeys(Tier.of(tier) for tier in ([tiers] if isinstance(tiers, str) else tiers)))
         shown = shows_citations(settings.citations, chat)
-        stale, notes = self._fresh()
+        stale, notes = self.refresh()
         answer = NoteResults(query=query, citations=shown, tiers=looked_at, stale=stale, degraded=notes)
         space = self._syncer.space()
         if space is None or not isinstance(query, str) or not query.strip():
@@ -209,10 +214,36 @@ class Notes:
             content: Markdown; written as whole lines.
             date: The day; None for today in the user's time zone.
         """
+        require_writable(self._tools.store)
         require_text(content, "content", _LONGEST_APPEND)
         path = self._layout.resolve(self._layout.day(self._day(date)))
         start, end, written = append(self.root / path, content)
         return Appended(path=path, start_line=start, end_line=end, written=written)
+
+    def curate(
+        self, path: str | os.PathLike[str], from_line: int = 1, lines: int | None = None, dry_run: bool = False
+    ) -> Curated:
+        """Copy lines of a note to the end of the curated note, except those that it has already.
+
+        Args:
+            path: The note, or a citation such as `memory/2026-01-26.md#L10-L15`.
+            from_line: The first line.
+            lines: How many lines; None for all.
+            dry_run: Return what would be copied, and write nothing.
+        """
+        require_writable(self._tools.store)
+        note = self.get(path, from_line, lines)
+        curated = self._layout.resolve(CURATED)
+        if is_curated(note.path) or is_transcript(note.path):
+            raise InvalidInput(f"{note.path} cannot be curated: name a note such as memory/2026-01-26.md")
+        if not note.text:
+            raise NotFound(f"{note.path} has no line {from_line}: it has {pluralize(note.total_lines, 'line')}")
+        chosen = tuple(new_lines(note.text.split("\n"), read_lines(self.root, curated, ())))
+        result = Curated(source=note.citation, path=curated, lines=chosen, dry_run=dry_run)
+        if dry_run or not chosen:
+            return result
+        start, end, _ = append(self.root / curated, "\n".join(chosen))
+        return replace(result, start_line=start, end_line=end)
 
     def today(self) -> str:
         """Return the path of today's note."""
@@ -227,10 +258,11 @@ class Notes:
 
     def export(self, memory_id: str, path: str | None = None) -> Appended:
         """Append a memory to a note as a list item that is linked to it; None for the curated note."""
+        require_writable(self._tools.store)
         memory = self._tools.get(memory_id)
         if memory.scope != self._tools.scope:
             raise InvalidInput(f"{memory_id} belongs to another scope ({memory.scope}): export it from that scope")
-        if memory.source.startswith("file:"):
+        if in_file(memory):
             raise InvalidInput(f"{memory_id} is a note already: {memory.metadata.get('path')}")
         relative = self._layout.resolve(path or "MEMORY.md")
         self.sync()
@@ -240,6 +272,7 @@ class Notes:
 
     def adopt(self, path: str, line: int) -> Memory:
         """Store the list item at a line as a memory, and link the item to it."""
+        require_writable(self._tools.store)
         relative = self._layout.resolve(path)
         _require_number("line", line, 1, 1 << 62)
         self.sync()
@@ -254,6 +287,7 @@ class Notes:
 
     def resolve(self, memory_id: str, keep: str) -> Memory:
         """Resolve a conflict: keep="file" changes the memory, keep="memory" changes the list item."""
+        require_writable(self._tools.store)
         if keep not in ("file", "memory"):
             raise InvalidInput(f"keep must be file or memory, not {keep!r}")
         conflict = next((conflict for conflict in self.conflicts() if conflict.memory_id == memory_id), None)
@@ -266,9 +300,9 @@ class Notes:
         self._sync_again(conflict.path)
         return self._tools.get(memory_id)
 
-    def _fresh(self) -> tuple[bool, tuple[str, ...]]:
-        """Sync before a search; return whether the index is out of date, and why."""
-        if not self._tools.settings.sync_on_search:
+    def refresh(self) -> tuple[bool, tuple[str, ...]]:
+        """Sync before a search, unless `sync_on_search` is off; return whether the index is out of date, and why."""
+        if not self._tools.settings.sync_on_search or is_read_only(self._tools.store):
             stale = self._syncer.stale()
             return bool(stale), (f"{len(stale)} notes have changed since the last sync: run sync",) if stale else ()
         try:

@@ -1,8 +1,8 @@
 """Transcripts of sessions as notes: one line of text for each line of JSON.
 
-Claude Code, Codex and OpenClaw write JSON lines. Only the messages of user and assistant are indexed,
-without recalled blocks, so that recalled text is not stored again. Any other line is empty, so that line n
-of the text is line n of the file.
+Claude Code, Codex and OpenClaw write JSON lines; plain `{"role": ..., "content": ...}` lines are read as well.
+Only the messages of user and assistant are indexed, without recalled blocks, so that recalled text is not
+stored again. Any other line is empty, so that line n of the text is line n of the file.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _message(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
     payload = entry.get("payload")
     if kind == "response_item" and isinstance(payload, dict) and payload.get("type") == "message":
         return payload
-    return None
+    return entry if kind in (None, "message") and "role" in entry else None
 
 
 def _text(content: object) -> str:

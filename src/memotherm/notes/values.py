@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memotherm.model import Move, Tier, Why
 from memotherm.model.value import Value
 
-__all__ = ["Appended", "Conflict", "NoteHit", "NoteResults", "NoteText", "Skipped", "Sync", "citation"]
+__all__ = ["Appended", "Conflict", "Curated", "NoteHit", "NoteResults", "NoteText", "Skipped", "Sync", "citation"]
 
 
 def citation(path: str, start: int, end: int) -> str:
@@ -173,3 +173,20 @@ class Appended(Value):
     def citation(self) -> str:
         """The citation of the lines."""
         return citation(self.path, self.start_line, self.end_line)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Curated(Value):
+    """The lines of a note that were copied to the curated note."""
+
+    #: The citation of the lines in their note.
+    source: str
+    #: The curated note.
+    path: str
+    #: The lines that it did not have yet.
+    lines: tuple[str, ...] = ()
+    #: The first and last of them in the curated note; 0 when there are none, or nothing was written.
+    start_line: int = 0
+    end_line: int = 0
+    #: Whether nothing was written because of a dry run.
+    dry_run: bool = False

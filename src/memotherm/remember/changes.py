@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
@@ -19,7 +20,7 @@ from memotherm.text.clean import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["ChangeStore", "Changes", "require_visible", "with_content"]
+__all__ = ["ChangeStore", "Changes", "duplicate_of", "require_visible", "with_content"]
 
 
 def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
@@ -49,7 +50,7 @@ class Changes:
         """Replace a memory by what `alter` makes of it."""
         with self._store.write() as transaction:
             record = require_visible(transaction, scope, memory_id)
-            return self.apply(transaction, record, alter(record.memory), cause).memory
+            return self._apply_once(transaction, record, alter(record.memory), cause).memory
 
     def move(self, scope: Scope, memory_id: str, tier: Tier, cause: Cause) -> Memory:
         """Move an active memory to another tier."""
@@ -70,6 +71,12 @@ class Changes:
 
         return self.change(scope, memory_id, unpinned, cause)
 
+    def verify(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
+        """Record that an active memory was verified."""
+        return self.change(
+            scope, memory_id, lambda memory: replace(require_active(memory), verified_at=cause.at), cause
+        )
+
     def widen(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
         """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
         with self._store.write() as transaction:
@@ -78,7 +85,7 @@ class Changes:
             if owner is not None and record.space != owner:
                 raise NotFound(f"this session has no memory {memory_id!r}")
             after = replace(require_active(record.memory), scope=replace(record.memory.scope, session=None))
-            return self.apply(transaction, record, after, cause).memory
+            return self._apply_once(transaction, record, after, cause).memory
 
     def rewrite(
         self, scope: Scope, memory: Memory, alter: Callable[[Memory], Memory], content: str, cause: Cause
@@ -90,7 +97,7 @@ class Changes:
             record = require_visible(transaction, scope, memory.id)
             _require_own_words(record.memory)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
-            return self.apply(transaction, record, after, cause, embedded.vectors[0]).memory
+            return self._apply_once(transaction, record, after, cause, embedded.vectors[0]).memory
 
     def retain(self, scope: Scope, memory_id: str, wanted: Retention, cause: Cause) -> Memory:
         """Hide a memory or bring it back; one that had expired comes back without an end."""
@@ -112,7 +119,7 @@ class Changes:
         with self._store.write() as transaction:
             records = [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]
             alter = self._retaining(wanted, cause)
-            return [self.apply(transaction, record, alter(record.memory), cause).memory for record in records]
+            return [self._apply_once(transaction, record, alter(record.memory), cause).memory for record in records]
 
     def purge_many(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
         """Erase memories, all or none; only their events stay."""
@@ -151,6 +158,24 @@ class Changes:
         else:
             require_active(now)
         return after
+
+    def _apply_once(
+        self,
+        transaction: Transaction,
+        record: Record,
+        after: Memory,
+        cause: Cause,
+        vectors: Any = None,  # noqa: ANN401
+    ) -> Record:
+        """Store a changed memory, unless another one of its scope has the content that it gets or comes back with."""
+        before = record.memory
+        if _duplicable(after) != _duplicable(before) and after.retention is Retention.ACTIVE and not in_file(after):
+            other = duplicate_of(transaction, transaction.space(after.scope), after, cause.at, self._settings)
+            if other is not None and other.memory.id != after.id:
+                raise InvalidInput(
+                    f"{other.memory.id} has the same content in this scope: use that one, or forget it first"
+                )
+        return self.apply(transaction, record, after, cause, vectors)
 
     def apply(
         self,
@@ -195,6 +220,21 @@ def _require_outside_notes(transaction: Transaction, record: Record) -> None:
         f"{record.memory.id} is part of {location.path} and has the scope of its notes: "
         "open the folder from the wider scope, or remember the text there"
     )
+
+
+def duplicate_of(
+    transaction: Transaction, space: int, memory: Memory, at: datetime, settings: Settings
+) -> Record | None:
+    """Return the visible memory of a space with the same content and kind; None for one with a key."""
+    if memory.key is not None or not settings.deduplicate:
+        return None
+    window = timedelta(hours=settings.duplicate_window_hours)
+    return transaction.duplicate(space, memory.digest, memory.kind, at, since=at - window if window else None)
+
+
+def _duplicable(memory: Memory) -> tuple[object, ...]:
+    """Return what decides whether a memory is a duplicate of another one."""
+    return memory.digest, memory.kind, memory.scope, memory.retention, memory.key
 
 
 def with_content(memory: Memory, content: str, tokenizer: str) -> Memory:

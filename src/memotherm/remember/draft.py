@@ -11,9 +11,12 @@ from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
-from memotherm.model.clock import as_duration
+from memotherm.model.clock import as_duration, as_moment
 from memotherm.model.ids import new_id
+from memotherm.model.literals import PriorityName, TierName
+from memotherm.model.names import renamed
 from memotherm.remember.keys import checked_key
+from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.text.clean import digest, require_text
 from memotherm.text.tokens import count_tokens
@@ -26,6 +29,7 @@ __all__ = [
     "draft_of",
     "expiry",
     "first_tier",
+    "lifetime_of",
     "memory_of",
 ]
 
@@ -43,26 +47,30 @@ class Draft:
     content: str
     kind: str = "fact"
     tags: Iterable[str] = ()
-    tier: Tier | str | None = None
-    priority: Priority | str | int = Priority.NORMAL
+    tier: Tier | TierName | None = None
+    priority: Priority | PriorityName | int = Priority.NORMAL
     ttl: timedelta | float | str | None = None
     metadata: Mapping[str, Any] | None = field(default=None)
     source: str = "agent"
     supersedes: str | None = None
+    expires_at: datetime | str | None = None
     key: str | None = None
     index: bool = True
     #: Archived for imports; `remember` stores active memories.
     retention: Retention = Retention.ACTIVE
+    #: When another program stored it, for imports; None means now.
+    created_at: datetime | None = None
 
 
 #: The arguments of `remember`.
-_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name != "retention")
+_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name not in ("retention", "created_at"))
 
 
 def draft_of(values: Mapping[str, Any]) -> Draft:
     """Read a draft from a mapping, as `remember_many` takes them."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"a memory is a mapping with a 'content', not {type(values).__name__}")
+    values = renamed(values, _ARGUMENTS)
     unknown = set(values) - set(_ARGUMENTS)
     if unknown:
         raise InvalidInput(f"unknown field {min(unknown)!r} in a memory: use {', '.join(_ARGUMENTS)}")
@@ -74,7 +82,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
     """Return the memory that a draft describes, or raise `InvalidInput`."""
     content = require_text(draft.content, "content", settings.max_content_chars)
-    lifetime = None if draft.ttl is None else as_duration(draft.ttl)
+    lifetime = lifetime_of(draft.ttl, draft.expires_at, now)
     tier, rule = first_tier(draft.tier, lifetime, settings)
     return Memory(
         id=new_id("mem", now),
@@ -88,10 +96,10 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         retention=draft.retention,
         scope=scope,
         metadata=checked_metadata(draft.metadata),
-        source=require_text(draft.source, "source", _LONGEST_TAG),
+        source=_checked_source(draft.source),
         tokens=count_tokens(content, settings.tokenizer),
         digest=digest(content),
-        created_at=now,
+        created_at=draft.created_at or now,
         updated_at=now,
         expires_at=None if lifetime is None else expiry(now, lifetime),
         relevance=1.0 if tier is Tier.HOT else 0.5,
@@ -102,7 +110,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
     )
 
 
-def first_tier(asked: Tier | str | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
+def first_tier(asked: Tier | TierName | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
     """Return the first tier of a memory and the rule that decides it; an explicit tier always wins."""
     if asked is not None:
         return Tier.of(asked), "explicit"
@@ -112,6 +120,20 @@ def first_tier(asked: Tier | str | None, lifetime: timedelta | None, settings: S
     if days >= settings.ttl_hot_days:
         return Tier.HOT, "ttl"
     return (Tier.WARM if days >= settings.ttl_warm_days else Tier.COLD), "ttl"
+
+
+def lifetime_of(
+    ttl: timedelta | float | str | None, expires_at: datetime | str | None, now: datetime
+) -> timedelta | None:
+    """Return the lifetime that a time to live or a time of expiry gives; None if neither is given."""
+    if ttl is not None and expires_at is not None:
+        raise InvalidInput("ttl and expires_at both say when the memory expires: give one of them")
+    if expires_at is None:
+        return None if ttl is None else as_duration(ttl)
+    moment = as_moment(expires_at, "expires_at", now)
+    if moment <= now:
+        raise InvalidInput(f"expires_at {moment.isoformat()} has passed: give a later time, or leave it out")
+    return moment - now
 
 
 def expiry(now: datetime, lifetime: timedelta) -> datetime:
@@ -159,6 +181,16 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InvalidInput(f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}")
     _require_flat(loaded)
     return loaded
+
+
+def _checked_source(source: object) -> str:
+    """Return a source that `remember` may give; that of a file decides who may change the memory."""
+    text = require_text(source, "source", _LONGEST_TAG)
+    if text.strip().lower().startswith(FILE_SOURCE):
+        raise InvalidInput(
+            f"the source {text!r} is that of a note: index the file with mem.notes(...), or name another source"
+        )
+    return text
 
 
 def _checked_index(index: object) -> bool:

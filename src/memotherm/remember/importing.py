@@ -32,46 +32,53 @@ class Importer:
         self._scope = scope
         self._now = now
         self._actor = actor
-        self._archived: set[tuple[str, str, str | None]] | None = None
+        #: The archived memories of each scope, as far as they were looked for.
+        self._archived: dict[Scope, set[tuple[str, str, str | None]]] = {}
 
-    def store(self, entries: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
-        """Store entries, given as mappings of `remember`'s arguments and `retention`.
+    def store(self, entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> tuple[int, int]:
+        """Store entries, given as mappings of `remember`'s arguments, `retention` and `created_at`.
 
         Return how many are new, and how many were left out because their content was purged here.
+
+        Args:
+            entries: The entries.
+            within: Fields of their scope; those that the scope of the import sets take precedence.
         """
+        scope = Scope(**{**within, **dict(self._scope.items())})
         drafts = [_draft(entry) for entry in entries]
         if any(draft.retention is Retention.ARCHIVED for draft in drafts):
-            drafts = self._without_archived(drafts)
+            drafts = self._without_archived(drafts, scope)
         before = self._store.seq()
-        memories = self._writer.import_drafts(drafts, self._scope, self._now, self._actor)
+        memories = self._writer.import_drafts(drafts, scope, self._now, self._actor)
         new = {memory.id for memory in memories if memory and memory.version > before and not memory.access_count}
         return len(new), memories.count(None)
 
-    def _without_archived(self, drafts: Sequence[Draft]) -> list[Draft]:
+    def _without_archived(self, drafts: Sequence[Draft], scope: Scope) -> list[Draft]:
         """Return the drafts without archived ones that the scope has archived already."""
-        if self._archived is None:
-            self._archived = self._archived_here()
-        remaining = []
+        if scope not in self._archived:
+            self._archived[scope] = self._archived_in(scope)
+        archived, remaining = self._archived[scope], []
         for draft in drafts:
             identity = (digest(draft.content), draft.kind, draft.key)
             if draft.retention is not Retention.ARCHIVED:
                 remaining.append(draft)
-            elif identity not in self._archived:
-                self._archived.add(identity)
+            elif identity not in archived:
+                archived.add(identity)
                 remaining.append(draft)
         return remaining
 
-    def _archived_here(self) -> set[tuple[str, str, str | None]]:
-        """Return the digest, kind and key of every archived memory of exactly this scope."""
-        spaces, archived, before = self._store.spaces(self._scope), set(), None
+    def _archived_in(self, scope: Scope) -> set[tuple[str, str, str | None]]:
+        """Return the digest, kind and key of every archived memory of exactly a scope."""
+        spaces, archived, before = self._store.spaces(scope), set(), None
         find = Find(now=self._now, retention=Retention.ARCHIVED, limit=_PAGE)
         while page := self._store.find(spaces, replace(find, before=before)):
-            own = (record.memory for record in page if record.memory.scope == self._scope)
+            own = (record.memory for record in page if record.memory.scope == scope)
             archived |= {(memory.digest, memory.kind, memory.key) for memory in own}
             before = page[-1].no
         return archived
 
 
 def _draft(entry: Mapping[str, Any]) -> Draft:
-    draft = draft_of({name: value for name, value in entry.items() if name != "retention"})
-    return replace(draft, retention=Retention.of(entry.get("retention", Retention.ACTIVE)))
+    draft = draft_of({name: value for name, value in entry.items() if name not in ("retention", "created_at")})
+    retention = Retention.of(entry.get("retention", Retention.ACTIVE))
+    return replace(draft, retention=retention, created_at=entry.get("created_at"))

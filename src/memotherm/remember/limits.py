@@ -13,7 +13,7 @@ from logging import getLogger
 from memotherm.errors import LimitReached
 from memotherm.model import Memory, Move, Priority, Tier
 from memotherm.rules import Situation
-from memotherm.rules.rule import RuleSet, RuleSource
+from memotherm.rules.rule import RuleSet, RuleSource, Stay
 from memotherm.settings import Settings
 from memotherm.storage.contract import Transaction
 from memotherm.storage.values import Cause, Record
@@ -77,7 +77,9 @@ class Limits:
             selected = [record.memory for record in hot.values() if selects.matches(record.memory, cause.at)]
             for memory in selects.sorted(selected):
                 move = rules.decide(rule, memory, situation)
-                if move is not None and move.to is not Tier.HOT:
+                if isinstance(move, Stay):
+                    del hot[memory.id]
+                elif move is not None and move.to is not Tier.HOT:
                     yield hot.pop(memory.id), move
         for line in rules.degraded():
             _log.warning("%s", line)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope
-from memotherm.remember.changes import require_visible
+from memotherm.remember.changes import duplicate_of, require_visible
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
@@ -73,15 +73,9 @@ class MemoryWriter:
 
     def existing(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
         """Return the memory with the same key; for one without a key, that with the same content."""
-        settings = self._settings
         if memory.key is not None:
             return transaction.with_key(space, memory.key)
-        if not settings.deduplicate:
-            return None
-        window = timedelta(hours=settings.duplicate_window_hours)
-        return transaction.duplicate(
-            space, memory.digest, memory.kind, cause.at, since=cause.at - window if window else None
-        )
+        return duplicate_of(transaction, space, memory, cause.at, self._settings)
 
     def _replace(
         self,
@@ -160,8 +154,23 @@ def _archive_superseded(transaction: Transaction, superseded: Record, successor:
     """Archive the memory that another one replaces."""
     if superseded.memory.id == successor:
         raise InvalidInput(f"{successor} already has this content: a memory cannot supersede itself")
+    superseded = _open_circle(transaction, superseded, successor, cause)
     if superseded.memory.retention is not Retention.ACTIVE:
         return
     archived = replace(superseded.memory, retention=Retention.ARCHIVED)
     cause = replace(cause, action="archive", rule="superseded", why=f"replaced by {successor}")
     transaction.change(superseded, archived, cause)
+
+
+def _open_circle(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:
+    """Remove the reference to a successor from the memories that its new predecessor leads to; return the latter."""
+    reason = replace(cause, action="update", rule="superseded", why=f"{successor} replaces what had replaced it")
+    link: Record | None = superseded
+    seen: set[str] = set()
+    while link is not None and link.memory.supersedes is not None and link.memory.id not in seen:
+        seen.add(link.memory.id)
+        if link.memory.supersedes == successor:
+            opened = transaction.change(link, replace(link.memory, supersedes=None), reason)
+            return opened if link is superseded else superseded
+        link = transaction.get(link.memory.supersedes)
+    return superseded

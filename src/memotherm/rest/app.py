@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,6 +19,7 @@ from starlette.routing import BaseRoute, Match
 
 from memotherm import Memotherm, __version__
 from memotherm.errors import MemothermError
+from memotherm.rest import reference
 from memotherm.rest.idempotency import Idempotency
 from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
@@ -51,6 +53,7 @@ def application(
     require_keys: bool = False,
     maintenance: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
+    stopping: threading.Event | None = None,
 ) -> App:
     """Return the server as an ASGI application.
 
@@ -60,6 +63,7 @@ def application(
         require_keys: Whether a key is required even if the store has none.
         maintenance: Whether to run maintenance in the background, and to watch the notes.
         monotonic: The clock of the rate limits.
+        stopping: Set when the server is about to stop, which ends the event streams.
     """
     api = FastAPI(
         title="Memotherm",
@@ -80,10 +84,16 @@ def application(
     )
     api.state.mem = mem
     api.state.metrics = RequestMetrics()
+    api.state.stopping = stopping or threading.Event()
     api.include_router(router)
     api.state.mcp = _add_mcp(api, mem)
     _add_error_handlers(api)
     api.openapi = lambda: _document(api)  # type: ignore[method-assign]
+
+    @api.get("/docs", include_in_schema=False)
+    def docs() -> Response:
+        return Response(reference.page(api.openapi()), media_type="text/html", headers=reference.HEADERS)
+
     return _with_middleware(api, mem, host, required=require_keys or not is_loopback(host), monotonic=monotonic)
 
 
@@ -91,7 +101,7 @@ def _with_middleware(api: FastAPI, mem: Memotherm, host: str, *, required: bool,
     """Wrap the application in its middleware, the outermost last."""
     settings = mem.settings
     app: App = Idempotency(api, mem.key_value("replies"))
-    app = BodyLimit(app, settings.server_body_bytes)
+    app = BodyLimit(app, settings.server_body_bytes, settings.server_body_seconds)
     app = RateLimit(app, settings.server_rate_per_minute, monotonic)
     app = KeyCheck(app, mem, required=required, monotonic=monotonic)
     if settings.server_origins:

@@ -87,10 +87,11 @@ class _Request:
         api_key = scope.get("memotherm.key")
         self._responses = responses
         self._mem: Memotherm = scope["memotherm"]
-        self._name = _digest("name", "" if api_key is None else api_key.tenant, key)
+        owner = ("", "") if api_key is None else (api_key.tenant, api_key.user or "")
+        self._name = _digest("name", *owner, key)
         self._digest = _digest(
             "request", scope["path"], scope.get("query_string", b"").decode("latin-1"),
-            header(scope, "memotherm-scope") or "", scope["memotherm.body"],
+            *(value for name, value in scope["headers"] if name == b"memotherm-scope"), scope["memotherm.body"],
         )  # fmt: skip
         #: The headers of a repeated response.
         self.headers: dict[str, str] = {}

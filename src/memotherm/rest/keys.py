@@ -1,4 +1,4 @@
-"""API keys of the server; each gives access to the memories of one tenant.
+"""API keys of the server; each gives access to the memories of one tenant, or of one of its users.
 
 A key is printed once, when it is created; the store holds only its hash.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
@@ -28,11 +29,20 @@ class Key:
 
     name: str
     tenant: str
+    #: The user whose scope every request has; None: the request names it.
+    user: str | None = None
+    #: Whether requests with it may only read.
+    read_only: bool = False
     created_at: datetime
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """Return the key as plain values."""
-        return {"name": self.name, "tenant": self.tenant, "created_at": self.created_at.isoformat()}
+        return {**asdict(self), "created_at": self.created_at.isoformat()}
+
+    def view(self, mem: Memotherm) -> Memotherm:
+        """Return a memory as requests with this key see it."""
+        view = mem.scoped(tenant=self.tenant, user=self.user)
+        return view.read_only() if self.read_only else view
 
 
 class Keys:
@@ -41,15 +51,22 @@ class Keys:
     def __init__(self, mem: Memotherm) -> None:
         self._keys = mem.key_value(_NAMESPACE)
 
-    def create(self, name: str, tenant: str) -> str:
-        """Create a key and return its secret, which cannot be read again."""
+    def create(self, name: str, tenant: str, user: str | None = None, *, read_only: bool = False) -> str:
+        """Create a key and return its secret, which cannot be read again.
+
+        Args:
+            name: What the key is listed and revoked by.
+            tenant: The tenant whose memories it gives access to.
+            user: The only user of the tenant whose memories it gives access to; None: all of them.
+            read_only: Whether requests with it may only read.
+        """
         if not _NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} is not a valid name of a key: use up to 64 letters, digits, dots and dashes")
-        Scope(tenant=tenant)
+        Scope(tenant=tenant, user=user)
         if any(key.name == name for key in self.all()):
             raise InvalidInput(f"a key {name!r} exists: revoke it first, or choose another name")
         secret = _PREFIX + secrets.token_urlsafe(32)
-        key = Key(name=name, tenant=tenant, created_at=self._keys.now())
+        key = Key(name=name, tenant=tenant, user=user, read_only=read_only, created_at=self._keys.now())
         self._keys.put(_hash(secret), key.as_dict())
         return secret
 
@@ -78,5 +95,5 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _key(value: dict[str, str]) -> Key:
-    return Key(name=value["name"], tenant=value["tenant"], created_at=datetime.fromisoformat(value["created_at"]))
+def _key(value: dict[str, Any]) -> Key:
+    return Key(**{**value, "created_at": datetime.fromisoformat(value["created_at"])})

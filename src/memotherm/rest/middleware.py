@@ -11,11 +11,14 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+import anyio
 import anyio.to_thread
 
+from memotherm.errors import InvalidInput
 from memotherm.memory import Memotherm
 from memotherm.rest.keys import Key, Keys
 from memotherm.rest.problems import encode_problem
+from memotherm.rest.scope_header import requested_scope
 
 __all__ = ["App", "BodyLimit", "HostCheck", "KeyCheck", "RateLimit", "header", "is_loopback", "refuse", "retry_after"]
 
@@ -28,7 +31,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: Paths that need no key.
-_OPEN_PATHS = ("/health", "/openapi.json")
+_OPEN_PATHS = ("/health", "/openapi.json", "/docs")
+_MCP_PATH = "/mcp"
 #: The most callers that are remembered at once.
 _MAX_ENTRIES = 10_000
 #: The most wrong keys from one address in a minute.
@@ -129,8 +133,13 @@ class KeyCheck:
             if len(self._accepted) >= _MAX_ENTRIES:
                 self._accepted.clear()
             self._accepted.add(caller)
-        scope["memotherm"] = self._mem if key is None else self._mem.scoped(tenant=key.tenant)
+        scope["memotherm"] = self._mem if key is None else key.view(self._mem)
         scope["memotherm.key"] = key
+        if scope["path"] == _MCP_PATH:
+            try:
+                scope["memotherm"] = scope["memotherm"].scoped(**requested_scope(scope["headers"]))
+            except InvalidInput as exc:
+                return await refuse(send, 422, exc.code, str(exc))
         return await self._app(scope, receive, send)
 
     def _authenticate(self, authorization: str | None) -> tuple[bool, Key | None]:
@@ -138,8 +147,9 @@ class KeyCheck:
             return not (self._required or self._keys), None
         scheme, _, secret = authorization.partition(" ")
         key = self._keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
-        # A server of one tenant accepts only that tenant's keys.
-        return key is not None and self._mem.scope.tenant in (None, key.tenant), key
+        # A server of one tenant, or user, accepts only the keys of that tenant, or user.
+        own = self._mem.scope
+        return key is not None and own.tenant in (None, key.tenant) and key.user in (None, own.user or key.user), key
 
 
 class TokenBuckets:
@@ -200,11 +210,12 @@ def _address(scope: Scope) -> str:
 
 
 class BodyLimit:
-    """Read the body up to a limit, and pass it on in one piece."""
+    """Read the body up to a size and within a time, and pass it on in one piece."""
 
-    def __init__(self, app: App, max_bytes: int) -> None:
+    def __init__(self, app: App, max_bytes: int, max_seconds: float) -> None:
         self._app = app
         self._max_bytes = max_bytes
+        self._max_seconds = max_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -214,7 +225,14 @@ class BodyLimit:
         if not (length.isascii() and length.isdigit()) or len(length) > _MAX_LENGTH_DIGITS:
             return await refuse(send, 400, "bad_request", "the Content-Length is not a number")
         try:
-            body = None if int(length) > self._max_bytes else await _read_body(receive, self._max_bytes)
+            with anyio.fail_after(self._max_seconds):
+                body = None if int(length) > self._max_bytes else await _read_body(receive, self._max_bytes)
+        except TimeoutError:
+            detail = (
+                f"the body took longer than {self._max_seconds:g} seconds to arrive: send it faster, "
+                "or raise the setting server_body_seconds"
+            )
+            return await refuse(send, 408, "body_too_slow", detail, {"connection": "close"})
         except ConnectionError:
             # The client has disconnected before the end of the request.
             return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
+from types import FrameType
 
 from memotherm.errors import PluginUnavailable, SettingsError
 from memotherm.memory import Memotherm
@@ -40,8 +42,15 @@ def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
     except ImportError as exc:
         raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'memotherm[server]'") from exc
     log_to_stderr(log_level)
+    stopping = threading.Event()
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            stopping.set()
+            super().handle_exit(sig, frame)
+
     config = uvicorn.Config(
-        application(mem, host=host, require_keys=keys, maintenance=True),
+        application(mem, host=host, require_keys=keys, maintenance=True, stopping=stopping),
         host=host,
         port=port,
         log_config=None,
@@ -52,4 +61,4 @@ def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
     # uvicorn raises the signal again after its shutdown, before the store is closed.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.setswitchinterval(_SWITCH_SECONDS)
-    uvicorn.Server(config).run()
+    Server(config).run()

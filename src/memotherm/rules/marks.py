@@ -6,7 +6,10 @@ from datetime import UTC, datetime
 
 from memotherm.model import Memory, Priority
 
-__all__ = ["in_file", "is_blocker", "is_closed", "is_open", "protected"]
+__all__ = ["FILE_SOURCE", "in_file", "is_blocker", "is_closed", "is_open", "protected"]
+
+#: How the source of a memory begins that is part of a note.
+FILE_SOURCE = "file:"
 
 _OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
 _CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled"}
@@ -26,7 +29,7 @@ def is_closed(memory: Memory) -> bool:
 
 def in_file(memory: Memory) -> bool:
     """Tell whether a memory is part of a note: only the file changes its content, and only its age its tier."""
-    return memory.source.startswith("file:")
+    return memory.source.startswith(FILE_SOURCE)
 
 
 def is_open(memory: Memory) -> bool:

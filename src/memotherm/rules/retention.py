@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Retention
 from memotherm.rules.marks import protected
-from memotherm.rules.rule import Situation
+from memotherm.rules.rule import Rule, Situation
 from memotherm.rules.select import Select
 from memotherm.settings import Settings
 
 __all__ = [
+    "RETENTION_RULES",
     "ArchivedMemories",
     "DeletedMemories",
     "ExpiredMemories",
@@ -103,3 +104,7 @@ class DeletedMemories:
         """Purge it."""
         days = (situation.now - memory.retention_since).days
         return Move.of(memory, Retention.PURGED, f"deleted {days} days ago")
+
+
+#: The rules of maintenance that change retention, in the order in which they are asked.
+RETENTION_RULES: tuple[Rule, ...] = (ExpiredMemories(), UnusedForArchive(), ArchivedMemories(), DeletedMemories())

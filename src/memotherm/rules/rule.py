@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from memotherm.errors import InvalidInput
@@ -12,7 +13,7 @@ from memotherm.model import Memory, Move, Scope
 from memotherm.rules.select import Select
 from memotherm.settings import Settings
 
-__all__ = ["HotUse", "Rule", "RuleSet", "RuleSource", "Situation", "checked_rules"]
+__all__ = ["STAY", "HotUse", "Rule", "RuleSet", "RuleSource", "Situation", "Stay", "checked_rules"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,10 +74,21 @@ class Situation:
     open_sessions: frozenset[str] = frozenset()
     #: During compact and maintain: what stays hot after the moves that were decided so far.
     hot: HotUse = field(default_factory=HotUse)
-    #: During promote: how well the memory answered the query, 0 to 1.
+    #: During promote: whether a recall has found the memory, and how well it answers the query, 0 to 1.
+    recalled: bool = False
     relevance: float = 0.0
     #: During spill: why room is needed.
     reason: str = ""
+
+
+class Stay(Enum):
+    """The decision that a memory stays where it is, whatever the rules after this one say."""
+
+    STAY = "stay"
+
+
+#: What a rule returns to keep a memory where it is for the rest of the run.
+STAY = Stay.STAY
 
 
 @runtime_checkable
@@ -86,11 +98,16 @@ class Rule(Protocol):
     A rule may also have a method `enabled(settings) -> bool`; when that returns False, the rule does not run.
     """
 
-    id: str
-    selects: Select
+    @property
+    def id(self) -> str:
+        """The name of the rule in the ledger and in metrics."""
 
-    def decide(self, memory: Memory, situation: Situation) -> Move | None:
-        """Return the move for a selected memory, or None to leave it to the rules after this one."""
+    @property
+    def selects(self) -> Select:
+        """Which memories it looks at, and when."""
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | Stay | None:
+        """Return the move for a selected memory, STAY to keep it, or None to leave it to the rules after this one."""
 
 
 #: Returns the rules in their order; plugins are looked up when rules first run, not when a store is opened.
@@ -134,20 +151,23 @@ class RuleSet:
         """Yield each rule that has not failed, with its resolved selection."""
         return iter([(rule, selects) for rule, selects in self._rules if rule.id not in self.failures])
 
-    def decide(self, rule: Rule, memory: Memory, situation: Situation) -> Move | None:
+    def decide(self, rule: Rule, memory: Memory, situation: Situation) -> Move | Stay | None:
         """Return what one rule decides; a rule that raises is recorded and decides nothing from then on."""
         if rule.id in self.failures:
             return None
         try:
-            move = rule.decide(memory, situation)
-            if move is not None and not isinstance(move, Move):
-                raise InvalidInput(f"decide() must return a Move or None, not {type(move).__name__}")  # noqa: TRY301
+            decision: object = rule.decide(memory, situation)
+            if decision is not None and not isinstance(decision, Move | Stay):
+                kind = type(decision).__name__
+                raise InvalidInput(f"decide() must return a Move, STAY or None, not {kind}")  # noqa: TRY301
         except Exception as exc:  # noqa: BLE001 - a rule of another package may raise anything
             self._fail(rule, exc)
             return None
-        if move is None or (move.to is memory.tier and move.retention in (None, memory.retention)):
+        if not isinstance(decision, Move):
+            return decision
+        if decision.to is memory.tier and decision.retention in (None, memory.retention):
             return None
-        return replace(move, id=memory.id, from_tier=memory.tier, rule=rule.id)
+        return replace(decision, id=memory.id, from_tier=memory.tier, rule=rule.id)
 
     def _fail(self, rule: Rule, error: Exception) -> None:
         self.failures[rule.id] = f"{type(error).__name__}: {error}"
@@ -157,17 +177,22 @@ class RuleSet:
         for rule, selects in self:
             if rule.id == move.rule:
                 again = self.decide(rule, memory, situation) if selects.matches(memory, situation.now) else None
-                return again is not None and (again.to, again.retention) == (move.to, move.retention)
+                return isinstance(again, Move) and (again.to, again.retention) == (move.to, move.retention)
         return False
 
-    def first_move(self, memory: Memory, situation: Situation) -> Move | None:
-        """Return the move of the first rule that selects the memory and decides to move it."""
+    def first_decision(self, memory: Memory, situation: Situation) -> Move | Stay | None:
+        """Return what the first rule decides that selects the memory and does not leave it to others."""
         for rule, selects in self:
             if selects.matches(memory, situation.now):
-                move = self.decide(rule, memory, situation)
-                if move is not None:
-                    return move
+                decision = self.decide(rule, memory, situation)
+                if decision is not None:
+                    return decision
         return None
+
+    def first_move(self, memory: Memory, situation: Situation) -> Move | None:
+        """Return the move that the rules decide together, or None if the memory stays."""
+        decision = self.first_decision(memory, situation)
+        return decision if isinstance(decision, Move) else None
 
     def degraded(self) -> tuple[str, ...]:
         """Return one line for each rule that raised."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memotherm.settings.declaration import setting
+from memotherm.settings.declaration import MAX_DAYS, setting
 
 __all__ = ["ContextSettings"]
 
@@ -33,6 +33,9 @@ class ContextSettings:
     )
     context_entry_tokens: int = setting(
         500, "The most tokens of one memory that is not pinned; a longer one is shortened.", low=1, project=True
+    )
+    verified_days: float = setting(
+        90, "Days after which a context says when a fact was last verified.", high=MAX_DAYS, project=True
     )
     context_role: str = setting(
         "user", "The role in the format `messages`.", choices=("user", "system", "developer", "tool")

@@ -25,6 +25,7 @@ def setting(
     choices: tuple[str, ...] = (),
     project: bool | tuple[str, ...] = False,
     secret: bool = False,
+    files: bool = True,
 ) -> Any:  # noqa: ANN401
     """Declare a setting.
 
@@ -36,6 +37,7 @@ def setting(
         choices: The words allowed; empty allows any text.
         project: Whether a project's settings file may set it without trust; a tuple allows only these values.
         secret: Whether the value is left out of everything that is printed.
+        files: Whether a settings file may set it.
     """
     metadata = {
         "description": description,
@@ -44,6 +46,7 @@ def setting(
         "choices": choices,
         "project": project,
         "secret": secret,
+        "files": files,
     }
     return field(default=default, repr=not secret, metadata=metadata)
 

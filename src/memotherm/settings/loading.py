@@ -20,12 +20,13 @@ from memotherm.errors import SettingsError
 from memotherm.settings.declaration import as_bool, project_may_set
 from memotherm.settings.folders import PREFIX, user_file
 from memotherm.settings.maintenance import RETENTION_WINDOWS
+from memotherm.settings.names import OTHER_NAMES, flat, snake_case
 from memotherm.settings.settings import FIELDS, Settings
 
 __all__ = ["known", "load", "origins"]
 
 #: Environment variables with the prefix that are not settings.
-_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "DATA", "VECTORS"}
+_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "TEST_KEY", "DATA", "VECTORS"}
 #: Variables of other programs that also give an API key.
 _KEY_VARIABLES = {
     "openai_api_key": ("OPENAI_API_KEY",),
@@ -96,7 +97,7 @@ def _trusts_projects(overrides: Mapping[str, Any], environ: Mapping[str, str]) -
     """Return the value of `trust_project`, which a project's own file cannot set."""
     user = user_file(environ)
     values = (
-        overrides.get("trust_project"),
+        known(overrides, "the arguments").get("trust_project"),
         environ.get(f"{PREFIX}TRUST_PROJECT"),
         _from_toml(user).get("trust_project") if user.is_file() else None,
     )
@@ -133,7 +134,11 @@ def _from_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"cannot read the settings in {path}: {exc}") from exc
     if path.name == "pyproject.toml":
         data = data.get("tool", {}).get("memotherm", {})
-    return known(data, str(path))
+    values = known(data, str(path))
+    for name in values:
+        if not FIELDS[name].metadata["files"]:
+            raise SettingsError(f"{path} sets {name}, which only the environment may: use {PREFIX}{name.upper()}")
+    return values
 
 
 def _project_file(folder: Path) -> Path | None:
@@ -149,10 +154,15 @@ def _project_file(folder: Path) -> Path | None:
 
 
 def known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the values, if all of them are settings."""
-    for name in values:
-        if name not in FIELDS:
-            close = difflib.get_close_matches(name, FIELDS, n=1)
+    """Return settings by their own names, from those of other programs and from camel case as well."""
+    settings: dict[str, Any] = {}
+    for name, value in flat(values):
+        ours = OTHER_NAMES.get(name) or snake_case(name)
+        if ours not in FIELDS:
+            close = difflib.get_close_matches(ours, FIELDS, n=1)
             hint = f": did you mean {close[0]!r}?" if close else ""
             raise SettingsError(f"unknown setting {name!r} in {source}{hint}")
-    return dict(values)
+        if ours in settings:
+            raise SettingsError(f"{source} sets {ours} twice, once as {name}: keep one of them")
+        settings[ours] = value
+    return settings

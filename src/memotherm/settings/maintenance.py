@@ -50,4 +50,10 @@ class MaintenanceSettings:
     grace_days: float = setting(
         DefaultWindow(7), "Days in which a deleted memory can be restored before maintenance purges it.", high=MAX_DAYS
     )
+    end_session_days: float = setting(
+        7, "Days without a change or use after which maintenance ends a session; 0: never.", high=MAX_DAYS
+    )
     recall_log_days: float = setting(30, "Days that entries of the recall log are stored.", high=MAX_DAYS)
+    receipt_days: float = setting(
+        30, "Days that receipts of contexts are stored: what was injected, and why; 0: none are.", high=MAX_DAYS
+    )

@@ -28,4 +28,4 @@ def create_file(path: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text to a file; an existing one keeps its mode."""
     create_file(path)
-    path.write_text(text, "utf-8")
+    path.write_text(text, "utf-8", newline="")

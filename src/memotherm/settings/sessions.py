@@ -31,8 +31,16 @@ class SessionSettings:
         20_000, "Tokens at the end of the context window that the host reserves for its answer.", project=True
     )
     flush_soft_tokens: int = setting(4000, "Tokens before that reserve at which a flush becomes due.", project=True)
+    flush_on_heartbeat: bool = setting(
+        False, "Whether a flush may be due in a turn that the host started itself.", project=True
+    )
+    flush_in_hooks: bool = setting(
+        True, "Whether the hook of a prompt asks the agent to save memories when a flush is due.", project=True
+    )
     flush_prompt: str = setting(
-        "", "The prompt of a flush; {file} is the file to append to, {token} the silent token; empty: the built-in one."
+        "",
+        "The prompt of a flush; {file} is the file to append to, {curated} the curated note, {token} the silent token; "
+        "empty: the built-in one.",
     )
     flush_system_prompt: str = setting("", "The system prompt of a flush; empty: the built-in one.")
     silent_token: str = setting("NO_REPLY", "What the agent replies to a flush when there is nothing to save.")

@@ -16,6 +16,14 @@ class StoreSettings:
     __slots__ = ()
 
     store: str = setting("", "The store that `open()` uses by default; empty: a file in the user's data folder.")
+    key: str = setting(
+        "",
+        "SQLite: the encryption key, a passphrase or 64 hexadecimal digits; empty: not encrypted. "
+        "Only the environment can set it.",
+        secret=True,
+        files=False,
+    )
+    key_file: str = setting("", "SQLite: the file with the encryption key, which only its owner can read.")
     synchronous: str = setting(
         "full",
         "SQLite: wait for the disk at every commit (full), or let the operating system write later (normal).",

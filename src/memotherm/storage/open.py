@@ -20,7 +20,7 @@ from memotherm.storage.transfer import (
     transfer,
 )
 
-__all__ = ["migrate_store", "open_store", "partition_store", "restore_store"]
+__all__ = ["migrate_store", "open_store", "partition_store", "recode_store", "restore_store"]
 
 
 def open_store(url: str, settings: Settings) -> Store:
@@ -57,27 +57,42 @@ def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
         return store.partition(parts)
 
 
-def restore_store(checkpoint: Path, into: Path, purged_in: str | None = None, *, repeat_purges: bool = True) -> str:
+def restore_store(
+    checkpoint: Path, into: Path, settings: Settings, purged_in: str | None = None, *, repeat_purges: bool = True
+) -> str:
     """Make a new store from a checkpoint, and repeat the purges of the store that the checkpoint was made of.
 
     Return why they could not be repeated, or an empty text.
     """
     from memotherm.storage.sqlite.backup import origin_of, restore
 
-    settings, purges, why = Settings(), None, ""
+    purges, why = None, ""
     if purged_in is not None:
         _require_existing(purged_in, "whose purges could be repeated")
         purges = purges_of(purged_in, settings)
     elif repeat_purges:
-        purges, why = _purges_of_origin(*origin_of(checkpoint), settings)
+        purges, why = _purges_of_origin(*origin_of(checkpoint, settings.key), settings)
 
     def finish(copy: Path) -> None:
         if purges is not None:
             with closing(open_store(str(copy), settings)) as store:
                 purges.repeat(store)
 
-    restore(checkpoint, into, finish if purges is not None and (purges.memories or purges.tombstones) else None)
+    anything = purges is not None and (purges.memories or purges.tombstones)
+    restore(checkpoint, into, settings.key, finish if anything else None)
     return why
+
+
+def recode_store(url: str, key: str, new_key: str, settings: Settings) -> Path:
+    """Encrypt, decrypt or change the key of a store in a file; an empty key means that it is not encrypted."""
+    from memotherm.storage.sqlite.encryption import recode
+
+    _require_existing(url, "to encrypt or decrypt")
+    path = sqlite_path(url)
+    if path is None:
+        raise InvalidInput(f"{url} is not a file: a database server encrypts its own files")
+    recode(path, key, new_key, settings.busy_timeout_ms)
+    return path
 
 
 def _purges_of_origin(origin: str | None, secret: str | None, settings: Settings) -> tuple[Purges | None, str]:

@@ -37,12 +37,13 @@ COLUMNS = (
     "no", "id", "space", "content", "kind", "tags", "tier", "priority", "retention", "metadata", "source",
     "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "recent_uses",
     "relevance", "supersedes", "tier_since", "tier_rule", "retention_since", "version", "parts", "key",
+    "verified_at",
 )  # fmt: skip
 
 #: The fields whose changes are events. What follows from them (tokens, digest, times) is not listed.
 _LEDGER_FIELDS = (
     "content", "kind", "tags", "tier", "tier_rule", "priority", "retention", "scope", "metadata", "source",
-    "expires_at", "supersedes", "key", "index",
+    "expires_at", "supersedes", "key", "index", "verified_at",
 )  # fmt: skip
 _AXES = ("tier", "priority", "retention")
 #: What an event may quote of a memory; gone after a purge.
@@ -80,6 +81,7 @@ def row_of(record: Record) -> dict[str, Any]:
         "version": memory.version,
         "parts": record.parts,
         "key": memory.key,
+        "verified_at": _micros(memory.verified_at),
     }
 
 
@@ -112,6 +114,7 @@ def record_of(row: Sequence[Any], scope: Scope) -> Record:
         version=row[24],
         index=row[25] >= 0,
         key=row[26],
+        verified_at=_moment(row[27]),
     )
     return Record(row[0], row[2], memory, row[25])
 
@@ -205,7 +208,7 @@ def _decoded(name: str, value: Any) -> Any:  # noqa: ANN401
         return Scope(**value)
     if name == "tags":
         return tuple(value)
-    if name == "expires_at":
+    if name in ("expires_at", "verified_at"):
         return None if value is None else datetime.fromisoformat(value)
     axis = {"tier": Tier, "priority": Priority, "retention": Retention}.get(name)
     return axis(value) if axis else value

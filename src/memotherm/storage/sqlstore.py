@@ -17,10 +17,12 @@ from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.process import OwnProcess
+from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
 from memotherm.storage import notes
+from memotherm.storage.receipts import receipt_of, receipt_row
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
@@ -42,7 +44,16 @@ from memotherm.storage.values import (
     Tally,
 )
 
-__all__ = ["SqlClaim", "SqlStore", "Waiting", "any_expired", "identity_of", "new_waiting", "visible_rows"]
+__all__ = [
+    "MOST_SCOPES",
+    "SqlClaim",
+    "SqlStore",
+    "Waiting",
+    "any_expired",
+    "identity_of",
+    "new_waiting",
+    "visible_rows",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +65,8 @@ _RETENTIONS = tuple(Retention)
 _MICROS_PER_DAY = 86_400_000_000
 #: Larger than any number of a memory or an event.
 _EVERY = 1 << 62
+#: How many scopes are cached, and how many spaces whose scope is.
+MOST_SCOPES = 10_000
 #: How many recalls wait to be logged while others write.
 _MOST_WAITING = 1000
 
@@ -120,6 +133,8 @@ class SqlClaim(Generic[PartStore]):
 class SqlStore(ABC):
     """The part of `Store` that is the same in SQL everywhere."""
 
+    #: The tenant that this view of the store is for; None for all tenants.
+    tenant: str | None = None
     #: The claim that restricts the writes of this view of the store.
     claim: SqlClaim[Any] | None = None
 
@@ -205,7 +220,12 @@ class SqlStore(ABC):
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
         with self._reading(once=True) as statements:
-            return self._converted(statements, found_rows(statements, spaces, find))
+            in_order = self._reads_in_order(statements, spaces, find)
+            return self._converted(statements, found_rows(statements, spaces, find, in_order=in_order))
+
+    def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:  # noqa: ARG002
+        """Return whether a page is found sooner by reading the table in its own order than by an index."""
+        return False
 
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""
@@ -260,6 +280,11 @@ class SqlStore(ABC):
         """Return the names of the active sessions in some spaces."""
         return frozenset(name for (name,) in self._rows("sessions_open", spaces=list(spaces)))
 
+    def idle_sessions(self, spaces: Sequence[int], before: datetime, limit: int) -> list[tuple[int, Scope]]:
+        """Return the active sessions in some spaces without a change or use since a moment."""
+        rows = self._rows("sessions_idle", spaces=list(spaces), before=to_micros(before), limit=limit)
+        return [(row[0], scope_of(row[1:])) for row in rows]
+
     def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
         """Return the counters of some spaces, by name."""
         rows = self._rows("tallies_of", spaces=list(spaces))
@@ -273,6 +298,18 @@ class SqlStore(ABC):
         """Delete the log entries of recalls before a time."""
         with self._writing() as statements:
             statements.run("recalls_trim", before=to_micros(before))
+
+    def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
+        """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
+        with self._reading(once=True) as statements:
+            values = {"spaces": list(spaces), "past": _EVERY if past is None else past, "limit": limit}
+            rows = statements.rows("receipts_before", **values)
+            return [receipt_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def trim_receipts(self, before: datetime) -> None:
+        """Delete the receipts of contexts before a time."""
+        with self._writing() as statements:
+            statements.run("receipts_trim", before=to_micros(before))
 
     def injected(self, space: int) -> dict[int, int]:
         """Return the memories in a session's prompt: number -> time of the last update then, in microseconds."""
@@ -291,9 +328,9 @@ class SqlStore(ABC):
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take or renew a lease; return False if another holder has it."""
-        values = {"name": name, "holder": holder, "now": to_micros(now), "until": to_micros(until)}
+        times = {"now": to_micros(now), "until": to_micros(until), "late": to_micros(until + (until - now))}
         with self._marking() as statements:
-            return statements.row("lease_take", **values) is not None
+            return statements.row("lease_take", name=name, holder=holder, **times) is not None
 
     def release(self, name: str, holder: str) -> None:
         """Release a lease."""
@@ -354,7 +391,7 @@ class SqlStore(ABC):
     # The log of recalls
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall and, with `keep`, log it; never wait for other writers."""
+        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; never wait for other writers."""
         self._waiting.append((entry, keep))
         self._log_waiting()
 
@@ -378,6 +415,8 @@ class SqlStore(ABC):
         touches = [{"no": no, "now": now, "window": now - self._window_micros} for no in sorted(entry.touched)]
         statements.run_many("memory_touch", touches)
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
+        if entry.receipt is not None:
+            statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
         if keep:
             statements.run("recall_add", **_recall_row(entry))
             statements.run_many("tally_add", recall_tallies(entry))
@@ -494,6 +533,8 @@ class SqlStore(ABC):
         """Return the scope of a space; it never changes, so it is cached."""
         scope = self._scopes.get(space) or cache.get(space)
         if scope is None:
+            if len(cache) >= MOST_SCOPES:
+                cache.clear()
             ((*fields,),) = statements.rows("space_scope", space=space)
             scope = cache[space] = scope_of(fields)
         return scope

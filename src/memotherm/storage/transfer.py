@@ -137,10 +137,12 @@ def transfer(source: TransferSource, target: TransferTarget, progress: Progress 
         state = _begin(reader, source, target)
         total, copied = sum(reader.count(table) for table in TABLES), 0
         for table in TABLES:
-            _copy(reader, target, table, state)
+            done = 0
+            for count in _copy(reader, target, table, state):
+                done += count
+                if progress is not None:
+                    progress(copied + done, total)
             copied += reader.count(table)
-            if progress is not None:
-                progress(copied, total)
         with target.write_tables() as writer:
             for key in META:
                 if (value := reader.meta(key)) is not None:
@@ -166,8 +168,8 @@ def _begin(reader: TableReader, source: TransferSource, target: TransferTarget) 
     return dict(state)
 
 
-def _copy(reader: TableReader, target: TransferTarget, table: Table, state: dict[str, Any]) -> None:
-    """Copy the rows that a table of the target does not have yet."""
+def _copy(reader: TableReader, target: TransferTarget, table: Table, state: dict[str, Any]) -> Iterator[int]:
+    """Copy the rows that a table of the target does not have yet; yield how many after each transaction."""
     rows = reader.rows(table, state["tables"].get(table.name))
     positions = [table.columns.index(column) + 1 for column in table.key]  # the tenant comes first
     while batch := list(islice(rows, _BATCH)):
@@ -175,6 +177,7 @@ def _copy(reader: TableReader, target: TransferTarget, table: Table, state: dict
         with target.write_tables() as writer:
             writer.put(table, batch)
             writer.set_meta(PROGRESS_KEY, json.dumps(state))
+        yield len(batch)
 
 
 def _verify(reader: TableReader, target: TransferTarget) -> tuple[dict[str, int], str]:

@@ -20,7 +20,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memotherm.model import Memory, Move, Priority, Retention, Tier
-from memotherm.rules.rule import RuleSet, Situation, checked_rules
+from memotherm.rules.rule import STAY, RuleSet, Situation, Stay, checked_rules
 from memotherm.settings import Settings
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class RuleConformance:
         for memory, move in self._decisions():
             again = self.make_rule().decide(memory, self._situation())
             assert again == move, f"{memory!r}: {move!r}, then {again!r}"
-            assert move is None or (isinstance(move, Move) and move.why), f"{move!r} needs a reason"
+            assert move in (None, STAY) or (isinstance(move, Move) and move.why), f"{move!r} needs a reason"
 
     def test_it_changes_nothing_itself(self) -> None:
         """Neither the memory nor the situation."""
@@ -99,7 +99,7 @@ class RuleConformance:
         """A memory that it has moved stays where it is, at the same moment."""
         rules = RuleSet([self.make_rule()], self.make_rule().selects.during, self.settings)
         for memory, move in self._decisions():
-            if move is None:
+            if not isinstance(move, Move):
                 continue
             retention = move.retention or memory.retention
             moved = replace(memory, tier=move.to, tier_since=_NOW, retention=retention, retention_since=_NOW)
@@ -113,7 +113,7 @@ class RuleConformance:
         selects = self.make_rule().selects.resolved(self.settings)
         return (memory for memory in self.memories() if selects.matches(memory, _NOW))
 
-    def _decisions(self) -> Iterator[tuple[Memory, Move | None]]:
+    def _decisions(self) -> Iterator[tuple[Memory, Move | Stay | None]]:
         rule = self.make_rule()
         return ((memory, rule.decide(memory, self._situation())) for memory in self._selected())
 

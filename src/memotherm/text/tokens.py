@@ -92,7 +92,9 @@ def _vocabulary(tokenizer: str) -> str | None:
     return next((name for pattern, name in _MODELS if re.match(pattern, bare)), tokenizer)
 
 
+@functools.cache
 def _bundled(name: str) -> Counter:
+    # Cached here as well: many names lead to one vocabulary, which takes 0.1 s to load.
     try:
         import splintr
     except ImportError:

@@ -12,7 +12,7 @@ from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
 from memotherm.rules import HotUse, Select, Situation
-from memotherm.rules.rule import RuleSet, RuleSource
+from memotherm.rules.rule import RuleSet, RuleSource, Stay
 from memotherm.settings import Settings
 from memotherm.storage.contract import (
     MaintenanceStore,
@@ -23,13 +23,15 @@ from memotherm.storage.contract import (
     UsageStore,
 )
 from memotherm.storage.values import Cause, Record
-from memotherm.vectors.vectorizer import Vectorizer
+from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["RuleEngine", "RuleStore", "combined"]
 
 _PAGE = 5000
 #: How many moves one transaction makes, so that other writers never wait long.
 _BATCH = 500
+#: The most idle sessions that one run ends.
+_MOST_ENDED = 100
 _ACTIVE_HOT = Select(tiers=(Tier.HOT,), expired=None)
 _ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retention.DELETED: "forget"}
 
@@ -49,6 +51,7 @@ def combined(runs: Sequence[Maintenance]) -> Maintenance:
         archived=sum(run.archived for run in runs),
         deleted=sum(run.deleted for run in runs),
         purged=sum(run.purged for run in runs),
+        ended=sum(run.ended for run in runs),
         embedded=sum(run.embedded for run in runs),
         degraded=tuple(dict.fromkeys(reason for run in runs for reason in run.degraded)),
     )
@@ -81,33 +84,54 @@ class RuleEngine:
         )
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
-    def maintain(self, spaces: tuple[int, ...], around: tuple[int, ...], cause: Cause) -> Maintenance:
-        """Run the maintenance rules over some spaces, make missing vectors, and trim the recall log.
+    def maintain(
+        self, spaces: tuple[int, ...], around: tuple[int, ...], cause: Cause, progress: Progress | None = None
+    ) -> Maintenance:
+        """End idle sessions, run the maintenance rules over some spaces, make vectors, and trim the logs.
 
         What is hot in the spaces around them counts towards the caps.
         """
+        ended, compacted = self._end_idle_sessions(spaces, cause)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "maintain", self._settings)
         beside = tuple(set(around) - set(spaces))
-        moves = self._applied(self._decided(rules, spaces, situation, beside=beside), rules, situation, cause)
-        embedded, degraded = self._embed_waiting(cause.at)
+        decisions = self._decided(rules, spaces, situation, beside=beside)
+        moves = self._applied(decisions, rules, situation, cause, progress)
+        embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
+        self._store.trim_receipts(cause.at - timedelta(days=self._settings.receipt_days))
         retired = [move for move in moves if move.retention is not None]
         return Maintenance(
-            moves=tuple(move for move in moves if move.retention is None),
+            moves=(*compacted, *(move for move in moves if move.retention is None)),
             expired=sum(move.rule == "maintain.expire" for move in retired),
             archived=sum(move.retention is Retention.ARCHIVED for move in retired),
             deleted=sum(move.retention is Retention.DELETED and move.rule != "maintain.expire" for move in retired),
             purged=sum(move.retention is Retention.PURGED for move in retired),
+            ended=ended,
             embedded=embedded,
             degraded=(*rules.degraded(), *degraded),
         )
 
+    def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:
+        """End sessions that nobody has ended, as `session.end` does; return how many, and the moves of compaction."""
+        settings, moves = self._settings, list[Move]()
+        if not settings.end_session_days:
+            return 0, moves
+        before = cause.at - timedelta(days=settings.end_session_days)
+        idle = self._store.idle_sessions(spaces, before, _MOST_ENDED)
+        for space, scope in idle:
+            self._store.clear_injected(space)
+            with self._store.write() as transaction:
+                transaction.set_session(space, "archived", cause.at)
+            if settings.compaction_on_session_end:
+                moves += self.compact(scope, replace(cause, action="move"), dry_run=False).moves
+        return len(idle), moves
+
     def promotions(self, hits: Iterable[Hit], now: datetime) -> tuple[list[Move], tuple[str, ...]]:
         """Return the moves that hits have earned, best hit first, and the rules that failed."""
         rules = RuleSet(self._rules(), "promote", self._settings)
-        situation = Situation(now=now, settings=self._settings)
+        situation = Situation(now=now, settings=self._settings, recalled=True)
         moves = [
             move
             for hit in hits
@@ -144,20 +168,21 @@ class RuleEngine:
         Hot memories are decided first, so that rules that bring others to hot know what stays there. Those of the
         spaces `beside` stay.
         """
-        decided: dict[str, _Decision] = {}
+        decided: dict[str, _Decision | Stay] = {}
         hot = [memory for memory in self._selected(_ACTIVE_HOT, spaces, situation.now) if _own(memory, scope)]
         for memory in hot:
             move = rules.first_move(memory, situation)
             if move is not None:
                 decided[memory.id] = _Decision(memory, move)
-        leaving = {memory_id for memory_id, decision in decided.items() if decision.move.rule not in rules.failures}
+        moves = [decision for decision in decided.values() if isinstance(decision, _Decision)]
+        leaving = {decision.memory.id for decision in moves if decision.move.rule not in rules.failures}
         staying = [memory for memory in hot if memory.id not in leaving and memory.visible_at(situation.now)]
         if beside:
             staying += self._selected(_ACTIVE_HOT, beside, situation.now)
         self._decide_others(rules, spaces, replace(situation, hot=HotUse.of(staying)), scope, decided)
         by_rule: dict[str, list[_Decision]] = {rule.id: [] for rule, _ in rules}
         for decision in decided.values():
-            if decision.move.rule in by_rule:
+            if isinstance(decision, _Decision) and decision.move.rule in by_rule:
                 by_rule[decision.move.rule].append(decision)
         for rule, selects in rules:
             if not selects.order:
@@ -170,7 +195,7 @@ class RuleEngine:
         spaces: tuple[int, ...],
         situation: Situation,
         scope: Scope | None,
-        decided: dict[str, _Decision],
+        decided: dict[str, _Decision | Stay],
     ) -> None:
         """Decide the memories that are not active and hot, with one statement for each rule."""
         for rule, selects in rules:
@@ -183,6 +208,9 @@ class RuleEngine:
                     continue
                 move = rules.decide(rule, memory, situation)
                 if move is None:
+                    continue
+                if isinstance(move, Stay):
+                    decided[memory.id] = move
                     continue
                 decided[memory.id] = _Decision(memory, move)
                 if move.to is Tier.HOT and move.retention is None:
@@ -197,7 +225,14 @@ class RuleEngine:
 
     # Applying
 
-    def _applied(self, decisions: list[_Decision], rules: RuleSet, situation: Situation, cause: Cause) -> list[Move]:
+    def _applied(
+        self,
+        decisions: list[_Decision],
+        rules: RuleSet,
+        situation: Situation,
+        cause: Cause,
+        progress: Progress | None = None,
+    ) -> list[Move]:
         """Apply the moves in small transactions; return those whose memory was still as the rule requires."""
         # Moves to hot come behind those out of it, so that nothing is spilled for them. Purges come last, because
         # the last one cleans the free space of the file for all of them.
@@ -217,6 +252,8 @@ class RuleEngine:
                         continue
                     if self._moved(transaction, record, move, cause, clean=decision is ordered[-1]):
                         done.add(move.id)
+            if progress is not None:
+                progress(min(start + _BATCH, len(ordered)), len(ordered))
         return [decision.move for decision in decisions if decision.move.id in done]
 
     def _moved(
@@ -239,15 +276,15 @@ class RuleEngine:
             return False
         return True
 
-    def _embed_waiting(self, now: datetime) -> tuple[int, tuple[str, ...]]:
+    def _embed_waiting(self, now: datetime, progress: Progress | None) -> tuple[int, tuple[str, ...]]:
         """Make the vectors that memories still wait for, if their embedder answers again."""
         made, degraded = 0, []
         try:
-            made += self._vectorizer.fill_fallback(now)
+            made += self._vectorizer.fill_fallback(now, progress)
         except EmbedderError as exc:
             degraded.append(f"the fallback embedder has not seen all memories: {exc}")
         try:
-            made += self._vectorizer.reembed(now) if self._vectorizer.waiting else 0
+            made += self._vectorizer.reembed(now, progress) if self._vectorizer.waiting else 0
         except EmbedderError as exc:
             degraded.append(f"memories still wait for their vectors: {exc}")
         return made, tuple(degraded)

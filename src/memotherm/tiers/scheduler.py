@@ -36,6 +36,7 @@ class Scheduler:
         now: Callable[[], datetime],
         every: timedelta,
         jitter: float,
+        first: timedelta | None = None,
         renew_every: timedelta = _RENEW_EVERY,
     ) -> None:
         self._process = OwnProcess(store.name)
@@ -45,6 +46,8 @@ class Scheduler:
         self._now = now
         self._every = every
         self._jitter = jitter
+        #: The time before the first run; None for one interval.
+        self._first = first
         self._renew_every = renew_every
         self._holder = uuid.uuid4().hex
         self._stop = threading.Event()
@@ -53,7 +56,7 @@ class Scheduler:
         self.runs = 0
 
     def start(self) -> Self:
-        """Start the thread; the first run comes after one interval."""
+        """Start the thread; the first run comes after one interval, or after `first`."""
         self._process.require()
         if self._thread is None:
             self._stop.clear()
@@ -74,7 +77,7 @@ class Scheduler:
         """Run the job now on every part of the store that no other process works on; tell whether there was one.
 
         Args:
-            rested: How long ago a part must have been done, where parts are many.
+            rested: How long ago a part must have been done.
         """
         before = self._now() - rested + timedelta(microseconds=1)
         worked = False
@@ -119,7 +122,9 @@ class Scheduler:
         self.stop()
 
     def _loop(self) -> None:
-        while not self._stop.wait(self._pause()):
+        pause = self._pause(self._every if self._first is None else min(self._first, self._every))
+        while not self._stop.wait(pause):
+            pause = self._pause(self._every)
             try:
                 self.run_once(rested=self._every / 2)
             except MemothermError as exc:
@@ -128,6 +133,6 @@ class Scheduler:
                 # Without this, the thread would end and maintenance would never run again.
                 _log.exception("maintenance failed and will be tried again")
 
-    def _pause(self) -> float:
+    def _pause(self, time: timedelta) -> float:
         """Return the seconds to the next run, with random jitter, so that many processes do not start at once."""
-        return self._every.total_seconds() * random.uniform(1 - self._jitter, 1 + self._jitter)
+        return time.total_seconds() * random.uniform(1 - self._jitter, 1 + self._jitter)

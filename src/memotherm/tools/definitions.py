@@ -13,18 +13,22 @@ from typing import Any
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
+from memotherm.model.literals import TierName
 from memotherm.session import Session
 from memotherm.text.filler import is_filler
 from memotherm.text.truncation import first_characters
 from memotherm.tools.serializers import (
     Json,
     added_json,
+    curated_json,
     memory_json,
     metrics_json,
     move_json,
     note_results_json,
     note_text_json,
+    read_json,
     recall_json,
+    scope_count_json,
     session_status_json,
     status_json,
 )
@@ -37,8 +41,10 @@ __all__ = [
     "memory_clear",
     "memory_compact",
     "memory_context",
+    "memory_curate",
     "memory_demote",
     "memory_end",
+    "memory_find",
     "memory_forget",
     "memory_get",
     "memory_get_key",
@@ -48,10 +54,14 @@ __all__ = [
     "memory_prune",
     "memory_put_key",
     "memory_recall",
+    "memory_receipts",
+    "memory_scopes",
     "memory_search",
     "memory_spill",
     "memory_status",
     "memory_undo",
+    "memory_update",
+    "memory_verify",
     "pin_memory",
     "query",
     "set_memory_tier",
@@ -137,7 +147,7 @@ def memory_promote(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # n
 
 def memory_demote(mem: Memotherm, sessionId: str, memory_id: str, tier: LowerTier = "warm") -> Json:  # noqa: N803
     """Move a memory of a session to warm or cold."""
-    return memory_json(_begun(mem, sessionId).demote(memory_id, tier))
+    return memory_json(_begun(mem, sessionId).demote(memory_id, Tier.of(tier)))
 
 
 def memory_keep(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # noqa: N803
@@ -188,12 +198,12 @@ def store_memory(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Store a memory. `tier` may also be a priority."""
-    skipped = _filler_json(mem, content)
-    if skipped is not None:
-        return skipped
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
+    skipped = _filler_json(mem, content)
+    if skipped is not None:
+        return skipped
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
     memory = view.remember(
@@ -201,10 +211,34 @@ def store_memory(
         kind=kind,
         tags=tags,
         tier=wanted_tier,
-        priority=wanted_priority or (Priority.NORMAL if priority is None else priority),
+        priority=wanted_priority or (Priority.NORMAL if priority is None else Priority.of(priority)),
         ttl=None if ttl_minutes is None else ttl_minutes * 60,
         metadata=metadata,
         supersedes=supersedes,
+    )
+    return memory_json(memory)
+
+
+def memory_update(
+    mem: Memotherm,
+    memory_id: str,
+    content: str | None = None,
+    kind: str | None = None,
+    tags: Sequence[str] | None = None,
+    metadata: Json | None = None,
+    ttl_minutes: float | None = None,
+    expires_at: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Change a memory; what is left out stays as it is."""
+    memory = _view(mem, sessionId).update(
+        memory_id,
+        content=content,
+        kind=kind,
+        tags=tags,
+        metadata=metadata,
+        ttl=None if ttl_minutes is None else ttl_minutes * 60,
+        expires_at=expires_at,
     )
     return memory_json(memory)
 
@@ -215,7 +249,7 @@ def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessio
     view = _view(mem, sessionId)
     if priority is not None:
         return memory_json(view.prioritize(memory_id, priority))
-    return memory_json(view.move(memory_id, str(wanted_tier)))
+    return memory_json(view.move(memory_id, Tier.of(wanted_tier)))
 
 
 def pin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -226,6 +260,11 @@ def pin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> 
 def unpin_memory(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
     """Give a pinned memory normal priority."""
     return memory_json(_view(mem, sessionId).unpin(memory_id))
+
+
+def memory_verify(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Record that a memory still holds."""
+    return memory_json(_view(mem, sessionId).verify(memory_id))
 
 
 def memory_forget(mem: Memotherm, memory_id: str, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -258,6 +297,17 @@ def memory_context(
     }
 
 
+def memory_receipts(
+    mem: Memotherm,
+    sessionId: str | None = None,  # noqa: N803
+    limit: int = 5,
+    cursor: str | None = None,
+) -> Json:
+    """Return what contexts have injected and why, newest first."""
+    page = mem.receipts(sessionId, limit, cursor)
+    return {"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor}
+
+
 def memory_search(
     mem: Memotherm,
     query: str,
@@ -265,12 +315,45 @@ def memory_search(
     minScore: float = 0.35,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
     chat: ChatType | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    where: Json | None = None,
+    inside: bool = False,
 ) -> Json:
-    """Search the Markdown notes, or all memories if there are no notes; memory_get reads more."""
+    """Search the Markdown notes; all memories if there are no notes, or with filters. memory_get reads more."""
     view = _view(mem, sessionId)
-    if not mem.settings.notes_root:
-        return _search_memories(view, query, maxResults, minScore)
+    filters: Json = {"since": since, "until": until, "where": where, "inside": inside}
+    if not mem.settings.notes_root or any(filters.values()):
+        return _search_memories(view, query, maxResults, minScore, filters)
     return note_results_json(mem.notes(mem.settings.notes_root).search(query, maxResults, minScore, chat=chat))
+
+
+def memory_find(
+    mem: Memotherm,
+    tier: TierName | None = None,
+    kind: str | None = None,
+    tags: Sequence[str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    where: Json | None = None,
+    retention: str = "active",
+    inside: bool = False,
+    limit: int = 20,
+    cursor: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """List memories, newest first."""
+    page = _view(mem, sessionId).find(
+        tier=tier, kind=kind, tags=tags, since=since, until=until, where=where, retention=retention, inside=inside,
+        limit=limit, cursor=cursor,
+    )  # fmt: skip
+    hint = {"hint": page.hint} if page.hint else {}
+    return {"items": [memory_json(memory) for memory in page], "cursor": page.cursor, **hint}
+
+
+def memory_scopes(mem: Memotherm) -> Json:
+    """List the scopes at and below this one, with counts and tokens."""
+    return {"scopes": [scope_count_json(count) for count in mem.scopes()]}
 
 
 def memory_get(
@@ -281,11 +364,28 @@ def memory_get(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Read lines of a note by its path, or a memory by its id."""
-    if path.startswith("mem_"):
-        return _memory_lines(_view(mem, sessionId).get(path), from_, lines)
+    if path.startswith(("mem_", "#")):
+        view = _view(mem, sessionId)
+        memory = view.get(path)
+        return {**read_json(memory, view.heat(memory)), **_memory_lines(memory, from_, lines)}
     if not mem.settings.notes_root:
         raise NotFound(f"no memory {path!r}, and no notes: set notes_root to their folder")
     return note_text_json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
+
+
+def memory_curate(
+    mem: Memotherm,
+    path: str,
+    from_: int = 1,
+    lines: int | None = None,
+    dryRun: bool = False,  # noqa: N803
+) -> Json:
+    """Copy lines of a daily note to MEMORY.md, except those it has."""
+    if not mem.settings.notes_root:
+        raise NotFound("there are no notes: set notes_root to their folder")
+    if mem.scope.tenant is not None:
+        raise InvalidInput("the notes of a server belong to all its tenants: curate them without a tenant")
+    return curated_json(mem.notes(mem.settings.notes_root).curate(path, from_, lines, dryRun))
 
 
 def memory_put_key(
@@ -332,14 +432,20 @@ _TABLE = (
     Tool(memory_compact, "Run the tier rules"),
     Tool(memory_status, "Memory status", reads_only=True, repeatable=True),
     Tool(memory_search, "Search notes", reads_only=True, repeatable=True),
+    Tool(memory_find, "List memories", reads_only=True, repeatable=True),
+    Tool(memory_scopes, "List scopes", reads_only=True, repeatable=True),
     Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
+    Tool(memory_curate, "Curate notes", repeatable=True),
     Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
     Tool(store_memory, "Store a memory"),
+    Tool(memory_update, "Change a memory"),
     Tool(set_memory_tier, "Set tier or priority", repeatable=True),
     Tool(pin_memory, "Pin a memory", repeatable=True),
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_receipts, "What was injected", reads_only=True, repeatable=True),
+    Tool(memory_verify, "Verify a memory"),
     Tool(memory_put_key, "Store under a key", repeatable=True),
     Tool(memory_get_key, "Read a key", reads_only=True, repeatable=True),
     Tool(memory_list_keys, "List keys", reads_only=True, repeatable=True),
@@ -365,7 +471,7 @@ def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
     tier = _one_of("tier", body.get("tier"), "filters.tier", filters.get("tier"))
     kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
     max_hits = _QUERY_LIMIT if limit is None else limit
-    tiers = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
+    tiers: Any = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
     recall = mem.recall(
         body["query"], max_hits, tiers, kinds=kinds, tags=filters.get("tags"), track=body.get("track", True)
     )
@@ -413,8 +519,8 @@ def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> No
 # Results
 
 
-def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float) -> Json:
-    recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score)
+def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float, filters: Json) -> Json:
+    recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score, **filters)
     found = [hit for hit in recall if hit not in recall.pinned and hit.why.relevance >= min_score]
     hits = [*recall.pinned, *found[:max_hits]]
     results = [
@@ -428,7 +534,8 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
         }
         for hit in hits
     ]
-    return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded)}
+    hint = {"hint": recall.hint} if recall.hint else {}
+    return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded), **hint}
 
 
 def _filler_json(mem: Memotherm, content: str) -> Json | None:
@@ -439,14 +546,14 @@ def _filler_json(mem: Memotherm, content: str) -> Json | None:
 
 
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
-    """Return a memory with a range of its lines as content; `hint` says what is missing."""
+    """Return a range of the lines of a memory as its content; `hint` says what is missing."""
     if first < 1 or (count is not None and count < 1):
         raise InvalidInput("from and lines count from 1")
     all_lines = memory.content.split("\n")
     text = "\n".join(all_lines[first - 1 : None if count is None else first - 1 + count])
     content = first_characters(text, _GET_CHARS)
     hint = "" if content == text else f"{len(text) - len(content)} more characters: use from and lines"
-    return {**memory_json(memory), "content": content, "totalLines": len(all_lines), "hint": hint}
+    return {"content": content, "totalLines": len(all_lines), "hint": hint}
 
 
 def _session_recall(

@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Metrics, SessionStatus, Status, TierCount
-from memotherm.notes import Flush, NoteHit, NoteResults, NoteText
+from memotherm.model.results import Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
+from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 
 __all__ = [
     "Json",
     "added_json",
+    "curated_json",
     "event_json",
     "flush_json",
     "hit_json",
@@ -21,7 +22,9 @@ __all__ = [
     "note_hit_json",
     "note_results_json",
     "note_text_json",
+    "read_json",
     "recall_json",
+    "scope_count_json",
     "session_status_json",
     "status_json",
 ]
@@ -39,6 +42,7 @@ def recall_json(recall: Recall) -> Json:
         "tiers": [str(tier) for tier in recall.tiers],
         "confidence": recall.confidence,
         "degraded": list(recall.degraded),
+        **({"hint": recall.hint} if recall.hint else {}),
     }
 
 
@@ -49,29 +53,12 @@ def hit_json(hit: Hit) -> Json:
 
 def memory_json(memory: Memory) -> Json:
     """Return a memory."""
-    return {
-        "id": memory.id,
-        "content": memory.content,
-        "key": memory.key,
-        "kind": memory.kind,
-        "tags": list(memory.tags),
-        "tier": str(memory.tier),
-        "priority": str(memory.priority),
-        "retention": str(memory.retention),
-        "scope": dict(memory.scope.items()),
-        "metadata": dict(memory.metadata),
-        "source": memory.source,
-        "tokens": memory.tokens,
-        "relevance": round(memory.relevance, 4),
-        "access_count": memory.access_count,
-        "created_at": _iso(memory.created_at),
-        "updated_at": _iso(memory.updated_at),
-        "accessed_at": _iso(memory.accessed_at),
-        "expires_at": _iso(memory.expires_at),
-        "supersedes": memory.supersedes,
-        "index": memory.index,
-        "version": memory.version,
-    }
+    return memory.as_dict()
+
+
+def read_json(memory: Memory, heat: Heat) -> Json:
+    """Return a memory that was read by its id, with its heat and decay."""
+    return {**memory_json(memory), "heat": round(heat.heat, 4), "decay": round(heat.decay, 4)}
 
 
 def added_json(memory: Memory, hot_token_limit: int) -> Json:
@@ -152,6 +139,17 @@ def session_status_json(status: SessionStatus) -> Json:
     }
 
 
+def scope_count_json(count: ScopeCount) -> Json:
+    """Return what a scope holds."""
+    return {
+        "scope": dict(count.scope.items()),
+        "memories": count.memories,
+        "tokens": count.tokens,
+        **{str(tier): _count_json(found) for tier, found in count.tiers.items()},
+        "hidden": count.hidden,
+    }
+
+
 def status_json(status: Status) -> Json:
     """Return the status of a store."""
     return {
@@ -161,6 +159,7 @@ def status_json(status: Status) -> Json:
         "retention": {str(retention): count for retention, count in status.retention.items()},
         "embedder": status.embedder,
         "degraded": list(status.degraded),
+        **({"hint": status.hint} if status.hint else {}),
     }
 
 
@@ -174,6 +173,18 @@ def note_hit_json(hit: NoteHit) -> Json:
         "snippet": hit.snippet,
         "source": hit.source,
         "citation": hit.citation,
+    }
+
+
+def curated_json(curated: Curated) -> Json:
+    """Return the lines that were copied to the curated note."""
+    return {
+        "source": curated.source,
+        "path": curated.path,
+        "lines": list(curated.lines),
+        "startLine": curated.start_line,
+        "endLine": curated.end_line,
+        "dryRun": curated.dry_run,
     }
 
 

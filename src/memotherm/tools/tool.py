@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from memotherm.model import Priority, Tier
 from memotherm.model.memory import KNOWN_KINDS
+from memotherm.model.names import renamed
 from memotherm.tools.serializers import Json
 
 __all__ = ["ChatType", "LowerTier", "Parameter", "PriorityName", "SessionKind", "TierOrPriority", "Tool"]
@@ -23,6 +24,7 @@ ChatType: TypeAlias = str
 _CHOICES: dict[str, tuple[str, ...]] = {
     "TierOrPriority": (*Tier, *Priority),
     "PriorityName": tuple(Priority),
+    "TierName": tuple(Tier),
     "LowerTier": (Tier.WARM, Tier.COLD),
     "SessionKind": KNOWN_KINDS,
     "ChatType": ("direct", "group", "channel"),
@@ -46,7 +48,9 @@ class Parameter:
         return _CHOICES.get(self.type, ())
 
     def read(self, value: Any) -> Any:  # noqa: ANN401 - a value of JSON
-        """Return a value as the function takes it: 3 for 3.0, and the name of a tier or priority."""
+        """Return a value as the function takes it: 3 for 3.0, a list for one text, the name of a tier or priority."""
+        if self.type == "Sequence[str]" and isinstance(value, str):
+            return [value]
         if isinstance(value, float) and value.is_integer() and (self.type == "int" or self.choices):
             value = int(value)
         if not self.choices or isinstance(value, bool):
@@ -68,7 +72,7 @@ class Tool:
     hides: bool = False
     #: Whether a second call with the same arguments changes nothing.
     repeatable: bool = False
-    #: Other names of parameters.
+    #: Other names of parameters, besides the synonyms that all tools know.
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -103,6 +107,6 @@ class Tool:
 
     def read(self, arguments: Mapping[str, Any]) -> Json:
         """Return the arguments of a caller under the names of the parameters, as the function takes them."""
-        named = {self.aliases.get(key, key): value for key, value in arguments.items()}
         parameters = {parameter.name: parameter for parameter in self.parameters}
+        named = renamed({self.aliases.get(key, key): value for key, value in arguments.items()}, parameters)
         return {key: parameters[key].read(value) if key in parameters else value for key, value in named.items()}

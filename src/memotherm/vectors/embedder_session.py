@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import logging
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import accumulate
@@ -29,6 +31,11 @@ Progress = Callable[[int, int], None]
 
 _CACHED_QUERIES = 256
 _BATCH = 64
+#: The longest beginning of a content that gets vectors, in windows and in characters. A window of the bundled model
+#: takes 15 ms to a second, so that a content of a million characters could take minutes.
+_MOST_WINDOWS = 64
+_MOST_CHARS = 256_000
+_log = logging.getLogger(__name__)
 
 
 class EmbedderSession:
@@ -40,9 +47,11 @@ class EmbedderSession:
         self.embedder = embedder
         #: The time, by the monotonic clock, before which an embedder that failed is not called again.
         self.paused_until = 0.0
+        #: How long it has worked on contents.
+        self.seconds = 0.0
         #: Why the last call failed; None when it succeeded.
         self.failure: str | None = None
-        self._embed_query = functools.lru_cache(maxsize=_CACHED_QUERIES)(functools.partial(embed.embed_query, embedder))
+        self._embed_query = functools.lru_cache(maxsize=_CACHED_QUERIES)(self._embed_query_of)
 
     @property
     def identity(self) -> Identity | None:
@@ -60,21 +69,40 @@ class EmbedderSession:
 
     def embed_contents(self, contents: Sequence[str], identity: Identity | None = None) -> list[Array]:
         """Return the vectors of each content, one row for every window of it, comparable with the stored ones."""
-        windows = [embed.split(self.embedder, content) for content in contents]
+        windows = [self._windows(content) for content in contents]
         texts = [text for parts in windows for text in parts]
         if not texts:
             return []
-        rows = embed.checked(self.embedder, texts)
+        started = time.perf_counter()
+        try:
+            rows = embed.checked(self.embedder, texts)
+        finally:
+            self.seconds += time.perf_counter() - started
         if identity is not None:
             _require_dimensions(identity, rows.shape[1])
         ends = accumulate(len(parts) for parts in windows)
         return [rows[end - len(parts) : end] for end, parts in zip(ends, windows, strict=True)]
 
-    def embed_query(self, text: str, identity: Identity) -> Array:
-        """Return the vector of a query, comparable with the embedder's stored vectors."""
-        vector: Array = self._embed_query(text)
+    def _windows(self, content: str) -> list[str]:
+        """Return the windows of a content that get vectors: of a very long one, the first ones."""
+        windows = embed.split(self.embedder, content[:_MOST_CHARS])
+        if len(windows) > _MOST_WINDOWS or len(content) > _MOST_CHARS:
+            _log.warning(
+                "only the beginning of a content of %d characters has vectors, the rest is found by its words: "
+                "split it, or keep it as a note",
+                len(content),
+            )
+        return windows[:_MOST_WINDOWS]
+
+    def embed_query(self, text: str, identity: Identity, tenant: str | None) -> Array:
+        """Return the vector of a tenant's query, comparable with the embedder's stored vectors."""
+        vector: Array = self._embed_query(tenant, text)
         _require_dimensions(identity, len(vector))
         return vector
+
+    def _embed_query_of(self, tenant: str | None, text: str) -> Array:  # noqa: ARG002 - a part of the cache's key
+        """Embed a query; another tenant must not notice by the time it takes that a query was asked before."""
+        return embed.embed_query(self.embedder, text)
 
     def calibration(self, identity: Identity | None) -> Calibration:
         """Return the embedder's own calibration, or the one that the store has estimated."""

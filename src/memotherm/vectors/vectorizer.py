@@ -119,6 +119,11 @@ class Vectorizer:
         return self.embedder.name != "none"
 
     @property
+    def seconds(self) -> float:
+        """How long the embedders have worked on contents."""
+        return self._first.seconds + (self._fallback.seconds if self._fallback else 0.0)
+
+    @property
     def waiting(self) -> bool:
         """Whether memories lack vectors that this embedder may make, or the store changes to this embedder.
 
@@ -183,7 +188,7 @@ class Vectorizer:
         if serving.name != self.embedder.name:
             return self._former_query(query, serving)
         try:
-            vector = self._attempt(self._first, lambda: self._first.embed_query(query, serving))
+            vector = self._attempt(self._first, lambda: self._first.embed_query(query, serving, self._store.tenant))
         except EmbedderError as exc:
             return self._fallback_query(query, f"{_TEXT_ONLY}{exc}")
         return QueryVector(self._first.calibration(serving), vector, serving)
@@ -232,7 +237,7 @@ class Vectorizer:
         if former is None:
             return self._fallback_query(query, self._obstacle(serving))
         try:
-            vector = former.embed_query(query, serving)
+            vector = former.embed_query(query, serving, self._store.tenant)
         except EmbedderError as exc:
             return self._fallback_query(query, f"{self._obstacle(serving)}; the former embedder failed: {exc}")
         return QueryVector(former.calibration(serving), vector, serving, self._change_notice(serving))
@@ -290,7 +295,7 @@ class Vectorizer:
         if self._fallback is None or identity is None:
             return QueryVector(self._first.calibration(None), reason=reason)
         try:
-            vector = self._fallback.embed_query(query, identity)
+            vector = self._fallback.embed_query(query, identity, self._store.tenant)
         except EmbedderError as exc:
             message = f"{reason}; the fallback {identity.name} failed too: {exc}"
             return QueryVector(self._first.calibration(None), reason=message)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from memotherm.context.focus import WordFocus
 from memotherm.context.packing.budget import Limits, min_rest_for_hot, min_rest_for_recalled, split
-from memotherm.context.packing.formats import FULL, SECTIONS, SHORTENED, TITLE, Format
+from memotherm.context.packing.formats import FULL, SECTIONS, SHORTENED, TITLE, Format, cost_line
 from memotherm.context.packing.groups import Exclusion, Group, limited
 from memotherm.context.packing.items import Candidate, Count, Form, Item, Renderer
 from memotherm.context.values import Entry
@@ -17,6 +18,8 @@ from memotherm.model.value import Lazy
 
 __all__ = ["Packed", "pack"]
 
+#: How often a text is counted until the number in its last line is right.
+_MOST_COUNTS = 4
 _HOW_SHORTENED = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}
 
 
@@ -37,7 +40,12 @@ class Packed:
 
 
 def pack(
-    listed: Sequence[Candidate], recalled: Iterable[Candidate], text_format: Format, count: Count, limits: Limits
+    listed: Sequence[Candidate],
+    recalled: Iterable[Candidate],
+    text_format: Format,
+    count: Count,
+    limits: Limits,
+    focus: WordFocus | None = None,
 ) -> Packed:
     """Render candidates as a text that costs at most the budget.
 
@@ -47,15 +55,16 @@ def pack(
         text_format: The format of the text.
         count: Counts tokens.
         limits: The budget and the limits of the parts.
+        focus: Finds the sentence about the query; None if there is no query.
     """
-    renderer = Renderer(text_format, count)
+    renderer = Renderer(text_format, count, focus)
     packer = _Packer(renderer, limits, listed, recalled)
     included, notes = packer.fill()
     # Sums of lines are exact for today's vocabularies; for any other one, the whole text decides.
     too_large_at: dict[str, int] = {}
     while True:
         ordered = sorted(included, key=_position)
-        text, tokens, most_tokens = _text(ordered, renderer)
+        text, tokens, most_tokens = _text(ordered, renderer, limits.budget)
         if most_tokens <= limits.budget:
             break
         too_large_at[included.pop()[0].id] = most_tokens
@@ -73,7 +82,7 @@ def pack(
         tokens=tokens,
         included=tuple(_included(item, form) for item, form in ordered),
         left_out=Lazy(left_out),
-        shares=_shares(included, renderer),
+        shares=_shares(included, renderer, tokens, limits.budget),
         pinned_cut=packer.pinned_total > limits.budget - renderer.frame_cost and bool(packer.pinned),
         notes=tuple(notes) if included else (*notes, *_empty_note(renderer, limits)),
     )
@@ -108,7 +117,7 @@ class _Packer:
     def low(self) -> Group:
         """What is included when everything else is; reads all items of the other groups."""
         hot = self._hot_group(self._low_hot, list(self.hot))
-        recalled = self._recalled_group(self._low_recalled, list(self.recalled))
+        recalled = self._low_recalled_group()
         return Group([*hot, *recalled], [*hot.excluded, *recalled.excluded])
 
     def _hot_group(self, items: Sequence[Item], before: Sequence[Item] = ()) -> Group:
@@ -127,19 +136,36 @@ class _Packer:
         )
         return Group(allowed, excluded)
 
-    def _recalled_group(self, items: Iterable[Item], before: Sequence[Item] = ()) -> Group:
-        """Return a group of recalled items; those in `before` count towards the limit of the section."""
-        most = self.limits.recalled_tokens
+    def _recalled_group(self, items: Iterable[Item]) -> Group:
+        """Return the group of recalled items, which share its space."""
         excluded: list[Exclusion] = []
         allowed = limited(
             items,
             excluded,
+            section_cost=self.renderer.section_cost("recalled"),
+            entry_tokens=self.limits.entry_tokens,
+            available=None,
+            full=self._recalled_full,
+        )
+        return Group(allowed, excluded, shared=True, most=self.limits.recalled_tokens, full=self._recalled_full)
+
+    def _low_recalled_group(self) -> Group:
+        """Return the recalled items of low priority; the others count towards the limit of the section."""
+        most, before = self.limits.recalled_tokens, list(self.recalled)
+        excluded: list[Exclusion] = []
+        allowed = limited(
+            self._low_recalled,
+            excluded,
             section_cost=0 if before else self.renderer.section_cost("recalled"),
             entry_tokens=self.limits.entry_tokens,
             available=None if most is None else most - sum(item.cost for item in before),
-            full=("recall_max_tokens", f"recalled memories are full at {most} tokens"),
+            full=self._recalled_full,
         )
         return Group(allowed, excluded)
+
+    @property
+    def _recalled_full(self) -> tuple[str, str]:
+        return "recall_max_tokens", f"recalled memories are full at {self.limits.recalled_tokens} tokens"
 
     @cached_property
     def pinned_frame(self) -> int:
@@ -184,7 +210,7 @@ class _Packer:
         while items and sum(item.min_cost for item in items) > available:
             items.pop(0)
         if not items:
-            return [], []
+            return [], [f"the pinned memories need {self.base} tokens: all of them were left out"]
         included: list[tuple[Item, Form]] = []
         newer = sum(item.full.cost for item in items)
         for item in items:
@@ -228,21 +254,31 @@ def _position(included: tuple[Item, Form]) -> tuple[int, tuple[int, ...]]:
     return SECTIONS.index(candidate.section), candidate.order
 
 
-def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer) -> tuple[str, int, int]:
+def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int) -> tuple[str, int, int]:
     """Return the text, its tokens, and its tokens with or without its wrapping, whichever are more."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for item, form in ordered:
         sections[item.candidate.section].append(form.lines)
-    lines = renderer.format.lines(sections)
-    text = renderer.format.whole(lines) if lines else ""
-    tokens = renderer.count(text)
+    if not ordered:
+        return "", 0, 0
+    frames = sum(renderer.section_cost(section) for section in SECTIONS if sections[section])
+    inner = renderer.bare_frame_cost + frames + sum(form.cost for _, form in ordered)
+    stated = inner + renderer.cost(cost_line(inner, budget))
+    for _ in range(_MOST_COUNTS):
+        lines = renderer.format.lines(sections, cost_line(stated, budget))
+        text = renderer.format.whole(lines)
+        tokens = renderer.count(text)
+        if tokens == stated:
+            break
+        # The longer number has more tokens, or the vocabulary has a token across lines.
+        stated = tokens
     return text, tokens, tokens if text is lines else max(tokens, renderer.count(lines))
 
 
-def _shares(included: Sequence[tuple[Item, Form]], renderer: Renderer) -> dict[str, int]:
+def _shares(included: Sequence[tuple[Item, Form]], renderer: Renderer, tokens: int, budget: int) -> dict[str, int]:
     if not included:
         return {"frame": 0}
-    shares = {"frame": renderer.frame_cost}
+    shares = {"frame": renderer.bare_frame_cost + renderer.cost(cost_line(tokens, budget))}
     for section in SECTIONS:
         costs = [form.cost for item, form in included if item.candidate.section == section]
         if costs:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
+from memotherm.rest.event_stream import event_stream
 from memotherm.rest.idempotency import once
-from memotherm.rest.routes.parameters import View
+from memotherm.rest.routes.parameters import ABSENT, View
 from memotherm.rest.routes.responses import apply, memory_response
 from memotherm.rest.schemas.events import EventPageResponse
 from memotherm.rest.schemas.memories import MemoryResponse
@@ -32,6 +34,21 @@ def events(
     """Return the events of all visible memories, a page at a time."""
     ledger = view.events(limit, page, order == "oldest")
     return {"events": [serializers.event_json(event) for event in ledger], "next_page": ledger.cursor}
+
+
+@router.get(
+    "/events/stream",
+    operation_id="stream_events",
+    response_class=StreamingResponse,
+    responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
+)
+async def stream_events(
+    view: View, request: Request, last_event_id: Annotated[str, Header(pattern="^[0-9]{1,18}$")] = ABSENT
+) -> StreamingResponse:
+    """Send the events of all visible memories as they are recorded, from now or after Last-Event-ID."""
+    after = int(last_event_id) if last_event_id else None
+    stream = event_stream(view, after, request.app.state.stopping)
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
 @router.post("/events/{seq}/undo", operation_id="undo", response_model=MemoryResponse)

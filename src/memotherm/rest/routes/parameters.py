@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from urllib.parse import unquote
 
-from fastapi import Depends, Header, Path, Request
+from fastapi import Depends, Header, Path, Query, Request
+from starlette.exceptions import HTTPException
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
 from memotherm.model import SCOPE_FIELDS
+from memotherm.rest.scope_header import HEADER, PATTERN, requested_scope
 from memotherm.session import Session
 
-__all__ = ["ABSENT", "ETAG", "NAME", "ExistingSession", "InSession", "MemoryId", "OuterMemory", "SessionId", "View"]
+__all__ = [
+    "ABSENT",
+    "ETAG",
+    "NAME",
+    "ExistingSession",
+    "InSession",
+    "Inside",
+    "KindFilter",
+    "MemoryId",
+    "MemoryIdOrNumber",
+    "OuterMemory",
+    "SessionId",
+    "View",
+    "in_session",
+]
 
 #: Visible ASCII, with spaces inside only.
 NAME = r"^[!-~]([ -~]{0,198}[!-~])?$"
@@ -21,22 +36,19 @@ ETAG = '^"?[0-9]{1,18}"?$'
 #: The default of an optional header that is never null.
 ABSENT: Any = None
 
+_KIND = r"^[a-z][a-z0-9_-]{0,31}$"
 _SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
-#: A name in the scope header: visible ASCII without the semicolon; percent-encoding gives any other character.
-_VALUE = "[!-:<-~]{1,2400}"
-_FIELDS = ("project", "environment", "user", "agent", "session")
-_SCOPE = "^" + "".join(f"({name}={_VALUE};?)?" for name in _FIELDS) + "$"
 
 
 # The first two are coroutines, because they do too little for a thread.
 async def outer_memory(
     request: Request,
-    memotherm_scope: Annotated[
+    memotherm_scope: Annotated[  # noqa: ARG001 - in the document; `requested_scope` reads every line of it
         str,
         Header(
-            pattern=_SCOPE,
-            description="The scope, such as `project=web;agent=planner`, in the order project, environment, user, "
-            "agent, session; other characters are percent-encoded. The tenant is that of the API key.",
+            json_schema_extra={"pattern": PATTERN},
+            description="The scope, such as `project=web; agent=planner`, with the fields project, environment, user, "
+            "agent and session in any order; names are percent-encoded. The tenant is that of the API key.",
         ),
     ] = ABSENT,
 ) -> Memotherm:
@@ -45,9 +57,8 @@ async def outer_memory(
     misplaced = [name for name in SCOPE_FIELDS if name in request.query_params]
     if misplaced:
         # Ignored, it would give the caller another scope than intended.
-        raise InvalidInput(f"{misplaced[0]} is not a query parameter: send the header Memotherm-Scope")
-    pairs = (pair.partition("=") for pair in (memotherm_scope or "").split(";") if pair)
-    scope = {name: unquote(value) for name, _, value in pairs}
+        raise InvalidInput(f"{misplaced[0]} is not a query parameter: send the header {HEADER}")
+    scope = requested_scope(request.scope["headers"])
     request.state.session = scope.pop("session", None)
     return mem.scoped(**scope) if scope else mem
 
@@ -57,9 +68,34 @@ async def scoped_memory(request: Request, outer: Annotated[Memotherm, Depends(ou
     return outer if request.state.session is None else outer.scoped(session=request.state.session)
 
 
+def in_session(view: Memotherm, session: str | None) -> Memotherm:
+    """Return the memory in the session that a body names; another one than that of the header is a conflict."""
+    try:
+        return view if session is None else view.scoped(session=session)
+    except InvalidInput as exc:
+        raise HTTPException(409, str(exc)) from exc
+
+
+_Kind = Annotated[str | None, Query(pattern=_KIND)]
+_Type = Annotated[str | None, Query(alias="type", pattern=_KIND, include_in_schema=False)]
+_Category = Annotated[str | None, Query(alias="category", pattern=_KIND, include_in_schema=False)]
+
+
+def kind_filter(kind: _Kind = None, type_: _Type = None, category: _Category = None) -> str | None:
+    """Return the kind to list, which other programs call type or category."""
+    given = [value for value in (kind, type_, category) if value is not None]
+    if len(given) > 1:
+        raise InvalidInput("kind, type and category mean the same: give one of them")
+    return next(iter(given), None)
+
+
+KindFilter = Annotated[str | None, Depends(kind_filter)]
 OuterMemory = Annotated[Memotherm, Depends(outer_memory)]
 View = Annotated[Memotherm, Depends(scoped_memory)]
+Inside = Annotated[bool, Query(description="Everything at and below the scope, instead of what it can see.")]
 MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
+#: The id of a memory, or `#` and its number, as a context names a memory that it has shortened.
+MemoryIdOrNumber = Annotated[str, Path(pattern=r"^(mem_[0-9a-z]{26}|#[0-9]{1,18})$")]
 SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Response
 from starlette.exceptions import HTTPException
@@ -11,16 +11,26 @@ from starlette.exceptions import HTTPException
 from memotherm import Context
 from memotherm.errors import ContentTooLarge, InvalidInput
 from memotherm.model import Memory, Recall
-from memotherm.model.results import Compaction
+from memotherm.model.results import Compaction, Page
 from memotherm.rest.schemas.memories import ReasonRequest
 from memotherm.tools import serializers
 
-__all__ = ["apply", "compaction_response", "context_response", "etag", "memory_response", "reason", "recall_response"]
+__all__ = [
+    "apply",
+    "compaction_response",
+    "context_response",
+    "etag",
+    "memory_response",
+    "page_response",
+    "reason",
+    "recall_response",
+]
 
 Json = dict[str, Any]
+Result = TypeVar("Result")
 
 
-def apply(verb: Callable[..., Memory], *arguments: object, **options: object) -> Memory:
+def apply(verb: Callable[..., Result], *arguments: object, **options: object) -> Result:
     """Call a verb; the request is valid, so that an error is a conflict with the state of the memory."""
     try:
         return verb(*arguments, **options)
@@ -51,6 +61,12 @@ def reason(body: ReasonRequest | None) -> str:
 def recall_response(recall: Recall, limit: int) -> Json:
     """Return the hits of a recall as JSON, with the limit that took effect."""
     return {**serializers.recall_json(recall), "limit": limit}
+
+
+def page_response(page: Page) -> Json:
+    """Return a page of memories as JSON."""
+    memories = [serializers.memory_json(memory) for memory in page]
+    return {"memories": memories, "next_page": page.cursor, "hint": page.hint}
 
 
 def context_response(context: Context) -> Json:

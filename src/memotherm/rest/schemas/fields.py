@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from memotherm.errors import InvalidInput
+from memotherm.model.literals import FormatName, PriorityName, RetentionName, TierName
+from memotherm.model.names import renamed
 
 __all__ = [
     "AnyKind",
@@ -20,23 +25,36 @@ __all__ = [
     "Limit",
     "MemoryId",
     "Minutes",
+    "Moment",
     "PriorityName",
     "QueryText",
     "Reason",
     "RequestBody",
     "RetentionName",
+    "SessionName",
     "Share",
     "Text",
     "TierName",
     "Tiers",
     "absent",
     "integer",
+    "moment",
 ]
 
 
 def integer(value: object) -> object:
     """Return 3 for 3.0: JSON has one type of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def moment(value: object) -> datetime:
+    """Return the time that a text gives; anything else is an error."""
+    if not isinstance(value, str):
+        raise ValueError("a time is text such as 2026-12-31T18:00:00Z")  # noqa: TRY004 - pydantic's way
+    found = datetime.fromisoformat(value)
+    if found.tzinfo is None:
+        raise ValueError("a time needs an offset, such as the Z of 2026-12-31T18:00:00Z")
+    return found
 
 
 #: A text without NUL, with at least one character that is not white space.
@@ -57,9 +75,6 @@ Kinds = Annotated[list[Kind], Field(max_length=50)]
 KnownKind = Literal["message", "fact", "decision", "entity", "context", "preference", "task", "note"]
 #: The known kinds are listed, but any well-formed word is a kind.
 AnyKind = KnownKind | Kind
-TierName = Literal["hot", "warm", "cold"]
-PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
-RetentionName = Literal["active", "archived", "deleted", "purged"]
 Tiers = Annotated[list[TierName], Field(min_length=1, max_length=3)]
 Json = dict[str, Any]
 Limit = Annotated[int, Field(ge=0, le=200), BeforeValidator(integer)]
@@ -67,7 +82,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Budget = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(integer)]
 Minutes = Annotated[float, Field(ge=0.1, le=_MAX_TTL_MINUTES, description="Time to live, in minutes.")]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integer)]
-Format = Literal["markdown", "xml", "messages", "index"]
+SessionName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9_.:@+-]{1,200}$"),
+    Field(description="The session, unless the header Memotherm-Scope names it."),
+]
+Moment = Annotated[datetime, BeforeValidator(moment), Field(description="The time of expiry, with an offset.")]
+Format = FormatName
 
 
 def _without_default(schema: Json) -> None:
@@ -83,3 +104,14 @@ class RequestBody(BaseModel):
     """The base of request bodies: no unknown fields, no type conversion."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_other_names(cls, values: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Accept the names of other programs: `includeCold`, `category`, `text`, ..."""
+        if not isinstance(values, dict):
+            return values
+        try:
+            return renamed(values, cls.model_fields)
+        except InvalidInput as exc:
+            raise ValueError(str(exc)) from exc

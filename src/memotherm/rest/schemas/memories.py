@@ -14,21 +14,26 @@ from memotherm.rest.schemas.fields import (
     Labels,
     MemoryId,
     Minutes,
+    Moment,
     PriorityName,
     Reason,
     RequestBody,
     RetentionName,
+    SessionName,
     Text,
     TierName,
 )
 
 __all__ = [
+    "ChangedManyResponse",
     "KeysResponse",
     "MemoriesResponse",
     "MemoryPageResponse",
+    "MemoryRequest",
     "MemoryResponse",
     "MoveRequest",
     "PrioritizeRequest",
+    "ReadMemoryResponse",
     "ReasonRequest",
     "RememberManyRequest",
     "RememberRequest",
@@ -36,8 +41,8 @@ __all__ = [
 ]
 
 
-class RememberRequest(RequestBody):
-    """A memory to store."""
+class MemoryRequest(RequestBody):
+    """The fields of a memory to store."""
 
     content: Text
     kind: AnyKind = "fact"
@@ -45,6 +50,7 @@ class RememberRequest(RequestBody):
     tier: TierName | None = None
     priority: PriorityName = "normal"
     ttl_minutes: Minutes | None = None
+    expires_at: Moment | None = None
     metadata: Json | None = None
     source: Label = "api"
     supersedes: MemoryId | None = None
@@ -57,10 +63,20 @@ class RememberRequest(RequestBody):
         return {**values, "ttl": None if self.ttl_minutes is None else self.ttl_minutes * 60}
 
 
+class RememberRequest(MemoryRequest):
+    """A memory to store."""
+
+    session: SessionName | None = None
+
+    def arguments(self) -> Json:
+        """Return the arguments of `remember`."""
+        return {name: value for name, value in super().arguments().items() if name != "session"}
+
+
 class RememberManyRequest(RequestBody):
     """Memories to store, all or none."""
 
-    memories: Annotated[list[RememberRequest], Field(min_length=1, max_length=1000)]
+    memories: Annotated[list[MemoryRequest], Field(min_length=1, max_length=1000)]
 
 
 class UpdateRequest(RequestBody):
@@ -71,6 +87,7 @@ class UpdateRequest(RequestBody):
     tags: Labels | None = None
     metadata: Json | None = None
     ttl_minutes: Minutes | None = None
+    expires_at: Moment | None = None
     key: Key | None = None
     why: Reason = ""
 
@@ -115,10 +132,18 @@ class MemoryResponse(BaseModel):
     created_at: str
     updated_at: str
     accessed_at: str | None
+    verified_at: str | None
     expires_at: str | None
     supersedes: str | None
     index: bool
     version: int
+
+
+class ReadMemoryResponse(MemoryResponse):
+    """A memory that was read by its id."""
+
+    heat: float = Field(description="How much it is used, decayed since the last use.")
+    decay: float = Field(description="1 at the time of the last use, halved after every half-life.")
 
 
 class MemoriesResponse(BaseModel):
@@ -137,3 +162,12 @@ class MemoryPageResponse(MemoriesResponse):
     """A page of memories; `next_page` is null on the last one."""
 
     next_page: str | None
+    #: Where the memories are, if the scope can see none.
+    hint: str = ""
+
+
+class ChangedManyResponse(BaseModel):
+    """How many memories were changed, or would be."""
+
+    count: int
+    dry_run: bool

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
+from datetime import datetime
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from memotherm.errors import InvalidInput
 from memotherm.rest.schemas.fields import (
     Budget,
     Format,
@@ -15,28 +17,44 @@ from memotherm.rest.schemas.fields import (
     Limit,
     QueryText,
     RequestBody,
+    SessionName,
     Share,
     TierName,
     Tiers,
     absent,
 )
+from memotherm.rest.schemas.filters import FilterRequest
 from memotherm.rest.schemas.memories import MemoryResponse
 
 __all__ = [
     "ContextRequest",
     "ContextResponse",
     "HitResponse",
+    "KeptEntryResponse",
+    "KeptReceiptResponse",
     "QueryFilters",
     "QueryRequest",
     "QueryResponse",
     "RecallRequest",
     "RecallResponse",
+    "ReceiptPageResponse",
     "SearchResponse",
 ]
 
 
-class RecallRequest(RequestBody):
-    """A query and its filters."""
+#: Moments that every calendar has, for the OpenAPI document.
+_MOMENT = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"as_of: {text[:50]!r} is not a time such as 2026-01-31T12:00:00Z") from None
+
+
+class RecallRequest(FilterRequest):
+    """A query and its filters; `inside` searches everything at and below the scope."""
 
     query: QueryText
     limit: Limit = 10
@@ -46,6 +64,20 @@ class RecallRequest(RequestBody):
     min_score: Share | None = None
     promote: bool = False
     track: bool = True
+    inside: bool = False
+    include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
+    session: SessionName | None = None
+    as_of: str | None = Field(
+        default=None,
+        description="Answer from the state at an earlier time, such as `2026-01-31T12:00:00Z`.",
+        json_schema_extra={"pattern": _MOMENT},
+    )
+
+    def arguments(self) -> Json:
+        """Return the arguments of `recall`."""
+        tiers = [*self.tiers, "cold"] if self.include_cold and "cold" not in self.tiers else self.tiers
+        as_of = None if self.as_of is None else _moment(self.as_of)
+        return {**self.model_dump(exclude={"include_cold", "session"}), "tiers": tiers, "as_of": as_of}
 
 
 class QueryFilters(RequestBody):
@@ -84,6 +116,7 @@ class QueryRequest(RequestBody):
     k: Limit = absent()
     filters: QueryFilters = absent()
     track: bool = True
+    session: SessionName | None = None
 
     @model_validator(mode="after")
     def refuse_aliases_together(self) -> Self:
@@ -103,6 +136,7 @@ class ContextRequest(RequestBody):
     format: Format = "markdown"
     include_cold: bool | None = None
     track: bool = True
+    session: SessionName | None = None
 
 
 class HitResponse(MemoryResponse):
@@ -134,6 +168,39 @@ class RecallResponse(SearchResponse):
     """The hits of a recall."""
 
     items: list[HitResponse]
+    #: Where the memories are, if the scope can see none.
+    hint: str = ""
+
+
+class KeptEntryResponse(BaseModel):
+    """A memory that was included in a context, and why."""
+
+    id: str
+    section: Literal["pinned", "hot", "recalled"]
+    form: Literal["full", "shortened", "title"]
+    tokens: int
+    reason: str
+    score: float | None
+
+
+class KeptReceiptResponse(BaseModel):
+    """What a context has injected."""
+
+    number: int
+    at: str
+    scope: dict[str, str]
+    query: str | None
+    budget: int
+    tokens: int
+    format: Format
+    included: list[KeptEntryResponse]
+
+
+class ReceiptPageResponse(BaseModel):
+    """A page of receipts; `next_page` is null on the last one."""
+
+    receipts: list[KeptReceiptResponse]
+    next_page: str | None
 
 
 class ContextResponse(BaseModel):

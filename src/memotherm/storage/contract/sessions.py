@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from memotherm.model import Scope
 from memotherm.storage.values import Record
 
 __all__ = ["SessionStore", "SessionTransaction"]
@@ -19,6 +20,9 @@ class SessionStore(Protocol):
 
     def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
         """Return the names of the active sessions in some spaces."""
+
+    def idle_sessions(self, spaces: Sequence[int], before: datetime, limit: int) -> list[tuple[int, Scope]]:
+        """Return the active sessions in some spaces without a change or use since a moment, longest idle first."""
 
     def injected(self, space: int) -> dict[int, int]:
         """Return the memories in a session's prompt: number -> time of the last update then, in microseconds."""

@@ -82,6 +82,8 @@ class Store(
     name: str
     #: The version of its schema.
     schema: int
+    #: The tenant it is restricted to, as given to `for_tenant`.
+    tenant: str | None
 
     def for_tenant(self, tenant: str | None) -> Store:
         """Return the same store restricted to one tenant ("" = memories without a tenant; None = all tenants).
@@ -99,8 +101,8 @@ class Store(
         """Claim the parts of the store on which no other holder does a job, and yield the claims one by one.
 
         A part counts as done when the next claim is requested. Closing the iterator before that releases the
-        claim. A claim that is not renewed expires after its term. A store with many parts skips those that
-        were done at `before` or later.
+        claim. A claim that is not renewed expires after its term. Parts that were done at `before` or later are
+        skipped.
 
         Args:
             name: The job.

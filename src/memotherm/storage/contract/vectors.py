@@ -26,7 +26,7 @@ class VectorStore(Protocol):
         """Register an embedder and return its number; the first one with `serve` serves searches at once."""
 
     def cached_vectors(self, digest: str) -> Vectors | None:
-        """Return the stored vectors of the same content, made by the serving embedder."""
+        """Return the vectors of the same content that the tenant can see, made by the serving embedder."""
 
     def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
         """Return (number, content) of memories without vectors of an embedder."""

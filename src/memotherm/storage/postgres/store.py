@@ -63,7 +63,6 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, settings: Settings) -> None:
         self._settings = settings
         self._exact_limit = settings.exact_band_limit // _READING
-        self._tenant: str | None = None
         self._connections = Connections(url, settings)
         self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
         #: The replica to read from, if any.
@@ -89,13 +88,13 @@ class PostgresStore(SqlStore):
     def for_tenant(self, tenant: str | None) -> Self:
         """Return the same store as one tenant uses it; None = all tenants together."""
         view = self._view()
-        view._tenant = tenant
+        view.tenant = tenant
         view._waiting = self._queues[tenant]
         return view
 
     def for_recall(self) -> Self:
         """Return the same store as it is read from the replica, if there is one."""
-        view = self.for_tenant(self._tenant)
+        view = self.for_tenant(self.tenant)
         view._source = self._replica
         return view
 
@@ -114,7 +113,7 @@ class PostgresStore(SqlStore):
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
         with self._reading() as statements:
             before = getattr(self._snapshots, "current", None)
-            self._snapshots.current = (self._tenant, self._source, statements)
+            self._snapshots.current = (self.tenant, self._source, statements)
             try:
                 yield
             finally:
@@ -123,35 +122,35 @@ class PostgresStore(SqlStore):
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
         tenant, source, statements = getattr(self._snapshots, "current", None) or (None, None, None)
-        if statements is not None and (tenant, source) == (self._tenant, self._source):
+        if statements is not None and (tenant, source) == (self.tenant, self._source):
             with mapped(self.name):
                 yield statements
             return
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        with (self._source or self._connections).transaction(self._tenant, mode=mode) as connection:
-            yield PostgresStatements(connection, self._tenant)
+        with (self._source or self._connections).transaction(self.tenant, mode=mode) as connection:
+            yield PostgresStatements(connection, self.tenant)
 
     @contextmanager
     def _writing(self) -> Iterator[PostgresStatements]:
-        with self._connections.transaction(self._tenant, patient=True) as connection:
-            statements = PostgresStatements(connection, self._tenant)
-            if self._tenant is None:
+        with self._connections.transaction(self.tenant, patient=True) as connection:
+            statements = PostgresStatements(connection, self.tenant)
+            if self.tenant is None:
                 statements.rows("lock_store", store=LOCK)
             else:
-                statements.rows("lock_tenant", store=LOCK, tenant=self._tenant)
+                statements.rows("lock_tenant", store=LOCK, tenant=self.tenant)
             yield statements
 
     @contextmanager
     def _marking(self, *, join: bool = False) -> Iterator[PostgresStatements]:
-        with self._connections.transaction(self._tenant, patient=True, wide=True, join=join) as connection:
-            yield PostgresStatements(connection, self._tenant)
+        with self._connections.transaction(self.tenant, patient=True, wide=True, join=join) as connection:
+            yield PostgresStatements(connection, self.tenant)
 
     @contextmanager
     def _logging(self) -> Iterator[PostgresStatements]:
         # A tenant's recall also counts the use of memories without a tenant.
-        with self._connections.transaction(self._tenant, patient=True, durable=False, wide=True) as connection:
-            statements = PostgresStatements(connection, self._tenant)
-            if not statements.value("try_lock_tenant", store=LOCK, tenant=self._tenant or ""):
+        with self._connections.transaction(self.tenant, patient=True, durable=False, wide=True) as connection:
+            statements = PostgresStatements(connection, self.tenant)
+            if not statements.value("try_lock_tenant", store=LOCK, tenant=self.tenant or ""):
                 raise StoreBusy(f"{self.name} is locked by another writer: the log of recalls is written later")
             with statements.pipelined():
                 yield statements
@@ -163,7 +162,7 @@ class PostgresStore(SqlStore):
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope, as far as they are this tenant's."""
-        return super().spaces_within(replace(scope, tenant=self._tenant) if self._tenant else scope)
+        return super().spaces_within(replace(scope, tenant=self.tenant) if self.tenant else scope)
 
     def parts(self, scope: Scope) -> list[Self]:
         """Return the stores that together hold what lies inside a scope: one for each tenant."""
@@ -196,9 +195,10 @@ class PostgresStore(SqlStore):
                 "job_claim",
                 name=name,
                 holder=holder,
-                tenant=self._tenant,
+                tenant=self.tenant,
                 now=to_micros(now),
                 until=to_micros(now + term),
+                late=to_micros(now + 2 * term),
                 before=to_micros(before),
                 seen=seen,
             )
@@ -218,12 +218,12 @@ class PostgresStore(SqlStore):
         if not oldest_first:
             return super().ledger(spaces, past, limit, oldest_first=False)
         mode = "ISOLATION LEVEL READ COMMITTED READ ONLY"
-        with self._connections.transaction(self._tenant, mode=mode, patient=True) as connection:
-            statements = PostgresStatements(connection, self._tenant)
-            if self._tenant is None:
+        with self._connections.transaction(self.tenant, mode=mode, patient=True) as connection:
+            statements = PostgresStatements(connection, self.tenant)
+            if self.tenant is None:
                 statements.rows("lock_store", store=LOCK)
             else:
-                statements.rows("lock_ledger", store=LOCK, tenant=self._tenant)
+                statements.rows("lock_ledger", store=LOCK, tenant=self.tenant)
             rows = statements.rows("events_after", spaces=list(spaces), past=past or 0, limit=limit)
         return [event_of(row) for row in rows]
 

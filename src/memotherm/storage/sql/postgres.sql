@@ -36,10 +36,12 @@ INSERT INTO jobs (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DIST
 ON CONFLICT (tenant, name) DO NOTHING
 
 -- job_claim: Claim the tenant whose job was done the longest time ago, unless another process has it or is claiming it.
+-- Times more than two terms from now were written by a clock that is ahead.
 UPDATE jobs SET holder = :holder, until = :until
 WHERE name = :name AND tenant = (
     SELECT tenant FROM jobs
-    WHERE name = :name AND until <= :now AND done_at < :before AND tenant <> ALL(CAST(:seen AS TEXT[]))
+    WHERE name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
+      AND tenant <> ALL(CAST(:seen AS TEXT[]))
       AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
     ORDER BY done_at, tenant LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING tenant
@@ -53,6 +55,15 @@ WHERE tenant = :tenant AND name = :name AND holder = :holder
 
 -- job_release: Release the claim on a tenant's job.
 UPDATE jobs SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
+
+-- recalls_erase: Delete the recalls that returned one of some memories.
+DELETE FROM recalls WHERE {own}EXISTS (
+    SELECT 1 FROM jsonb_array_elements_text(CAST(returned AS JSONB)) AS given (no) WHERE CAST(given.no AS BIGINT) {in nos})
+
+-- receipts_naming: The receipts that name one of some memories.
+SELECT receipt, entries FROM receipts
+WHERE {own}EXISTS (
+    SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 {in ids})
 
 -- metadata_root: The metadata, as JSON; JSONB has no NUL.
 CAST(replace(nullif(metadata, ''), '\u0000', '\u0001') AS JSONB)
@@ -288,6 +299,7 @@ SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces),
        setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM memories), false),
        setval('event_numbers', (SELECT coalesce(max(seq), 0) + 1 FROM events), false),
        setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM recalls), false),
+       setval('receipt_numbers', (SELECT coalesce(max(receipt), 0) + 1 FROM receipts), false),
        setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
        setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
 
@@ -313,3 +325,6 @@ WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
 
 -- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
 SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)
+
+-- vectors_by_digest: Vectors already made for the same content, in any space of the tenant.
+SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1

@@ -170,9 +170,10 @@ SELECT EXISTS (
 -- filtered: Which of some memories a filter lets through. Its conditions are those of `select`.
 SELECT no FROM memories WHERE {own}no {in nos} AND $conditions
 
--- find: A page of memories, newest first. Its conditions are those of `select`.
+-- find: A page of memories, newest first. Its conditions are those of `select`. Where $space is `+space`, SQLite
+-- reads the table in its own order until the page is full, instead of sorting an index.
 SELECT {columns} FROM memories
-WHERE {own}space {in spaces} AND no < :before AND $conditions
+WHERE {own}no < :before AND $space {in spaces} AND $conditions
 ORDER BY no DESC LIMIT :limit
 
 -- written_before: Memories of some spaces that existed at a moment and still have their content.
@@ -268,9 +269,6 @@ accessed_at > :used_within
 -- key that leads to the value, $keys selects the keys, $test is one of the statements `test_...`.
 EXISTS (SELECT 1 FROM $sources WHERE $keys AND $test)
 
--- vectors_by_digest: Vectors already made for the same content, in any space.
-SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1
-
 -- tag_add: One tag of a memory.
 INSERT INTO tags (tag, no) VALUES (:tag, :no)
 
@@ -363,6 +361,14 @@ SELECT state FROM sessions WHERE {own}space = :space
 SELECT s.session FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
 WHERE {own o}o.state = 'active' AND o.space {in spaces}
 
+-- sessions_idle: The active sessions in some spaces without a change or use since a moment, longest idle first.
+SELECT o.space, s.tenant, s.project, s.environment, s.user_, s.agent, s.session
+FROM sessions o JOIN spaces s ON {same o s}s.space = o.space
+WHERE {own o}o.state = 'active' AND o.changed_at < :before AND o.space {in spaces} AND NOT EXISTS (
+    SELECT 1 FROM memories m
+    WHERE {same m o}m.space = o.space AND (m.updated_at >= :before OR m.accessed_at >= :before))
+ORDER BY o.changed_at, o.space LIMIT :limit
+
 -- tally_add: Increment a counter of a space.
 INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)
 ON CONFLICT ({key}space, name) DO UPDATE
@@ -382,6 +388,20 @@ SELECT micros FROM recalls WHERE {own}space {in spaces} ORDER BY recall DESC LIM
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before
 
+-- receipt_add: The receipt of a context.
+INSERT INTO receipts (at, space, query, budget, tokens, format, entries)
+VALUES (:at, :space, :query, :budget, :tokens, :format, :entries)
+
+-- receipts_before: Receipts of contexts in some spaces, newest first.
+SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+WHERE {own}space {in spaces} AND receipt < :past ORDER BY receipt DESC LIMIT :limit
+
+-- receipt_erase: Remove the query and purged memories from a receipt.
+UPDATE receipts SET query = NULL, entries = :entries WHERE {own}receipt = :receipt
+
+-- receipts_trim: Delete old receipts.
+DELETE FROM receipts WHERE {own}at < :before
+
 -- injected_of: The memories in a session's prompt.
 SELECT no, updated_at FROM injected WHERE {own}space = :space
 
@@ -392,10 +412,11 @@ ON CONFLICT ({key}space, no) DO UPDATE SET updated_at = excluded.updated_at
 -- injected_clear: Delete the record of a session's prompt.
 DELETE FROM injected WHERE {own}space = :space
 
--- lease_take: Take or renew a lease, unless another holder has it.
+-- lease_take: Take or renew a lease, unless another holder has it. One that ends more than two terms from now was
+-- taken by a clock that is ahead.
 INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-WHERE leases.holder = excluded.holder OR leases.until <= :now
+WHERE leases.holder = excluded.holder OR leases.until <= :now OR leases.until > :late
 RETURNING holder
 
 -- lease_renew: Extend a lease, unless another holder has it.

@@ -19,6 +19,13 @@ WHERE e.seq <= :seq ORDER BY e.seq DESC LIMIT :limit
 -- matching: The memories of a space and tier that a filter lets through. Its conditions are those of `select`.
 SELECT no FROM memories WHERE space = :space AND tier = :tier AND retention = 0 AND $conditions
 
+-- recalls_erase: Delete the recalls that returned one of some memories.
+DELETE FROM recalls WHERE EXISTS (SELECT 1 FROM json_each(returned) AS given WHERE given.value {in nos})
+
+-- receipts_naming: The receipts that name one of some memories.
+SELECT receipt, entries FROM receipts
+WHERE EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') {in ids})
+
 -- metadata_root: The metadata, as JSON.
 CASE metadata WHEN '' THEN '{}' ELSE metadata END
 
@@ -199,3 +206,9 @@ SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.spa
        CASE m.retention WHEN 0 THEN m.tier ELSE 3 END, v.vector
 FROM vectors v JOIN memories m ON m.no = (v.key / :parts) & :numbers JOIN spaces s ON s.space = m.space
 WHERE v.key > :behind ORDER BY v.key
+
+-- vectors_by_digest: Vectors already made for the same content, in any space of the tenant (NULL = of all).
+SELECT no FROM memories
+WHERE digest = :digest AND parts > 0 AND retention < 3
+  AND (:tenant IS NULL OR space IN (SELECT space FROM spaces WHERE tenant IN ('', :tenant)))
+ORDER BY no LIMIT 1

@@ -9,6 +9,7 @@ from memotherm.model import Tier
 from memotherm.model.results import Problem
 from memotherm.storage import checking
 from memotherm.storage.checking import Indexed
+from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.connect import mapped
 from memotherm.storage.sqlite.keys import MEMORY_MASK, text_band, vector_base
 from memotherm.storage.sqlite.statements import SqliteStatements
@@ -21,6 +22,8 @@ _TIERS = tuple(Tier)
 
 def check(statements: SqliteStatements, identity: Identity | None) -> list[Problem]:
     """Return every disagreement that can be found by reading."""
+    if faults := _unauthentic_pages(statements.connection):
+        return faults
     return [
         *_structure(statements.connection),
         *checking.contents(statements),
@@ -40,9 +43,19 @@ def check_text_structure(statements: SqliteStatements) -> list[Problem]:
     for table in ("text_live", "text_cold"):
         try:
             statements.run(f"{table}_verify")
-        except sqlite3.DatabaseError as exc:
+        except driver.errors() as exc:
             problems.append(Problem(code="text_structure", detail=f"the index {table} is damaged: {exc}"))
     return problems
+
+
+def _unauthentic_pages(connection: sqlite3.Connection) -> list[Problem]:
+    """Return the pages of an encrypted file whose HMAC is wrong; nothing on them can be read."""
+    with mapped("the store"):
+        faults = {line for (line,) in connection.execute("PRAGMA cipher_integrity_check")}
+        if faults:
+            # A page that another process is just writing may look damaged once.
+            faults &= {line for (line,) in connection.execute("PRAGMA cipher_integrity_check")}
+    return [Problem(code="file", detail=line) for line in sorted(faults)]
 
 
 def _structure(connection: sqlite3.Connection) -> Iterator[Problem]:

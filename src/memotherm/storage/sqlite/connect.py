@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
@@ -20,24 +19,19 @@ from memotherm.errors import (
     StoreError,
     StoreFull,
     StoreUnavailable,
+    WrongKey,
 )
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.settings.private_files import create_file
 from memotherm.storage.deferral import Deferral
-from memotherm.storage.sqlite import forking
+from memotherm.storage.sqlite import driver, forking
+from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
 
-__all__ = ["MEMORY", "Connections", "mapped", "read_only_uri", "require_openable"]
+__all__ = ["Connections", "mapped", "require_unused"]
 
-#: The path of a store that lives only as long as its process.
-MEMORY = ":memory:"
-
-_HEADER = b"SQLite format 3\x00"
-_HEADER_SIZE = 100
-#: The byte of the header that tells how the file is written, and its value for a file without a write-ahead log.
-_WRITE_VERSION, _WITHOUT_LOG = 18, 1
-#: Five vectors of 384 dimensions fit one page; the default of 4096 would waste a quarter.
-_PAGE_SIZE = 8192
+#: To how many bytes the log shrinks after a reader of an old state has let it grow; twice what SQLite keeps in use.
+_LOG_BYTES = 16 << 20
 _CACHE_KIB = 16_384
 #: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
 _abandoned: list[sqlite3.Connection] = []
@@ -59,7 +53,7 @@ class mapped:  # noqa: N801 - it is used as a function; a class enters faster th
         return None
 
     def __exit__(self, _kind: object, exc: BaseException | None, _trace: object) -> None:
-        if isinstance(exc, sqlite3.Error):
+        if isinstance(exc, driver.errors()):
             raise _translated(exc, self._name) from exc
         if isinstance(exc, UnicodeEncodeError):
             raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
@@ -113,12 +107,17 @@ class _SnapshotRead:
         self._translation.__exit__(kind, exc, trace)
 
 
-def _translated(exc: sqlite3.Error, name: str) -> MemothermError:
+def _translated(exc: BaseException, name: str) -> MemothermError:
     code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
     if code in _BUSY:
         return StoreBusy(f"{name} is locked by another writer: try again, or raise the setting busy_timeout_ms")
     if code == sqlite3.SQLITE_FULL:
         return StoreFull(f"no space left for {name}: free some; the change was rolled back")
+    if code == sqlite3.SQLITE_NOTADB and driver.is_cipher_error(exc):
+        return WrongKey(
+            f"the key does not open {name}: it is encrypted with another key, damaged, or not a Memotherm store; "
+            "it was left as it is"
+        )
     if code == sqlite3.SQLITE_NOTADB:
         return NotAStore(f"{name} is not a Memotherm store; it was left as it is: choose another path")
     if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
@@ -127,9 +126,9 @@ def _translated(exc: sqlite3.Error, name: str) -> MemothermError:
         return StoreUnavailable(
             f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
         )
-    if "not supported" in str(exc) and isinstance(exc, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+    if "not supported" in str(exc) and driver.is_misuse(exc):
         return InvalidInput(f"an argument has a type that cannot be stored: {exc}")
-    if isinstance(exc, sqlite3.ProgrammingError) and "closed" in str(exc):
+    if "closed" in str(exc) and driver.is_misuse(exc):
         return StoreClosed(f"{name} is closed: open it again")
     return StoreError(f"SQLite could not use {name}: {exc}")
 
@@ -144,6 +143,8 @@ class Connections:
         self._closed = False
         #: Where the file is, even if the working directory changes.
         self.path = path if path == MEMORY else str(Path(path).absolute())
+        #: What the driver needs to open an encrypted file.
+        self.cipher = self._read_cipher()
         self._idle: list[sqlite3.Connection] = []
         #: How many connections are out of the pool.
         self._lent = 0
@@ -161,7 +162,7 @@ class Connections:
         self._file: tuple[int, int] | None = None
         self._log = (0, 0)
         #: Whether the file can only be read.
-        self.read_only = path != MEMORY and _is_read_only(Path(path))
+        self.read_only = path != MEMORY and is_read_only(Path(path))
         self._require_own_file()
         if path != MEMORY:
             # SQLite gives its log the mode of the file. An error is reported when the file is opened.
@@ -172,27 +173,49 @@ class Connections:
         if path != MEMORY:
             forking.register(self)
 
+    def cipher_for(self, copy: Path) -> str | None:
+        """Return what encrypts a copy of the store; the copy of a file has its key and its salt."""
+        return driver.cipher_of(self._settings.key, copy) if self.cipher == driver.UNKEYED else self.cipher
+
     def _require_own_file(self) -> None:
         """Refuse a file that was in use during the fork that made this process: locks on it would not work."""
-        if _inherited and self.path != MEMORY and _identity(self.path) in _inherited:
+        if _inherited and self.path != MEMORY and identity_of(self.path) in _inherited:
             raise StoreUnavailable(
                 f"{self.name} was in use when this process was forked and cannot be opened in it: "
                 "fork while no other thread uses the store, or start the process with spawn"
             )
 
     def _connect_writer(self) -> sqlite3.Connection:
-        writer = self._connect(self._settings.synchronous)
+        before = identity_of(self.path)
+        writer = self._connect_first()
         if self.path != MEMORY:
             writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
-            self._file, self._log = _identity(self.path), _identity(f"{self.path}-wal")
+            self._file, self._log = identity_of(self.path), identity_of(f"{self.path}-wal")
+            if before not in (self._file, NO_FILE):
+                writer.close()
+                raise StoreUnavailable(f"{self.name} was replaced while it was being opened: open it again")
         return writer
+
+    def _connect_first(self) -> sqlite3.Connection:
+        """Connect; if another process has just created the encrypted file, with its own salt, connect with that."""
+        try:
+            return self._connect(self._settings.synchronous)
+        except driver.errors():
+            before, self.cipher = self.cipher, self._read_cipher()
+            if self.cipher == before:
+                raise
+            return self._connect(self._settings.synchronous)
+
+    def _read_cipher(self) -> str | None:
+        if not self._settings.key:
+            return None
+        return driver.UNKEYED if self.path == MEMORY else driver.cipher_of(self._settings.key, self.path)
 
     def _connect(self, synchronous: str) -> sqlite3.Connection:
         self._require_in_place()
         address = read_only_uri(Path(self.path)) if self.read_only else self.path
-        connection = sqlite3.connect(
-            address, isolation_level=None, check_same_thread=False, cached_statements=256, uri=self.read_only
-        )
+        options = {"isolation_level": None, "check_same_thread": False, "cached_statements": 256}
+        connection = driver.connect(address, self.cipher, uri=self.read_only, **options)
         try:
             self._configure(connection, synchronous)
         except BaseException:
@@ -203,8 +226,9 @@ class Connections:
     def _configure(self, connection: sqlite3.Connection, synchronous: str) -> None:
         connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
         if not self.read_only:
-            connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+            connection.execute(f"PRAGMA page_size = {driver.PAGE_SIZE}")
             self._enter_wal(connection)
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
@@ -217,8 +241,8 @@ class Connections:
         while True:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as exc:
-                if exc.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > deadline:
+            except driver.errors() as exc:
+                if getattr(exc, "sqlite_errorcode", 0) & 0xFF not in _BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
             else:
@@ -288,7 +312,7 @@ class Connections:
         if not self._process.current:
             _abandoned.append(connection)
             return
-        with suppress(sqlite3.Error):
+        with suppress(*driver.errors()):
             if connection.in_transaction:
                 connection.execute("COMMIT")
         with self._pool:
@@ -391,7 +415,7 @@ class Connections:
         elif self._pool.locked():
             if self._writer is not None or self._lent:
                 _abandoned.extend([*self._idle, *([self._writer] if self._writer else [])])
-                _inherited.add(_identity(self.path))
+                _inherited.add(identity_of(self.path))
             self._release_locks()
 
     def _release_locks(self) -> None:
@@ -417,6 +441,10 @@ class Connections:
             self._writer = self._connect_writer()
         return self._writer
 
+    def uses(self, path: str) -> bool:
+        """Return whether a file is the one that is open."""
+        return not self._closed and self._file == identity_of(path)
+
     def missing_files(self) -> list[str]:
         """Return the names of the store's open files that were moved, deleted or replaced."""
         if self.path == MEMORY:
@@ -425,11 +453,11 @@ class Connections:
         with self._writing, mapped(self.name):
             self._opened_writer()
             files = {self.name: (self.path, self._file), f"{self.name}-wal": (f"{self.path}-wal", self._log)}
-            return [name for name, (path, identity) in files.items() if _identity(path) != identity]
+            return [name for name, (path, identity) in files.items() if identity_of(path) != identity]
 
     def _require_in_place(self) -> None:
         """Raise `StoreUnavailable` if the path leads to another file than the one that is open, or to none."""
-        if self._file is not None and _identity(self.path) != self._file:
+        if self._file is not None and identity_of(self.path) != self._file:
             raise StoreUnavailable(
                 f"{self.name} was moved, deleted or replaced while it was open: nothing was written; "
                 "put the file back, or close the store and open it again"
@@ -448,64 +476,14 @@ class Connections:
             self._require_in_place()
             connection.execute("COMMIT")
         except BaseException:
-            with suppress(sqlite3.Error):
+            with suppress(*driver.errors()):
                 if self._process.current and connection.in_transaction:
                     connection.execute("ROLLBACK")
             raise
 
 
-def read_only_uri(file: Path) -> str:
-    """Return the URI that opens a file for reading.
-
-    SQLite needs a log beside a file that others may write. Where there is none and none can be created, nobody is
-    writing, and the file is read without one.
-    """
-    alone = not Path(f"{file}-wal").exists() and not os.access(file.parent, os.W_OK)
-    return f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
-
-
-def _is_read_only(file: Path) -> bool:
-    """Return whether an existing file, or the folder that its log is created in, cannot be written."""
-    return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
-
-
-def _require_own_log(path: str, header: bytes) -> None:
-    """Refuse a log beside a file that has none, such as a checkpoint: SQLite would mix the two.
-
-    A file that uses a write-ahead log says so in its header before the log exists.
-    """
-    log = Path(f"{path}-wal")
-    if header[_WRITE_VERSION] == _WITHOUT_LOG and log.exists() and log.stat().st_size:
-        raise StoreDamaged(
-            f"{log} belongs to another file than {path}, which was copied over it: "
-            f"move {log} away, and {path}-shm if there is one, and open the store again"
-        )
-
-
-def _identity(path: str) -> tuple[int, int]:
-    """Return the device and inode of a file; (0, 0) if there is none."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - before each commit, and a Path takes three times as long
-    except OSError:
-        return 0, 0
-    return status.st_dev, status.st_ino
-
-
-def require_openable(path: str) -> None:
-    """Raise a clear error for a missing folder, a folder, or a file of another program."""
-    if path == MEMORY:
-        return
-    file = Path(path)
-    try:
-        if file.is_dir():
-            raise StoreUnavailable(f"{path} is a folder: name a file in it, such as {file / 'agent.db'}")
-        if not file.parent.is_dir():
-            raise StoreUnavailable(f"the folder {file.parent} does not exist: create it first")
-        if file.exists() and file.stat().st_size:
-            with file.open("rb") as handle:
-                header = handle.read(_HEADER_SIZE)
-            if not header.startswith(_HEADER):
-                raise NotAStore(f"{path} is not a Memotherm store; it was left as it is: choose another path")
-            _require_own_log(path, header)
-    except OSError as exc:
-        raise StoreUnavailable(f"cannot open {path}: {exc.strerror or exc}") from exc
+def require_unused(path: str) -> None:
+    """Refuse a store that this process has open: two SQLite libraries do not see each other's locks in one process."""
+    for connections in forking.registered():
+        if isinstance(connections, Connections) and connections.uses(path):
+            raise StoreBusy(f"{path} is open in this process: close it and try again")

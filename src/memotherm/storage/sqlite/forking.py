@@ -11,7 +11,7 @@ import threading
 from typing import Protocol
 from weakref import WeakSet
 
-__all__ = ["register"]
+__all__ = ["register", "registered"]
 
 
 class _Forkable(Protocol):
@@ -35,6 +35,12 @@ def register(connections: _Forkable) -> None:
     """Close some connections before each fork of this process."""
     with _registering:
         _registered.add(connections)
+
+
+def registered() -> list[_Forkable]:
+    """Return the connections of this process."""
+    with _registering:
+        return list(_registered)
 
 
 def _before() -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from memotherm.errors import NotAStore, SchemaTooNew
 from memotherm.storage import queries
-from memotherm.storage.sqlite.connect import MEMORY, Connections, mapped, read_only_uri
+from memotherm.storage.sqlite import driver
+from memotherm.storage.sqlite.connect import Connections, mapped
+from memotherm.storage.sqlite.files import MEMORY, read_only_uri
 
 __all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
 
@@ -24,7 +26,7 @@ _BETWEEN_LOOKS = 0.05
 SCHEMA_VERSION = len(queries.migrations("sqlite"))
 
 
-def require_ours(path: str) -> None:
+def require_ours(path: str, key: str = "") -> None:
     """Look at an existing file without changing a byte of it; raise unless it is ours or empty.
 
     A file that another process is just making may look foreign for a moment, so the verdict is asked for again.
@@ -33,7 +35,7 @@ def require_ours(path: str) -> None:
         return
     for last in (*(False,) * (_LOOKS - 1), True):
         try:
-            _look(path)
+            _look(path, key)
         except NotAStore:
             if last:
                 raise
@@ -42,12 +44,13 @@ def require_ours(path: str) -> None:
             return
 
 
-def _look(path: str) -> None:
+def _look(path: str, key: str) -> None:
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
     file = Path(path)
-    uri = read_only_uri(file) if _marked(path) else f"{file.absolute().as_uri()}?mode=ro&immutable=1"
-    with mapped(path), closing(sqlite3.connect(uri, uri=True)) as connection:
+    cipher = driver.cipher_of(key, path) if key else None
+    uri = read_only_uri(file) if key or _marked(path) else f"{file.absolute().as_uri()}?mode=ro&immutable=1"
+    with mapped(path), closing(driver.connect(uri, cipher, uri=True)) as connection:
         _version(connection, path)
 
 

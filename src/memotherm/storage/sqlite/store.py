@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.errors import StoreDamaged, StoreError, StoreUnavailable
-from memotherm.model import Scope, Tier
+from memotherm.model import Retention, Scope, Tier
+from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
@@ -21,8 +22,9 @@ from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
-from memotherm.storage.sqlite.connect import MEMORY, Connections, require_openable
+from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
+from memotherm.storage.sqlite.files import MEMORY, require_openable
 from memotherm.storage.sqlite.keys import vector_base, vector_range
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings, strengths
@@ -30,23 +32,32 @@ from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
-from memotherm.storage.sqlstore import SqlClaim, SqlStore, any_expired, identity_of, new_waiting, visible_rows
-from memotherm.storage.values import Filter, Identity, RecallEntry, Scores
+from memotherm.storage.sqlstore import (
+    MOST_SCOPES,
+    SqlClaim,
+    SqlStore,
+    any_expired,
+    identity_of,
+    new_waiting,
+    visible_rows,
+)
+from memotherm.storage.statements import Statements
+from memotherm.storage.values import Filter, Find, Identity, RecallEntry, Scores
 
 __all__ = ["SqliteStore"]
 
 Vectors = NDArray[np.float32]
 
-#: How many scopes' spaces are remembered.
-_MOST_SCOPES = 10_000
+#: The share of all memories from which on a listing reads the table in its own order.
+_LARGE_SHARE = 0.1
 
 
 class SqliteStore(SqlStore):
     """Rows, words and vectors in one file; several processes may use it at once."""
 
     def __init__(self, path: str, settings: Settings) -> None:
-        require_openable(path)
-        require_ours(path)
+        require_openable(path, settings.key)
+        require_ours(path, settings.key)
         super().__init__(path, SCHEMA_VERSION, settings.use_window_days, {}, new_waiting())
         #: Scope -> the highest space number then, and the spaces it can see.
         self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
@@ -58,16 +69,19 @@ class SqliteStore(SqlStore):
         except BaseException:
             self._connections.close()
             raise
-        folder = None if path == MEMORY else Path(f"{path}-vectors")
+        # The cache files are not encrypted.
+        folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, settings.exact_band_limit)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
         # A store in memory reads uncommitted data, which must not be cached.
         self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
 
-    def for_tenant(self, tenant: str | None) -> Self:  # noqa: ARG002
-        """Return the store itself: a file has no row-level security."""
-        return self
+    def for_tenant(self, tenant: str | None) -> Self:
+        """Return the same store as one tenant uses it; a file has no row-level security."""
+        view = self._view()
+        view.tenant = tenant
+        return view
 
     def parts(self, scope: Scope) -> list[Self]:  # noqa: ARG002
         """Return the store itself, which holds what lies inside any scope."""
@@ -79,14 +93,21 @@ class SqliteStore(SqlStore):
         holder: str,
         now: Callable[[], datetime],
         term: timedelta,
-        before: datetime,  # noqa: ARG002
+        before: datetime,
     ) -> Generator[SqlClaim[Self], None, None]:
-        """Claim the whole store, unless another holder does the same job."""
-        if self.lease(name, holder, now(), now() + term):
+        """Claim the whole store, unless another holder does the same job or it was done since `before`."""
+        if not self._done_since(name, before, now()) and self.lease(name, holder, now(), now() + term):
             try:
                 yield SqlClaim(self._view(), "lease_renew", {"name": name, "holder": holder}, now, term)
+                with self._marking() as statements:
+                    statements.run("meta_set", key=f"done:{name}", value=str(to_micros(now())))
             finally:
                 self.release(name, holder)
+
+    def _done_since(self, name: str, moment: datetime, now: datetime) -> bool:
+        """Return whether a job was done since a moment; a time that is yet to come was that of a wrong clock."""
+        done = self._rows("meta_get", key=f"done:{name}")
+        return bool(done) and to_micros(moment) <= int(done[0][0]) <= to_micros(now)
 
     def for_recall(self) -> Self:
         """Return the store itself: a file has no replica."""
@@ -132,10 +153,21 @@ class SqliteStore(SqlStore):
             spaces = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
         # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
         if self.name != MEMORY:
-            if len(self._visible) >= _MOST_SCOPES:
+            if len(self._visible) >= MOST_SCOPES:
                 self._visible.clear()
             self._visible[scope] = (last, spaces)
         return spaces
+
+    def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:
+        """Return whether a large share of all memories is listed, so that a page is soon full.
+
+        A page of 100 from one space with 100,000 memories takes 1 ms instead of 320 ms by the index and a sort.
+        """
+        if find.tier is Tier.HOT or find.tags is not None or find.retention not in (None, Retention.ACTIVE):
+            return False
+        tiers = [tier.rank for tier in (Tier if find.tier is None else [find.tier])]
+        count = int(statements.value("count_in", spaces=list(spaces), tiers=tiers))
+        return count >= _LARGE_SHARE * int(statements.value("memory_last_no"))
 
     # Searching
 
@@ -229,6 +261,7 @@ class SqliteStore(SqlStore):
                 statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
             )
             yield transaction
+            transaction.finish()
             log_pending = Erasure.log_pending(statements)
         if transaction.purged or log_pending:
             self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))
@@ -248,12 +281,13 @@ class SqliteStore(SqlStore):
         return Identity(number=number, name=name, dimensions=dimensions)
 
     def cached_vectors(self, digest: str) -> Vectors | None:
-        """Return the stored vectors of the same content, made by the serving embedder."""
-        if not self._rows("vectors_by_digest", digest=bytes.fromhex(digest)):
+        """Return the vectors of the same content that the tenant can see, made by the serving embedder."""
+        key: dict[str, object] = {"digest": bytes.fromhex(digest), "tenant": self.tenant}
+        if not self._rows("vectors_by_digest", **key):
             return None
         with self._reading() as statements:
             identity = identity_of(statements)
-            no = statements.value("vectors_by_digest", digest=bytes.fromhex(digest))
+            no = statements.value("vectors_by_digest", **key)
             if identity is None or no is None:
                 return None
             rows = statements.rows("vectors_between", **vector_range(identity.number, no)._asdict())
@@ -287,7 +321,7 @@ class SqliteStore(SqlStore):
         with self._connections.reading() as connection:
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-        return int(pages * page_size)
+        return int(pages) * int(page_size)
 
     def build_indexes(self) -> None:
         """Finish a pending erasure; bands are built when they are searched."""
@@ -319,7 +353,8 @@ class SqliteStore(SqlStore):
     def checkpoint(self, path: Path, origin: str | None = None) -> None:
         """Write a consistent copy to a new file while the store is in use; it records its origin."""
         with self._connections.reading() as connection:
-            copy(connection, path, meta={ORIGIN_KEY: origin or self._connections.path})
+            meta = {ORIGIN_KEY: origin or self._connections.path}
+            copy(connection, path, meta=meta, cipher=self._connections.cipher_for(path))
 
     def close(self) -> None:
         """Close all connections; calling it twice, or in a forked process, is harmless."""

@@ -12,6 +12,7 @@ from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
 from memotherm.storage.contract import Claim
 from memotherm.storage.contract.optional import SupportsCheckpoint
+from memotherm.storage.values import RecallEntry, ReceiptRow
 from memotherm.testing.contract.base import Contract, numbers
 
 __all__ = ["CheckpointContract", "UpkeepContract"]
@@ -35,6 +36,13 @@ class UpkeepContract(Contract):
             transaction.set_session(space, "active", self.clock())
         assert self.store.session_state(space) == "active"
         assert self.store.open_sessions(self.seen(_SESSION)) == {"s1"}
+        idle = [(space, _SESSION)]
+        self.clock.advance(days=1)
+        assert self.store.idle_sessions([space], self.clock(), 10) == idle
+        assert self.store.idle_sessions([space], self.clock(), 0) == []
+        assert self.store.idle_sessions([], self.clock(), 10) == []
+        self.stored("said later", _SESSION)
+        assert self.store.idle_sessions([space], self.clock(), 10) == []
 
         with self.store.write() as transaction:
             transaction.set_session(space, "archived", self.clock())
@@ -115,6 +123,29 @@ class UpkeepContract(Contract):
         assert self.store.tallies((one,))["spill"] == (2, 15)
         assert self.store.tallies((one, two))["spill"] == (3, 115)
 
+    def test_receipts_are_kept_until_they_are_trimmed_and_name_nothing_purged(self) -> None:
+        """They are read from their spaces, newest first, and a purge removes the memory and the query."""
+        first, second = self.stored("one"), self.stored("two")
+        for record in (first, second):
+            entries = [(record.memory.id, "hot", "full", 5, "current work", None)]
+            receipt = ReceiptRow(query="which?", budget=100, tokens=20, format="markdown", entries=entries)
+            entry = RecallEntry(
+                at=self.clock(), space=record.space, query="", tiers=(), micros=0, candidates=(), returned=(),
+                receipt=receipt,
+            )  # fmt: skip
+            self.store.log_recall(entry, keep=False)
+            self.clock.advance(hours=1)
+
+        newest, oldest = self.store.receipts([first.space], None, 10)
+        assert (newest.included[0].id, newest.query, newest.tokens) == (second.memory.id, "which?", 20)
+        assert self.store.receipts([first.space], newest.number, 10) == [oldest]
+        assert self.store.receipts([], None, 10) == []
+        self.purged(second)
+        newest, _ = self.store.receipts([first.space], None, 10)
+        assert (newest.included, newest.query) == ((), None)
+        self.store.trim_receipts(newest.at)
+        assert self.store.receipts([first.space], None, 10) == [newest]
+
     def test_a_lease_has_one_holder(self) -> None:
         """Until it is released or expires."""
         later = self.clock() + timedelta(minutes=5)
@@ -129,6 +160,19 @@ class UpkeepContract(Contract):
         assert self.store.lease("maintain", "b", self.clock(), later)
         self.clock.advance(minutes=6)
         assert self.store.lease("maintain", "c", self.clock(), self.clock() + timedelta(minutes=5))
+
+    def test_a_lease_or_claim_of_a_clock_that_is_far_ahead_is_taken_over(self) -> None:
+        """Two of its own terms ahead is more than any holder with a right clock can be."""
+        minutes = timedelta(minutes=10)
+        ahead = self.clock() + timedelta(days=365)
+        assert self.store.lease("maintain lease", "a", ahead, ahead + minutes)
+        assert self.store.lease("maintain lease", "b", self.clock(), self.clock() + minutes)
+        self.clock.advance(days=365)
+        with closing(self.claims("a")) as theirs:
+            next(theirs)
+            self.clock.advance(days=-365)
+            with closing(self.claims("b")) as mine:
+                assert next(mine, None) is not None
 
     def claims(self, holder: str) -> Generator[Claim, None, None]:
         """Claim the parts of the store for a job of ten minutes."""
@@ -149,6 +193,18 @@ class UpkeepContract(Contract):
             assert list(self.claims("b")) == []
             self.clock.advance(minutes=2)
             assert len(list(self.claims("b"))) == 1
+
+    def test_a_part_that_was_done_is_not_claimed_again_before_its_time(self) -> None:
+        """Only if the job was finished; a job that was done in the future was done by a wrong clock."""
+        self.stored("anything")
+        start, term = self.clock(), timedelta(minutes=10)
+        with closing(self.store.claims("tidy", "a", self.clock, term, start)) as broken_off:
+            assert next(broken_off)
+        assert len(list(self.store.claims("tidy", "a", self.clock, term, start))) == 1
+        assert list(self.store.claims("tidy", "b", self.clock, term, start)) == []
+        self.clock.advance(minutes=1)
+        assert list(self.store.claims("tidy", "b", self.clock, term, start)) == []
+        assert len(list(self.store.claims("tidy", "b", self.clock, term, self.clock()))) == 1
 
     def test_a_holder_that_lost_its_claim_cannot_write(self) -> None:
         """Neither while the new holder works nor afterwards; its transaction changes nothing."""

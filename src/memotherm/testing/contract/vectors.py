@@ -131,8 +131,19 @@ class VectorsContract(Contract):
         self.changed(record, retention=Retention.ACTIVE)
         assert self.by_vector("an otter") == [record.no]
 
+    def test_a_tenant_reuses_only_vectors_that_it_can_see(self) -> None:
+        """Otherwise the time of a write would tell that another tenant has the same content."""
+        self.serving()
+        theirs = self.stored("their secret", Scope(tenant="a"))
+        shared = self.stored("known to all")
+        tenants = {tenant: self.store.for_tenant(tenant) for tenant in ("a", "b", "", None)}
+
+        for record, seen_by in ((theirs, {"a", None}), (shared, {"a", "b", "", None})):
+            cached = {tenant: store.cached_vectors(record.memory.digest) for tenant, store in tenants.items()}
+            assert {tenant for tenant, vectors in cached.items() if vectors is not None} == seen_by
+
     def test_vectors_of_the_same_content_are_cached(self) -> None:
-        """Any space's, because a content's vectors say nothing of whose it is; a purge empties the cache."""
+        """Those of any space of the tenant; a purge empties the cache."""
         self.serving()
         record = self.stored("an otter", Scope(user="ann"))
         cached = self.store.cached_vectors(record.memory.digest)

@@ -50,7 +50,8 @@ CREATE TABLE memories (
     retention_since INTEGER NOT NULL,
     version         INTEGER NOT NULL,
     parts           INTEGER NOT NULL,
-    key             TEXT
+    key             TEXT,
+    verified_at     INTEGER
 );
 CREATE INDEX memories_by_place ON memories (space, retention, tier, no);
 CREATE INDEX memories_by_digest ON memories (digest, space);
@@ -121,6 +122,19 @@ CREATE TABLE recalls (
     degraded   TEXT    NOT NULL
 );
 CREATE INDEX recalls_by_time ON recalls (at);
+
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included.
+CREATE TABLE receipts (
+    receipt INTEGER PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    space   INTEGER,
+    query   TEXT,
+    budget  INTEGER NOT NULL,
+    tokens  INTEGER NOT NULL,
+    format  TEXT    NOT NULL,
+    entries TEXT    NOT NULL
+);
+CREATE INDEX receipts_by_time ON receipts (at);
 
 -- The state of sessions: active, archived (ended) or summarized.
 CREATE TABLE sessions (

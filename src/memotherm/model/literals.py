@@ -1,0 +1,12 @@
+"""The names of the members of a memory's axes and of context formats, for type checkers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["FormatName", "PriorityName", "RetentionName", "TierName"]
+
+TierName = Literal["hot", "warm", "cold"]
+PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
+RetentionName = Literal["active", "archived", "deleted", "purged"]
+FormatName = Literal["markdown", "xml", "messages", "index"]

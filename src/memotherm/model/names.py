@@ -1,0 +1,50 @@
+"""Other names that callers may use for arguments and fields: those of programs that they know."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from memotherm.errors import InvalidInput
+from memotherm.settings.names import snake_case
+
+__all__ = ["SYNONYMS", "field_of", "known_name", "renamed"]
+
+#: Names of the same field; the first is ours. A singular may stand for a plural.
+SYNONYMS = (
+    ("kind", "category", "type"),
+    ("kinds", "types", "categories", "kind", "category", "type"),
+    ("content", "text"),
+    ("session", "session_id"),
+    ("memory_id", "item_id"),
+    ("ids", "item_ids"),
+    ("promote", "auto_promote"),
+    ("chat", "chat_type"),
+)
+
+
+def known_name(name: str, known: Collection[str]) -> str:
+    """Return the known name that another name means, in any case or by a synonym; the name itself if there is none."""
+    if name in known:
+        return name
+    by_words = {snake_case(each): each for each in known}
+    words = snake_case(name)
+    groups = ((words,), *(group for group in SYNONYMS if words in group))
+    return next((by_words[each] for group in groups for each in group if each in by_words), name)
+
+
+def renamed(values: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return values under the names that are known; two names of the same field are an error."""
+    given: dict[str, str] = {}
+    for name in values:
+        ours = known_name(name, known)
+        if ours in given:
+            raise InvalidInput(f"{given[ours]} and {name} mean the same: give one of them")
+        given[ours] = name
+    return {ours: values[name] for ours, name in given.items()}
+
+
+def field_of(record: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return the field of another program's record under its name here, or a synonym; None if it has none."""
+    names = next((group for group in SYNONYMS if group[0] == name), (name,))
+    return next((record[each] for each in names if record.get(each) is not None), None)

@@ -1,0 +1,1 @@
+"""Readers of the memories of other programs; each returns drafts of memories."""

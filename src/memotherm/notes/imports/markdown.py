@@ -1,0 +1,192 @@
+"""Markdown memories of OpenClaw, Claude Code and Codex."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from memotherm.model import Tier
+from memotherm.notes.imports.reading import Draft, Import, moment, pieces
+from memotherm.notes.placement import is_curated, note_date, note_tier
+from memotherm.text.markdown import items, split_lines
+from memotherm.text.markdown.outline import outline
+
+__all__ = ["read_claude_code", "read_codex", "read_openclaw"]
+
+_FRONT = re.compile(r"\A---\n(.*?)\n---(?:\n|\Z)", re.DOTALL)
+_INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
+_CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
+#: The characters that Claude Code replaces by dashes.
+_OTHER = re.compile(r"[^A-Za-z0-9]")
+#: How many lines of a transcript are searched for the folder of its project.
+_TRANSCRIPT_LINES = 50
+
+
+def read_openclaw(source: Path, reading: Import) -> None:
+    """Read a workspace: MEMORY.md, USER.md, memory/**/*.md."""
+    names = ("MEMORY.md", "memory.md", "USER.md", "DREAMS.md")
+    curated = {file.resolve(): file for name in names if (file := source / name).is_file()}
+    for file in [*curated.values(), *_markdown(source / "memory")]:
+        extra = {"kind": "preference"} if file.name == "USER.md" else {}
+        _entries(file, source, reading, extra)
+
+
+def read_claude_code(source: Path, reading: Import) -> None:
+    """Read a memory folder, or all of them below ~/.claude; each belongs to the project of its folder."""
+    for folder in sorted(source.glob("projects/*/memory")) or [source]:
+        name = _project(folder.parent) if folder.name == "memory" else None
+        scope = {"project": name} if name else {}
+        for file in _markdown(folder):
+            if is_curated(file.name):
+                _index(file, folder, source, reading, {"scope": scope})
+            else:
+                _whole(file, source, reading, scope)
+
+
+def read_codex(source: Path, reading: Import) -> None:
+    """Read ~/.codex/memories."""
+    folder = source / "memories" if (source / "memories").is_dir() else source
+    for file in _markdown(folder):
+        _entries(file, folder, reading, {})
+
+
+def _project(folder: Path) -> str | None:
+    """Return the name of the project whose sessions are in a folder of Claude Code.
+
+    Transcripts contain the path of the project; the name of the folder has it with dashes for other characters, which
+    is decoded if the project still exists.
+    """
+    for transcript in sorted(folder.glob("*.jsonl")):
+        if name := _transcript_project(transcript):
+            return name
+    if not folder.name.startswith("-"):
+        return None
+    encoded = folder.name[1:]
+    existing = _existing(Path(folder.anchor), encoded)
+    return encoded if existing is None else existing.name
+
+
+def _existing(parent: Path, encoded: str) -> Path | None:
+    """Return the folder below another one whose path has a name of Claude Code."""
+    try:
+        children = [child for child in parent.iterdir() if child.is_dir()]
+    except OSError:
+        return None
+    for child in children:
+        name = _OTHER.sub("-", child.name)
+        if name == encoded:
+            return child
+        if encoded.startswith(f"{name}-") and (found := _existing(child, encoded[len(name) + 1 :])):
+            return found
+    return None
+
+
+def _transcript_project(transcript: Path) -> str | None:
+    try:
+        with transcript.open(encoding="utf-8", errors="replace") as lines:
+            for _, line in zip(range(_TRANSCRIPT_LINES), lines, strict=False):
+                entry = json.loads(line)
+                if isinstance(entry, dict) and isinstance(entry.get("cwd"), str):
+                    return Path(entry["cwd"].replace("\\", "/")).name or None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return None
+
+
+def _whole(file: Path, root: Path, reading: Import, scope: dict[str, str]) -> None:
+    """Read a file that is one memory, with the name, description and type of its front matter.
+
+    What is about the user belongs to no project.
+    """
+    text = reading.text(file)
+    front = _FRONT.match(text)
+    about = dict(_fields(front[1])) if front else {}
+    body = text[front.end() :] if front else text
+    description = about.get("description", "")
+    kind = _CLAUDE_KINDS.get(about.get("type", ""), "fact")
+    metadata = {"path": file.relative_to(root).as_posix(), "name": about.get("name", file.stem)}
+    content = f"{description}\n\n{body.strip()}" if description and description not in body else body.strip()
+    written = moment(file.stat().st_mtime, reading.now) if text else {}
+    for piece in pieces(content):
+        draft = {"content": piece, "kind": kind, "metadata": metadata, **written}
+        reading.add({**draft, "scope": {} if kind == "preference" else scope}, metadata["path"])
+
+
+def _fields(front_matter: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of front matter that stand in one line."""
+    for line in front_matter.split("\n"):
+        name, colon, value = line.partition(":")
+        name = name.strip()
+        if colon and name.replace("_", "a").isalnum() and value.strip():
+            yield name, value.strip().strip("\"'")
+
+
+def _index(file: Path, folder: Path, root: Path, reading: Import, extra: Draft) -> None:
+    """Read an index file, without front matter and lines that link to files which are read anyway."""
+    text = _without_front_matter(reading.text(file))
+    own = [
+        "" if any((folder / name).is_file() for name in _INDEX_LINE.findall(line)) else line
+        for line in split_lines(text)
+    ]
+    _entries_of("\n".join(own), file.relative_to(root).as_posix(), reading, extra)
+
+
+def _without_front_matter(text: str) -> str:
+    """Return a text with empty lines in place of its front matter, so that line numbers stay."""
+    front = _FRONT.match(text)
+    return text if front is None else "\n" * front[0].count("\n") + text[front.end() :]
+
+
+def _entries(file: Path, root: Path, reading: Import, extra: Draft) -> None:
+    _entries_of(_without_front_matter(reading.text(file)), file.relative_to(root).as_posix(), reading, extra)
+
+
+def _entries_of(text: str, path: str, reading: Import, extra: Draft) -> None:
+    """Read each list item and each other block as a memory."""
+    lines = split_lines(text)
+    headings_above = outline(lines).headings_above
+    start = 0
+    spans: list[tuple[int, int, str]] = []
+    for item in items(lines):
+        spans += _blocks(lines, start, item.start)
+        spans.append((item.start, item.end, item.text))
+        start = item.end
+    spans += _blocks(lines, start, len(lines))
+    day = note_date(path)
+    written = {} if day is None else moment(day.isoformat(), reading.now)
+    old = note_tier(path, reading.today, reading.settings) is Tier.COLD
+    for first, end, span_text in spans:
+        heading = " > ".join(headings_above[first])
+        metadata = {"path": path, "start": first + 1, "end": end, "heading": heading}
+        if day is not None:
+            metadata["date"] = day.isoformat()
+        for piece in pieces(span_text):
+            draft = {"content": piece, "metadata": metadata, **({"tier": "cold"} if old else {}), **written, **extra}
+            reading.add(draft, f"{path}#L{first + 1}")
+
+
+def _blocks(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the start, the end and the text of the paragraphs between list items, without headings."""
+    block: list[int] = []
+    fence = False
+    for number in [*range(start, end), end]:
+        line = lines[number] if number < end else ""
+        if number < end and line.lstrip().startswith(("```", "~~~")):
+            fence = not fence
+        over = number == end or (not fence and (not line.strip() or line.lstrip().startswith("#")))
+        if not over:
+            block.append(number)
+        elif block:
+            text = "\n".join(lines[line_number] for line_number in block).strip()
+            if text.strip("-=*_ \n"):
+                yield block[0], block[-1] + 1, text
+            block = []
+
+
+def _markdown(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    files = [file for file in sorted(folder.rglob("*.md")) if file.is_file() and not file.is_symlink()]
+    return [file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)]

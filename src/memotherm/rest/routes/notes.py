@@ -1,0 +1,61 @@
+"""Search, read and curate the notes of the server."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from memotherm import Memotherm, tools
+from memotherm.errors import NotFound
+from memotherm.notes import Notes
+from memotherm.rest.routes.parameters import View
+from memotherm.rest.schemas.notes import (
+    CuratedResponse,
+    CurateRequest,
+    NoteResultsResponse,
+    NoteSearchRequest,
+    NoteTextResponse,
+)
+from memotherm.tools import serializers
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["notes"])
+
+
+@router.post("/notes/search", operation_id="search_notes", response_model=NoteResultsResponse)
+def search_notes(view: View, body: NoteSearchRequest) -> dict[str, Any]:
+    """Return the lines of notes that match a query, best first; 404 if the server has no notes."""
+    return serializers.note_results_json(_notes(view).search(body.query, body.max_results, body.min_score))
+
+
+@router.get("/notes/lines", operation_id="read_note", response_model=NoteTextResponse)
+def read_note(
+    view: View,
+    path: Annotated[str, Query(min_length=1, max_length=1000, description="The note, or a citation of its lines.")],
+    from_line: Annotated[int, Query(ge=1, le=1_000_000_000)] = 1,
+    lines: Annotated[int | None, Query(ge=1, le=100_000)] = None,
+) -> dict[str, Any]:
+    """Return lines of a note exactly as they are; an empty text for a note that does not exist."""
+    return serializers.note_text_json(_notes(view).get(path, from_line, lines))
+
+
+@router.post("/notes/curate", operation_id="curate", response_model=CuratedResponse)
+def curate(view: View, body: CurateRequest) -> dict[str, Any]:
+    """Copy lines of a daily note to MEMORY.md, except those that it has; 404 if the server has no notes."""
+    curated = tools.memory_curate(view, body.path, body.from_line, body.lines, body.dry_run)
+    return {
+        "source": curated["source"],
+        "path": curated["path"],
+        "lines": curated["lines"],
+        "start_line": curated["startLine"],
+        "end_line": curated["endLine"],
+        "dry_run": curated["dryRun"],
+    }
+
+
+def _notes(view: Memotherm) -> Notes:
+    if not view.settings.notes_root:
+        raise NotFound("this server has no notes: set notes_root to their folder")
+    return view.notes(view.settings.notes_root)

@@ -1,0 +1,124 @@
+"""Encrypt a store, decrypt it, or change its key: through a new file that replaces the old one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import uuid
+from contextlib import closing, suppress
+from pathlib import Path
+
+from memotherm.errors import StoreBusy, StoreDamaged, StoreUnavailable
+from memotherm.settings.private_files import create_file
+from memotherm.storage.sqlite import driver
+from memotherm.storage.sqlite.connect import mapped, require_unused
+from memotherm.storage.sqlite.files import require_openable
+from memotherm.storage.sqlite.migrate import require_ours
+from memotherm.storage.sqlite.statements import SQL
+from memotherm.storage.statements import marked
+
+__all__ = ["export", "recode"]
+
+#: What belongs to a database and is not copied with its tables.
+_PRAGMAS = ("application_id", "user_version")
+
+
+def recode(path: Path, key: str, new_key: str, busy_timeout_ms: int) -> None:
+    """Replace the file of a store by one with another key; an empty key means that it is not encrypted.
+
+    The old file stays as it is until the new one is complete and verified. No other process can use the store
+    meanwhile.
+    """
+    require_openable(str(path), key)
+    require_ours(str(path), key)
+    require_unused(str(path))
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    source = driver.connect(path, driver.cipher_of(key, path) if key else driver.UNKEYED, isolation_level=None)
+    try:
+        with mapped(str(path)), closing(source):
+            _lock(source, path, busy_timeout_ms)
+            try:
+                cipher = driver.cipher_of(new_key, partial) if new_key else ""
+                export(source, partial, cipher)
+                _verify(source, partial, cipher)
+                _replace(path, partial)
+            finally:
+                source.execute("PRAGMA locking_mode = NORMAL")
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+    # Made from vectors of the store, and not encrypted.
+    shutil.rmtree(f"{path}-vectors", ignore_errors=True)
+
+
+def export(source: sqlite3.Connection, target: Path, cipher: str) -> None:
+    """Copy all tables into a new file.
+
+    Args:
+        source: A connection of SQLCipher.
+        target: The new file.
+        cipher: Its key and salt; "" does not encrypt it.
+    """
+    with suppress(OSError):
+        create_file(target)
+    key = f"x'{cipher}'" if cipher else ""
+    source.execute("ATTACH DATABASE ? AS target KEY ?", (str(target), key))
+    try:
+        if cipher:
+            driver.configure(source, "target")
+        else:
+            source.execute(f"PRAGMA target.page_size = {driver.PAGE_SIZE}")
+        source.execute("SELECT sqlcipher_export('target')")
+        for pragma in _PRAGMAS:
+            (value,) = source.execute(f"PRAGMA main.{pragma}").fetchone()
+            source.execute(f"PRAGMA target.{pragma} = {value}")
+    finally:
+        source.execute("DETACH DATABASE target")
+
+
+def _lock(connection: sqlite3.Connection, path: Path, busy_timeout_ms: int) -> None:
+    """Empty the write-ahead log and keep everybody else from the file until the connection is closed."""
+    connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    try:
+        (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    except driver.errors() as exc:
+        if getattr(exc, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise
+        busy, mode = True, "wal"
+    if busy or mode != "delete":
+        raise StoreBusy(f"{path} is in use: close it in all processes (servers, agents, hooks) and try again")
+    connection.execute("BEGIN EXCLUSIVE")
+    connection.execute("COMMIT")  # the lock stays
+
+
+def _verify(source: sqlite3.Connection, partial: Path, cipher: str) -> None:
+    with closing(driver.connect(partial, cipher or None)) as copy:
+        faults = [line for (line,) in copy.execute("PRAGMA integrity_check(1)") if line != "ok"]
+        if faults or _counts(copy) != _counts(source):
+            raise StoreDamaged(f"the new file is not a true copy; the store was left as it is: {faults}")
+
+
+def _counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of rows of each table."""
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    count = SQL["table_count"]
+    return {name: connection.execute(marked(count, {"table": name})).fetchone()[0] for name in names}
+
+
+def _replace(path: Path, partial: Path) -> None:
+    try:
+        shutil.copymode(path, partial)
+        with partial.open("rb") as handle:
+            os.fsync(handle.fileno())
+        partial.replace(path)
+        if os.name == "posix":
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError as exc:
+        raise StoreUnavailable(f"cannot replace {path}: {exc.strerror or exc}") from exc

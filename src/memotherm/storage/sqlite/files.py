@@ -1,0 +1,90 @@
+"""The files of a store: what they are, before SQLite opens them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memotherm.errors import NotAStore, StoreDamaged, StoreUnavailable, WrongKey
+from memotherm.storage.sqlite import driver
+
+__all__ = ["MEMORY", "NO_FILE", "identity_of", "is_read_only", "read_only_uri", "require_openable"]
+
+#: The path of a store that lives only as long as its process.
+MEMORY = ":memory:"
+#: The identity of a file that does not exist.
+NO_FILE = (0, 0)
+
+_HEADER_SIZE = 100
+#: The byte of the header that tells how the file is written, and its value for a file without a write-ahead log.
+_WRITE_VERSION, _WITHOUT_LOG = 18, 1
+
+
+def identity_of(path: str) -> tuple[int, int]:
+    """Return the device and inode of a file; (0, 0) if there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - before each commit, and a Path takes three times as long
+    except OSError:
+        return NO_FILE
+    return status.st_dev, status.st_ino
+
+
+def require_openable(path: str, key: str = "") -> None:
+    """Raise a clear error for a missing folder, a folder, or a file that is not a store with or without encryption."""
+    if path == MEMORY:
+        return
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise StoreUnavailable(f"{path} is a folder: name a file in it, such as {file / 'agent.db'}")
+        if not file.parent.is_dir():
+            raise StoreUnavailable(f"the folder {file.parent} does not exist: create it first")
+        if file.exists() and file.stat().st_size:
+            with file.open("rb") as handle:
+                header = handle.read(_HEADER_SIZE)
+            _require_kind(path, header, key)
+    except OSError as exc:
+        raise StoreUnavailable(f"cannot open {path}: {exc.strerror or exc}") from exc
+
+
+def _require_kind(path: str, header: bytes, key: str) -> None:
+    plain = header.startswith(driver.HEADER)
+    if plain and key:
+        raise WrongKey(
+            f"{path} is not encrypted, and a key is set: encrypt it with `memotherm encrypt {path}`, or unset the key"
+        )
+    if not plain and not key:
+        raise NotAStore(
+            f"{path} is not a Memotherm store, or it is encrypted; it was left as it is: "
+            "choose another path, or set MEMOTHERM_KEY or MEMOTHERM_KEY_FILE"
+        )
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:
+        _require_own_log(path, header if plain else driver.header_of(path, driver.cipher_of(key, path)))
+
+
+def _require_own_log(path: str, header: bytes) -> None:
+    """Refuse a log beside a file that has none, such as a checkpoint: SQLite would mix the two.
+
+    A file that uses a write-ahead log says so in its header before the log exists.
+    """
+    if header[_WRITE_VERSION] == _WITHOUT_LOG:
+        raise StoreDamaged(
+            f"{path}-wal belongs to another file than {path}, which was copied over it: "
+            f"move {path}-wal away, and {path}-shm if there is one, and open the store again"
+        )
+
+
+def read_only_uri(file: Path) -> str:
+    """Return the URI that opens a file for reading.
+
+    SQLite needs a log beside a file that others may write. Where there is none and none can be created, nobody is
+    writing, and the file is read without one.
+    """
+    alone = not Path(f"{file}-wal").exists() and not os.access(file.parent, os.W_OK)
+    return f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+
+
+def is_read_only(file: Path) -> bool:
+    """Return whether an existing file, or the folder that its log is created in, cannot be written."""
+    return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))

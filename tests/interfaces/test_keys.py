@@ -1,0 +1,173 @@
+"""API keys of a user, keys that may only read, the scope header, and bodies that never arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from memotherm import Memotherm, Scope, Tier
+from memotherm.errors import ReadOnly
+from memotherm.rest.app import application
+from memotherm.rest.keys import Keys
+from tests.helpers import opened
+from tests.interfaces.test_rest import MCP_HEADERS, asking, bearer, problem
+
+
+@pytest.fixture
+def mem(tmp_path: Path) -> Iterator[Memotherm]:
+    with opened(tmp_path / "memory.db") as found:
+        yield found
+        assert found.check() == []
+
+
+def tool(client: TestClient, headers: dict[str, str], name: str, **arguments: Any) -> Any:
+    """Call a tool over HTTP and return its result."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    return client.post("/mcp", json=body, headers={**headers, **MCP_HEADERS}).json()["result"]
+
+
+def test_a_key_of_a_user_gives_access_to_that_user_only(mem: Memotherm) -> None:
+    """Over REST and MCP; the header cannot name another user, and responses are not repeated to another one."""
+    keys = Keys(mem)
+    ana, ben = (bearer(keys.create(name, "acme", name)) for name in ("ana", "ben"))
+    with asking(mem) as client:
+        once = {"idempotency-key": "k1"}
+        made = [client.post("/memories", json={"content": "An otter"}, headers={**key, **once}) for key in (ana, ben)]
+        assert [each.json()["scope"]["user"] for each in made] == ["ana", "ben"]
+        place = made[0].headers["location"]
+        assert client.get(place, headers=ana).status_code == 200
+        problem(client.get(place, headers=ben), 404, "not_found")
+        problem(client.get("/status", headers={**ben, "memotherm-scope": "user=ana"}), 422, "invalid_input")
+        assert tool(client, ben, "memory_get", id=made[0].json()["id"])["isError"]
+        assert not tool(client, ana, "memory_get", id=made[0].json()["id"])["isError"]
+
+
+def test_a_read_only_key_reads_and_changes_nothing(mem: Memotherm) -> None:
+    """Not a memory, not a session, not the number of uses; over REST and MCP."""
+    acme = mem.scoped(tenant="acme")
+    otter = acme.remember("An otter swims", tier="cold")
+    acme.session("s1").add("A badger digs")
+    reader = bearer(Keys(mem).create("reader", "acme", read_only=True))
+    before = (acme.status().seq, acme.metrics())
+    place = f"/memories/{otter.id}"
+    with asking(mem) as client:
+        for path in ("/recall", "/context"):
+            assert client.post(path, json={"query": "otter"}, headers=reader).status_code == 200
+        assert client.post("/memory/query", json={"query": "otter"}, headers=reader).json()["results"]
+        for path in (place, f"{place}/history", "/events", "/status", "/metrics", "/sessions/s1/status"):
+            assert client.get(path, headers=reader).status_code == 200
+        assert not tool(client, reader, "memory_recall", query="otter", includeCold=True)["isError"]
+        changes: list[tuple[str, str, dict[str, Any] | None]] = [
+            ("POST", "/memories", {"content": "A lynx"}),
+            ("PATCH", place, {"content": "A lynx"}),
+            ("DELETE", place, None),
+            ("POST", f"{place}/pin", None),
+            ("POST", "/recall", {"query": "otter", "tiers": ["cold"], "promote": True}),
+            ("POST", "/sessions/s2/memories", {"content": "A lynx"}),
+            ("POST", "/sessions/s1/clear", None),
+            ("POST", "/maintain", None),
+            ("POST", f"/events/{otter.version}/undo", None),
+        ]
+        for method, path, body in changes:
+            problem(client.request(method, path, json=body, headers=reader), 403, "read_only")
+        assert "[read_only]" in tool(client, reader, "store_memory", content="A lynx")["content"][0]["text"]
+    assert (acme.status().seq, acme.metrics()) == before
+    assert acme.get(otter.id).access_count == 0
+
+
+def test_a_read_only_view_refuses_changes(mem: Memotherm) -> None:
+    """In the library as well, for the scopes inside it too."""
+    otter = mem.remember("An otter", tier="hot")
+    view = mem.read_only()
+
+    assert view.get(otter.id) == otter
+    assert view.status().tiers[Tier.HOT].memories == 1
+    for change in (
+        lambda: view.remember("A lynx"),
+        lambda: view.scoped(tenant="acme").remember("A lynx"),
+        lambda: view.session("s1"),
+        lambda: view.purge(otter.id),
+        view.maintain,
+        lambda: view.key_value("keys").put("a", {}),
+    ):
+        with pytest.raises(ReadOnly):
+            change()
+
+
+@pytest.mark.parametrize(
+    ("header", "scope"),
+    [
+        ("agent=planner;project=web", Scope(project="web", agent="planner")),
+        (" user = ana ; project = my shop ; ", Scope(project="my shop", user="ana")),
+        ("user=J%C3%BCrgen;agent=%E2%98%83%3B%25", Scope(user="Jürgen", agent="☃;%")),
+        ("user=a=b+c", Scope(user="a=b+c")),
+    ],
+)
+def test_a_scope_header_takes_fields_in_any_order_and_any_name(mem: Memotherm, header: str, scope: Scope) -> None:
+    """Spaces around them are ignored, and characters other than ASCII are percent-encoded; over MCP as well."""
+    with asking(mem) as client:
+        made = client.post("/memories", json={"content": "An otter"}, headers={"memotherm-scope": header})
+        assert made.json()["scope"] == dict(scope.items())
+        result = tool(client, {"memotherm-scope": header}, "memory_get", id=made.json()["id"])
+        assert not result["isError"]
+        assert tool(client, {}, "memory_get", id=made.json()["id"])["isError"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["tenant=acme", "colour=red", "user=", "user", "user=a;user=b", "user=%zz", "user=%FF", "user=%00", "user=\xfc"],
+)
+def test_a_scope_header_that_is_not_understood_is_refused(mem: Memotherm, header: str) -> None:
+    """Ignored, it would give the caller another scope than intended."""
+    with asking(mem) as client:
+        for path in ("/memories", "/mcp"):
+            answer = client.post(path, json={"content": "A"}, headers={b"memotherm-scope": header.encode("latin-1")})
+            problem(answer, 422, "invalid_input")
+    assert mem.status().seq == 0
+
+
+def test_several_scope_headers_are_read_together(mem: Memotherm) -> None:
+    """A proxy may add its own line, but not another name for a field."""
+    with asking(mem) as client:
+        lines = [("memotherm-scope", "project=web"), ("memotherm-scope", "user=ana")]
+        assert client.get("/status", headers=lines).json()["scope"] == {"project": "web", "user": "ana"}
+        problem(client.get("/status", headers=[*lines, ("memotherm-scope", "user=ben")]), 422, "invalid_input")
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
+    """The request is answered with 408, and the connection is closed."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if not sent:
+            sent.append("begun")
+            return {"type": "http.request", "body": b'{"content"', "more_body": True}
+        return await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/memories",
+        "headers": [(b"host", b"127.0.0.1")],
+        "query_string": b"",
+    }
+    with opened(tmp_path / "memory.db", settings={"server_body_seconds": 0.05}) as mem:
+        app = application(mem)
+
+        async def serve() -> None:
+            await app(scope, receive, send)
+
+        asyncio.run(serve())
+
+    assert sent[1]["status"] == 408
+    assert (b"connection", b"close") in sent[1]["headers"]
+    assert json.loads(sent[2]["body"])["code"] == "body_too_slow"

@@ -1,0 +1,169 @@
+"""The names of other programs are accepted and mapped, in every interface, in settings and in imports."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from memotherm import Memotherm, tools
+from memotherm.cli.app import COMMANDS, run
+from memotherm.errors import InvalidInput, SettingsError
+from memotherm.notes import Notes
+from memotherm.rest.app import application
+from memotherm.session import Session
+from memotherm.settings import FIELDS, Settings, load
+from memotherm.settings.names import OTHER_NAMES
+from tests.helpers import ROOT, opened
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def mem(tmp_path: Path) -> Iterator[Memotherm]:
+    with opened(tmp_path / "memory.db") as found:
+        yield found
+
+
+@pytest.fixture
+def client(mem: Memotherm) -> Iterator[TestClient]:
+    with TestClient(application(mem), base_url="http://127.0.0.1") as found:
+        yield found
+
+
+def test_tools_accept_the_names_of_the_sources(mem: Memotherm) -> None:
+    """`text`, `type`, `category`, `session_id` and `include_cold` mean what ours do."""
+    for name in ("type", "category", "kind"):
+        arguments = {"text": f"otter {name}", name: "decision", "tier": "cold", "session_id": "s"}
+        stored = tools.call(mem, "store_memory", arguments)
+        assert (stored["content"], stored["kind"], stored["scope"]) == (f"otter {name}", "decision", {"session": "s"})
+    added = tools.call(mem, "memory_add", {"session_id": "s", "text": "otter in a session", "category": "decision"})
+    tools.call(mem, "memory_spill", {"sessionId": "s", "itemIds": [added["id"]]})
+    mem.remember("otter of everyone", kind="decision", tier="cold")
+
+    found = tools.call(mem, "memory_recall", {"query": "otter", "include_cold": True, "category": "decision"})
+    assert [hit["content"] for hit in found["items"]] == ["otter of everyone"]
+    assert tools.call(mem, "memory_promote", {"sessionId": "s", "itemId": added["id"]})["promoted"] is True
+    with pytest.raises(InvalidInput, match="type and category mean the same"):
+        tools.call(mem, "store_memory", {"content": "otter", "type": "fact", "category": "fact"})
+
+
+def test_rest_accepts_the_names_of_the_sources(client: TestClient) -> None:
+    """In bodies, also of a batch, and as filters of a list."""
+    made = client.post("/memories", json={"text": "otter", "category": "decision", "tier": "cold", "sessionId": "s"})
+    client.post("/memories:batch", json={"memories": [{"text": "walrus", "type": "preference"}]})
+    changed = client.patch(f"/memories/{made.json()['id']}", json={"type": "task"}, headers=in_session("s")).json()
+    recalled = client.post("/recall", json={"query": "otter", "includeCold": True, "sessionId": "s"}).json()
+    queried = client.post("/memory/query", json={"query": "otter", "sessionId": "s"}).json()
+    context = client.post("/context", json={"query": "otter", "includeCold": True, "sessionId": "s"}).json()
+
+    assert (made.status_code, made.json()["kind"], made.json()["scope"]) == (201, "decision", {"session": "s"})
+    assert changed["kind"] == "task"
+    assert recalled["items"][0]["content"] == "otter"
+    assert queried["results"][0]["content"] == "otter"
+    assert "otter" in context["text"]
+    for name in ("kind", "type", "category"):
+        [listed] = client.get("/memories", params={name: "preference"}).json()["memories"]
+        assert listed["content"] == "walrus"
+    assert client.post("/memories", json={"content": "otter", "text": "walrus"}).status_code == 422
+    assert client.post("/memories", json={"content": "otter", "sort": "fact"}).status_code == 422
+    other = client.post("/recall", json={"query": "otter", "sessionId": "s"}, headers=in_session("t"))
+    assert other.status_code == 409
+
+
+def test_the_command_line_accepts_the_names_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As options, with dashes or in camel case; and `import jsonl` keeps the category."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
+    (tmp_path / "theirs.jsonl").write_text(
+        '{"text": "A walrus sleeps", "category": "preference"}\n{"content": "A seal swims", "type": "entity"}\n'
+    )
+
+    stored = command("remember", "An otter", "--category", "decision", "--tier", "cold", "--sessionId", "s")
+    command("import", "jsonl", "theirs.jsonl")
+
+    assert (stored["kind"], stored["scope"]) == ("decision", {"session": "s"})
+    for verb in ("recall", "search"):
+        [hit] = command(verb, "otter", "--includeCold", "--session-id", "s")["hits"]
+        assert hit["id"] == stored["id"]
+        assert command(verb, "otter", "--session", "s")["hits"] == []
+    assert run(["config", "set", "memoryTiering.hotMaxTokens", "7"]) == 0
+    assert "hot_max_tokens = 7" in (tmp_path / "home" / "config.toml").read_text()
+    listed = {kind: command("list", "--type", kind)["memories"][0]["content"] for kind in ("preference", "entity")}
+    assert listed == {"preference": "A walrus sleeps", "entity": "A seal swims"}
+
+
+def test_several_memories_are_stored_under_the_names_of_the_sources(mem: Memotherm) -> None:
+    """`remember_many` takes mappings of other programs; an unknown name is still an error."""
+    [memory] = mem.remember_many([{"text": "otter", "category": "preference"}])
+
+    assert (memory.content, memory.kind) == ("otter", "preference")
+    with pytest.raises(InvalidInput, match="'importance'"):
+        mem.remember_many([{"text": "otter", "importance": 1}])
+
+
+def test_every_setting_of_the_sources_is_read_from_a_file(tmp_path: Path) -> None:
+    """Blocks of their configuration can be copied; each name sets one of our settings."""
+    defaults = Settings()
+    wanted = {theirs: other_value(getattr(defaults, ours)) for theirs, ours in OTHER_NAMES.items()}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in wanted.items()]
+    (tmp_path / "memotherm.toml").write_text("\n".join(lines))
+
+    settings = load({"trust_project": True}, environ={}, folder=tmp_path)
+
+    assert {theirs: getattr(settings, ours) for theirs, ours in OTHER_NAMES.items()} == wanted
+
+
+def test_camel_case_settings_are_read_and_mistakes_are_told(tmp_path: Path) -> None:
+    """Without a block as well; a setting that is given twice, or is unknown, is an error that names it."""
+    assert load({"hotMaxTokens": 7}, environ={}, folder=tmp_path).hot_max_tokens == 7
+    assert load({"memoryTiering": {"hotMaxTokens": 8}}, environ={}, folder=tmp_path).hot_max_tokens == 8
+    with pytest.raises(SettingsError, match="hot_max_tokens twice"):
+        load({"hot_max_tokens": 7, "memoryTiering": {"hotMaxTokens": 8}}, environ={}, folder=tmp_path)
+    with pytest.raises(SettingsError, match=r"unknown setting 'memoryTiering\.hotMaxTonkens'"):
+        load({"memoryTiering": {"hotMaxTonkens": 8}}, environ={}, folder=tmp_path)
+
+
+def test_the_table_of_names_maps_to_what_there_is() -> None:
+    """Each tool, method, command, setting and metric that the page names exists."""
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    page = (ROOT / "docs" / "reference" / "names.md").read_text("utf-8")
+    methods = [re.findall(r"`([\w.]+)`", ours)[0] for ours in build["_OTHERS"]["Methods"].values()]
+    owners: dict[str, type] = {"session": Session, "notes": Notes}
+
+    for name in methods:
+        owner, _, verb = name.rpartition(".")
+        assert callable(getattr(owners.get(owner, Memotherm), verb)), name
+    assert {command.split()[0] for *_, command, _, _, _ in build["_CALLS"].values()} <= set(COMMANDS)
+    assert set(OTHER_NAMES.values()) <= set(FIELDS)
+    # A parameter that no interface of ours takes would have an empty cell.
+    assert [line for line in page.splitlines() if line.startswith("| | ") and line.count("| - ") > 1] == []
+    assert set(build["_PROMETHEUS"]) <= set(re.findall(r"`(memory_\w+)`", page))
+
+
+def in_session(session: str) -> dict[str, str]:
+    return {"memotherm-scope": f"session={session}"}
+
+
+def other_value(default: Any) -> Any:
+    """Return a valid value that is not the default."""
+    if isinstance(default, bool):
+        return not default
+    return default + 16 if isinstance(default, int) else round(default / 2 + 0.01, 3)
+
+
+def command(*arguments: str) -> Any:
+    """Run a command with `--json` and return what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert run([*arguments, "--store", "memory.db", "--json"]) == 0
+    return json.loads(printed.getvalue())

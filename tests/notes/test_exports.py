@@ -1,0 +1,172 @@
+"""Importing the exports of other programs, with their times, users and ids."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memotherm
+from memotherm import Memotherm
+from memotherm.testing import FakeClock
+
+
+@pytest.fixture
+def mem(clock: FakeClock, tmp_path: Path) -> Iterator[Memotherm]:
+    """A memory in a file; how the drafts are stored is tested on both stores elsewhere."""
+    with memotherm.open(tmp_path / "memory.db", embedder="none", clock=clock) as mem:
+        yield mem
+        assert mem.check() == []
+
+
+def told(mem: Memotherm) -> dict[str, str]:
+    return {memory.content: memory.kind for memory in mem.find(limit=500)}
+
+
+#: What each program exports, and the content, kind, tags, metadata, scope and time that it becomes.
+EXPORTS: dict[str, tuple[object, tuple[Any, ...]]] = {
+    "mem0": (
+        {
+            "results": [
+                {
+                    "id": "a1", "memory": "Likes tea", "hash": "x", "metadata": {"mood": "calm"}, "user_id": "ana",
+                    "agent_id": "cook", "run_id": "r1", "categories": ["food"],
+                    "created_at": "2025-03-01T02:00:00-08:00", "updated_at": None,
+                },
+                {"id": "a2", "memory": None},
+                {"id": "a3", "memory": "gone", "expiration_date": "2025-01-01"},
+            ]
+        },
+        ("Likes tea", "fact", ("food",), {"mood": "calm", "run_id": "r1", "original_id": "a1"},
+         {"user": "ana", "agent": "cook"}),
+    ),
+    "letta": (
+        {
+            "agents": [{"name": "cook", "messages": [
+                {"id": "m1", "role": "system", "content": [{"type": "text", "text": "You are a cook"}]},
+            ]}],
+            "blocks": [{"id": "a1", "label": "human", "value": "Likes tea", "created_at": "2025-03-01T10:00:00"}],
+        },
+        ("Likes tea", "fact", ("human",), {"original_id": "a1"}, {}),
+    ),
+    "claude-mem": (
+        {
+            "observations": [{
+                "id": 7, "project": "shop", "type": "decision", "title": "Likes tea", "narrative": None, "text": None,
+                "facts": "[]", "concepts": '["food"]', "files_modified": '["tea.py"]',
+                "created_at_epoch": 1740823200000,
+            }],
+            "summaries": [],
+        },
+        ("Likes tea", "decision", ("decision", "food"), {"original_id": "7", "files": ["tea.py"]}, {"project": "shop"}),
+    ),
+    "hindsight": (
+        {"items": [{
+            "id": "a1", "text": "Likes tea", "fact_type": "world", "context": "kitchen", "tags": ["food"],
+            "mentioned_at": "2025-03-01T10:00:00Z", "entities": "",
+        }], "total": 1},
+        ("Likes tea", "fact", ("world", "food"), {"context": "kitchen", "original_id": "a1"}, {}),
+    ),
+    "mempalace": (
+        {"id": "a1", "document": "Likes tea", "metadata": {
+            "wing": "shop", "room": "kitchen", "filed_at": "2025-03-01T10:00:00", "source_file": "tea.md",
+        }},
+        ("Likes tea", "fact", ("shop", "kitchen"),
+         {"wing": "shop", "room": "kitchen", "source_file": "tea.md", "original_id": "a1"}, {"project": "shop"}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_the_export_of_another_program(kind: str, mem: Memotherm, tmp_path: Path) -> None:
+    """Times, users, projects and ids are kept, and a second import stores nothing twice."""
+    data, (content, sort, tags, metadata, scope) = EXPORTS[kind]
+    export = tmp_path / ("export.jsonl" if kind == "mempalace" else "export.json")
+    export.write_text(json.dumps(data))
+    first, second = mem.import_(kind, export), mem.import_(kind, export)
+
+    (memory,) = mem.scoped(**scope).find()
+    assert (memory.content, memory.kind, memory.tags, memory.metadata) == (content, sort, tags, metadata)
+    assert dict(memory.scope.items()) == scope
+    assert memory.created_at == datetime(2025, 3, 1, 10, tzinfo=UTC)
+    assert (first.stored, second.stored, second.duplicates) == (1, 0, 1)
+    assert len(first.skipped) == (2 if kind == "mem0" else 0)
+
+
+def test_the_database_of_claude_mem(mem: Memotherm, tmp_path: Path) -> None:
+    """It is read without an export, and not changed."""
+    with closing(sqlite3.connect(tmp_path / "claude-mem.db")) as database, database:
+        database.execute("CREATE TABLE observations (id INTEGER, project TEXT, text TEXT, type TEXT, created_at TEXT)")
+        database.execute("CREATE TABLE session_summaries (id INTEGER, project TEXT, learned TEXT, created_at TEXT)")
+        database.execute("INSERT INTO observations VALUES (1, 'shop', 'The port is 5433', 'discovery', '2025-03-01')")
+        database.execute("INSERT INTO session_summaries VALUES (1, 'shop', 'Tea sells well', '2025-03-01')")
+    before = (tmp_path / "claude-mem.db").read_bytes()
+    mem.import_("claude-mem", tmp_path)
+
+    assert told(mem.scoped(project="shop")) == {"The port is 5433": "fact", "Learned: Tea sells well": "context"}
+    assert (tmp_path / "claude-mem.db").read_bytes() == before
+
+
+def test_the_markdown_of_mempalace(mem: Memotherm, tmp_path: Path) -> None:
+    """Each drawer is one memory; the indexes are left out."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "index.md").write_text("# Palace Export\n\n| Wing | Rooms | Drawers |\n")
+    drawer = (
+        "## {}\n\n> {}\n\n| Field | Value |\n|-------|-------|\n"
+        "| Source | {} |\n| Filed | 2025-03-01 |\n| Added by | ana |\n\n---\n\n"
+    )
+    text = drawer.format("d1", "Tea is hot\n> \n> and green", "a.md") + drawer.format("d2", "Tea is cheap", "unknown")
+    (tmp_path / "shop" / "kitchen.md").write_text(f"# shop / kitchen\n\n{text}")
+    mem.import_("mempalace", tmp_path)
+
+    second, first = mem.scoped(project="shop").find()
+    assert (first.content, second.content) == ("Tea is hot\n\nand green", "Tea is cheap")
+    assert first.metadata["original_id"] == "d1"
+    assert "source_file" not in second.metadata
+    assert second.created_at == datetime(2025, 3, 1, tzinfo=UTC)
+
+
+def test_an_import_reports_its_progress_and_keeps_what_is_done(mem: Memotherm, tmp_path: Path) -> None:
+    """After an interruption the same call goes on."""
+    (tmp_path / "all.jsonl").write_text("".join(f'{{"content": "fact number {n}"}}\n' for n in range(450)))
+
+    def interrupt(done: int, total: int) -> None:
+        if done == 400:
+            raise KeyboardInterrupt(total)
+
+    with pytest.raises(KeyboardInterrupt, match="450"):
+        mem.import_("jsonl", tmp_path / "all.jsonl", interrupt)
+    rest = mem.import_("jsonl", tmp_path / "all.jsonl")
+    assert (rest.stored, rest.duplicates) == (50, 400)
+
+
+@pytest.mark.parametrize("name", ["MEMORY.md", "tabs.md"])
+def test_front_matter_is_not_a_memory(name: str, mem: Memotherm, tmp_path: Path) -> None:
+    """Its type may be nested, and the file may end with it."""
+    front = "---\nname: tabs\nmetadata:\n  node_type: memory\n  type: user\n---"
+    (tmp_path / name).write_text(f"{front}\n\n- Likes tabs\n")
+    (tmp_path / "empty.md").write_text(front)
+    mem.import_("claude-code", tmp_path)
+
+    assert [memory.content.lstrip("- ") for memory in mem.find()] == ["Likes tabs"]
+
+
+def test_the_project_is_found_without_transcripts_if_its_folder_exists(mem: Memotherm, tmp_path: Path) -> None:
+    """A name of Claude Code has dashes for other characters; without the folder it stays as it is."""
+    project = tmp_path / "my.web-app"
+    project.mkdir()
+    for name in (re.sub(r"[^A-Za-z0-9]", "-", str(project)), "-gone-my-app"):
+        folder = tmp_path / "claude" / "projects" / name / "memory"
+        folder.mkdir(parents=True)
+        (folder / "fact.md").write_text(f"A fact of {name}\n")
+    mem.import_("claude-code", tmp_path / "claude")
+
+    assert len(told(mem.scoped(project="my.web-app"))) == 1
+    assert set(told(mem.scoped(project="gone-my-app"))) == {"A fact of -gone-my-app"}

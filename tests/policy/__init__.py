@@ -1,0 +1,1 @@
+"""Tier policies: files, lint, tests and comparisons."""

@@ -1,0 +1,130 @@
+"""What lint finds in policies that can be read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memotherm import Memory, Memotherm, Move, Settings, Situation, policy
+from memotherm.testing import FakeClock
+from tests.policy.memories import MEMORIES, NOW
+
+
+def found(text: str) -> list[tuple[str, int | None]]:
+    return [(finding.code, finding.line) for finding in policy.loads(text).lint()]
+
+
+def rule(name: str, when: str, to: str, run: str = "compact") -> str:
+    return f'[[rule]]\nid = "{name}"\nrun = "{run}"\nwhen = {when}\nto = "{to}"\nwhy = "a reason"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (rule("a", '{ idle = ">= 30d, < 10d" }', "cold"), [("P006", 4)]),
+        (rule("a", '{ tier = "hot" }', "hot"), [("P006", 5)]),
+        (
+            rule("wide", '{ tier = ["hot", "warm"], idle = ">= 5d" }', "cold")
+            + rule("narrow", '{ tier = "hot", idle = "> 9d" }', "warm"),
+            [("P005", 7)],
+        ),
+        (
+            rule("a", '{ tier = "hot", idle = ">= 9d" }', "cold")
+            + rule("b", '{ tier = "hot", idle = ">= 5d" }', "warm"),
+            [],
+        ),
+        (
+            rule("down", '{ tier = "warm", idle = ">= 5d" }', "cold")
+            + rule("up", '{ tier = "cold", kind = "fact" }', "warm", "maintain"),
+            [("P007", 1)],
+        ),
+        ("[limits]\ncool_hot_days = 90\ncool_warm_days = 30\n", [("P008", 1)]),
+        ('[[rule]]\nid = "a"\nto = "cold"\n', [("P010", 1)]),
+    ],
+)
+def test_lint_names_the_line(text: str, told: list[tuple[str, int]]) -> None:
+    """Contradictions, rules that are never asked, flapping, inverted windows and missing reasons."""
+    assert found(text) == told
+
+
+def test_lint_looks_at_the_memories_of_a_store(mem: Memotherm, clock: FakeClock) -> None:
+    """Rules that match nothing there, or that move more than a fifth, and pinned memories above the limit."""
+    house = policy.loads(
+        "[limits]\nhot_max_tokens = 1\n"
+        + rule("none", '{ kind = "unheard" }', "cold")
+        + rule("many", '{ kind = "fact", idle = ">= 1d" }', "cold", "maintain")
+    )
+    mem.remember("a rule for every turn", priority="pinned")
+    mem.remember_many([{"content": f"fact {number}"} for number in range(5)])
+    clock.advance(days=2)
+
+    codes = {finding.code: finding.message for finding in mem.policies.lint(house)}
+
+    assert set(codes) == {"P009", "P011", "P012"}
+    assert "none matches none of the 6 memories" in codes["P011"]
+    assert "many would move 5 of 6 memories" in codes["P012"]
+
+
+def test_a_comparison_lists_the_memories_that_would_end_elsewhere(mem: Memotherm, clock: FakeClock) -> None:
+    """With the rules of both sides, and nothing is moved."""
+    decision = mem.remember("we use SQLite", kind="decision")
+    mem.remember("the moon is far")
+    clock.advance(days=40)
+
+    (difference,) = mem.policies.diff("builtin", "coding-agent")
+
+    assert difference.memory.id == decision.id
+    assert difference.first is not None
+    assert (difference.first.rule, difference.second) == ("compact.idle", None)
+    assert "cold [compact.idle] against warm (stays)" in str(difference)
+    assert mem.get(decision.id).tier == "warm"
+
+
+WORDS = st.sampled_from(
+    [
+        'kind = "decision"',
+        'tags = "task"',
+        'tags.all = ["task", "api"]',
+        "blocker = true",
+        'priority = ["low", "normal"]',
+        'status = "done"',
+        "used_in_tier = true",
+        "moved = false",
+        'metadata.team = ["a", "b"]',
+        'metadata.votes = ">= 2"',
+        'tier = ["hot", "cold"]',
+    ]
+)
+DURATIONS = st.builds(
+    '{} = "{} {}d"'.format,
+    st.sampled_from(("age", "idle", "used", "untouched", "in_tier", "expires_in")),
+    st.sampled_from((">", ">=", "<", "<=")),
+    st.integers(0, 20),
+)
+NUMBERS = st.builds(
+    '{} = "{} {}"'.format,
+    st.sampled_from(("uses", "recent_uses", "tokens")),
+    st.sampled_from((">=", "<", "==", "!=")),
+    st.integers(0, 5),
+)
+TABLES = st.lists(
+    WORDS | DURATIONS | NUMBERS, min_size=1, max_size=3, unique_by=lambda text: text.split("=")[0].split(".")[0]
+)
+RULES = st.builds(
+    lambda tables, to: '[[rule]]\nid = "a"\nwhy = "b"\nto = "{}"\nwhen = [{}]\n'.format(
+        to, ", ".join("{ " + ", ".join(table) + " }" for table in tables)
+    ),
+    st.lists(TABLES, min_size=1, max_size=2),
+    st.sampled_from(("hot", "warm", "cold")),
+)
+
+
+@given(text=RULES, memory=MEMORIES)
+def test_a_store_selects_whatever_a_rule_of_a_file_would_move(text: str, memory: Memory) -> None:
+    """The selection may be wider than the conditions, never narrower."""
+    (read,) = policy.loads(text).own_rules
+    situation = Situation(now=NOW, settings=Settings())
+
+    if isinstance(read.decide(memory, situation), Move):
+        assert read.selects.resolved(Settings()).matches(memory, NOW)
