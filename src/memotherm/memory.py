@@ -38,6 +38,7 @@ from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
 from memotherm.policies import Policies
 from memotherm.recall.as_of import require_moment
+from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
 from memotherm.remember.importing import Importer
@@ -47,7 +48,7 @@ from memotherm.rules.heat import decay, heat
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
-from memotherm.services import ANY_RETENTION, Services, View, require_limit
+from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
@@ -269,6 +270,7 @@ class Memotherm:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
+        retention: Retention | str = Retention.ACTIVE,
         inside: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
@@ -289,17 +291,20 @@ class Memotherm:
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
+            retention: active, archived, deleted or any. Archived and deleted memories are in no index: a copy of them
+                is searched, which takes longer the first time, and no use is counted.
             inside: Search this scope and narrower ones, instead of what is visible from it.
         """
         require_limit(limit, self.settings.pool_size)
+        retentions = wanted_retentions(retention)
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until, "where": where}
-        if inside and (promote or as_of is not None):
-            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
-        if as_of is not None:
-            moment, services = require_moment(as_of), self._services
+        past = as_of is not None or retentions != (Retention.ACTIVE,)
+        if inside and (promote or past):
+            raise InvalidInput("promote, as_of and retention concern what is visible from a scope: leave inside out")
+        if past:
+            moment = self._view.now() if as_of is None else require_moment(as_of)
             question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
-            with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
-                return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+            return self._recall_past(question, limit, retentions)
         stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
         spaces = view.services.reader.spaces_within(self.scope) if inside else None
@@ -311,6 +316,13 @@ class Memotherm:
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
+
+    def _recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
+        """Return the hits of an earlier state, or of memories that are not active."""
+        services, moment = self._services, question.where.now
+        with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
+            recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+            return past.restored(recall)
 
     def context(
         self,

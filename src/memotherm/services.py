@@ -39,7 +39,7 @@ from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["ANY_RETENTION", "Services", "View", "require_limit"]
+__all__ = ["ANY_RETENTION", "Services", "View", "require_limit", "wanted_retentions"]
 
 #: Stands for active, archived and deleted in a listing.
 ANY_RETENTION = "any"
@@ -322,6 +322,16 @@ def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
     more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
     total = pluralize(sum(count.memories for count in largest), "memory")
     return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
+
+
+def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
+    """Return the retentions of a search: one of them, or all but purged for any."""
+    if retention == ANY_RETENTION:
+        return (Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED)
+    wanted = Retention.of(retention)
+    if wanted is Retention.PURGED:
+        raise InvalidInput("a purged memory has no content to search: use active, archived, deleted or any")
+    return (wanted,)
 
 
 def require_limit(limit: int, most: int) -> None:

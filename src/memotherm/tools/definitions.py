@@ -318,11 +318,14 @@ def memory_search(
     since: str | None = None,
     until: str | None = None,
     where: Json | None = None,
+    retention: str = "active",
     inside: bool = False,
 ) -> Json:
     """Search the Markdown notes; all memories if there are no notes, or with filters. memory_get reads more."""
     view = _view(mem, sessionId)
     filters: Json = {"since": since, "until": until, "where": where, "inside": inside}
+    if retention != "active":
+        filters["retention"] = retention
     if not mem.settings.notes_root or any(filters.values()):
         return _search_memories(view, query, maxResults, minScore, filters)
     return note_results_json(mem.notes(mem.settings.notes_root).search(query, maxResults, minScore, chat=chat))
