@@ -851,3 +851,21 @@ def test_a_policy_is_shown_linted_tested_and_compared(cli: Cli, tmp_path: Path):
     (difference,) = cli("policy", "diff", "builtin", "house.toml", "--json").data["differences"]
     assert (difference["id"], difference["first"]["rule"], difference["second"]) == (done, "compact.done", None)
     assert cli("policy", "show", "nowhere.toml").code == 3
+
+
+def test_a_backup_of_all_scopes_is_imported_into_them(cli: Cli, tmp_path: Path):
+    """A scope that is named for the import wins over that of the entries; a bad one is skipped by its line."""
+    for content, *scope in (("a fact for everyone",), ("a fact of the shop", "--project", "shop", "--user", "ana")):
+        remembered(cli, content, *scope)
+    assert cli("backup", "all.jsonl").code == 0
+    with (tmp_path / "all.jsonl").open("a") as file:
+        file.write('{"content": "a fact of nobody", "scope": {"planet": "mars"}}\n')
+
+    assert "planet" in cli("import", "jsonl", "all.jsonl", "--store", "new.db").err
+    cli("import", "jsonl", "all.jsonl", "--store", "other.db", "--project", "mill")
+
+    def scopes(store: str) -> list[dict[str, str]]:
+        return [count["scope"] for count in cli("scopes", "--store", store, "--json").data["scopes"]]
+
+    assert scopes("new.db") == [{}, {"project": "shop", "user": "ana"}]
+    assert scopes("other.db") == [{"project": "mill"}, {"project": "mill", "user": "ana"}]
