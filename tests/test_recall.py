@@ -307,7 +307,7 @@ def test_the_log_keeps_a_hash_or_nothing_where_the_setting_says_so(tmp_path: Pat
     """A hash tells equal queries without telling what was asked; off keeps no row and still counts uses."""
     for kept in ("hash", "off"):
         path = tmp_path / f"{kept}.db"
-        with opened(path, settings={"log_recalls": kept}) as mem:
+        with opened(path, settings={"recall_log": kept}) as mem:
             memory = mem.remember("my secret boat")
             mem.recall("secret boat question")
             mem.recall("secret boat question")

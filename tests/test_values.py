@@ -48,6 +48,12 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
         memotherm.model.Move(id=stored.id, from_tier=stored.tier, to=moved.tier, rule="explicit", why=_LONG),
         *(synced, item, results, results[0], notes.get("MEMORY.md"), notes.conflicts()[0], skipped),
         *(session.flush_due(190_000), mem.import_("openclaw", folder)),
+        *(
+            mem.scopes()[0],
+            mem.metrics().live_recalls,
+            mem.heat(stored.id),
+            notes.curate(notes.append("otters swim far").path, dry_run=True),
+        ),
     ]
 
 

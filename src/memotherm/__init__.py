@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         PluginError,
         PluginNotFound,
         PluginUnavailable,
+        PolicyError,
         ReadOnly,
         SchemaTooNew,
         SettingsError,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.literals import FormatName, PriorityName, TierName
+    from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptPage
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
     from memotherm.opening import aopen, decrypt, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
@@ -71,6 +73,9 @@ _HOMES = {
     "Event": "model",
     "EventPage": "model.results",
     "FormatName": "model.literals",
+    "KeptEntry": "model.receipts",
+    "KeptReceipt": "model.receipts",
+    "ReceiptPage": "model.receipts",
     "Hit": "model",
     "InvalidInput": "errors",
     "LeaseLost": "errors",
@@ -89,6 +94,7 @@ _HOMES = {
     "PluginError": "errors",
     "PluginNotFound": "errors",
     "PluginUnavailable": "errors",
+    "PolicyError": "errors",
     "Priority": "model",
     "PriorityName": "model.literals",
     "Problem": "model.results",
@@ -139,6 +145,8 @@ __all__ = [
     "FormatName",
     "Hit",
     "InvalidInput",
+    "KeptEntry",
+    "KeptReceipt",
     "LeaseLost",
     "LimitReached",
     "Memory",
@@ -152,12 +160,14 @@ __all__ = [
     "PluginError",
     "PluginNotFound",
     "PluginUnavailable",
+    "PolicyError",
     "Priority",
     "PriorityName",
     "Problem",
     "ReadOnly",
     "Recall",
     "Receipt",
+    "ReceiptPage",
     "Retention",
     "Rule",
     "SchemaTooNew",

@@ -137,6 +137,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     context = _off_thread(Memotherm.context)
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
+    receipts = _off_thread(Memotherm.receipts)
     verify = _off_thread(Memotherm.verify)
     full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)

@@ -19,6 +19,7 @@ from memotherm.model.clock import Clock, as_duration, system_clock
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
+from memotherm.model.receipts import ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
@@ -436,6 +437,23 @@ class Memotherm:
         events = self._services.store.ledger(self._view.spaces(), past, limit + 1, oldest_first=forward)
         page = tuple(events[:limit])
         return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
+
+    def receipts(self, session: str | None = None, limit: int = 20, cursor: str | None = None) -> ReceiptPage:
+        """Return what was injected by contexts inside this scope, newest first, a page at a time.
+
+        The setting `receipt_days` says how long receipts are kept; 0 keeps none.
+
+        Args:
+            session: Only contexts of this session.
+            limit: The most receipts of a page.
+            cursor: The cursor of the last page.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        view = self._view.narrowed(session=session)
+        past = None if cursor is None else _cursor_number(cursor, "before")
+        found = view.inside.receipts(view.inside.spaces_within(view.scope), past, limit + 1)
+        page = tuple(found[:limit])
+        return ReceiptPage(receipts=page, cursor=f"before-{page[-1].number}" if len(found) > limit and page else None)
 
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.

@@ -61,6 +61,8 @@ class Interface(ABC):
     @abstractmethod
     def undo(self, event: int) -> Json: ...
     @abstractmethod
+    def receipts(self) -> list[Json]: ...
+    @abstractmethod
     def verify(self, memory_id: str) -> Json: ...
     @abstractmethod
     def put_key(self, key: str, content: str) -> Json: ...
@@ -121,6 +123,9 @@ class PythonInterface(Interface):
 
     def undo(self, event: int) -> Any:
         return serializers.memory_json(self.mem.undo(event))
+
+    def receipts(self) -> Any:
+        return [receipt.as_dict() for receipt in self.mem.receipts()]
 
     def verify(self, memory_id: str) -> Any:
         return serializers.memory_json(self.mem.verify(memory_id))
@@ -196,6 +201,9 @@ class CliInterface(Interface):
 
     def undo(self, event: int) -> Any:
         return self._ask("undo", event)
+
+    def receipts(self) -> Any:
+        return self._ask("receipts")["receipts"]
 
     def verify(self, memory_id: str) -> Any:
         return self._ask("verify", memory_id)
@@ -273,6 +281,9 @@ class McpInterface(Interface):
     def undo(self, event: int) -> Any:
         return self._ask("memory_undo", event=event)
 
+    def receipts(self) -> Any:
+        return self._ask("memory_receipts", limit=20)["receipts"]
+
     def verify(self, memory_id: str) -> Any:
         return self._ask("memory_verify", memory_id=memory_id)
 
@@ -343,6 +354,9 @@ class RestInterface(Interface):
     def undo(self, event: int) -> Any:
         return self._ask("POST", f"/events/{event}/undo")
 
+    def receipts(self) -> Any:
+        return self._ask("GET", "/receipts")["receipts"]
+
     def verify(self, memory_id: str) -> Any:
         return self._ask("POST", f"/memories/{memory_id}/verify")
 
@@ -392,6 +406,10 @@ def scenario(interface: Interface) -> Json:
     results["after"] = [hit["content"] for hit in interface.recall("otter", TIERS)]
     results["undone"] = interface.undo(gone["version"])["retention"]
     results["found_again"] = {tier: interface.get(stored[tier]["id"])["tier"] for tier in TIERS}
+    results["receipts"] = [
+        [receipt["tokens"], [(entry["section"], entry["reason"], entry["score"]) for entry in receipt["included"]]]
+        for receipt in interface.receipts()
+    ]
     verified = interface.verify(stored["cold"]["id"])
     results["verified"] = [verified["verified_at"] is not None, interface.undo(verified["version"])["verified_at"]]
     written = [interface.put_key(key, f"filed as {key}")["id"] for key in ("zoo/otter", "zoo/ö x", "plan", "plan")]
@@ -453,6 +471,7 @@ def test_the_scenario_reaches_every_tier(tmp_path: Path) -> None:
     assert (results["forgotten"], results["undone"]) == ("deleted", "active")
     assert "an otter that begins hot" not in results["after"]
     assert results["found_again"] == {tier: tier for tier in TIERS}
+    assert [len(included) for _, included in results["receipts"]] == [results["context"].count("\n- ")]
     assert results["verified"] == [True, None]
     assert results["keys"] == [3, ["zoo/otter", "zoo/ö x"], ["plan"]]
     assert results["by_key"] == ["filed as zoo/ö x", "zoo/ö x", False]

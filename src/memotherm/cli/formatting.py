@@ -11,10 +11,11 @@ from rich.text import Text
 
 from memotherm.cli.terminal import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
+from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import Status
 from memotherm.text.quantity import pluralize
 
-__all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "tier_badge", "tier_bar"]
+__all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "receipt_lines", "tier_badge", "tier_bar"]
 
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
@@ -82,6 +83,17 @@ def event_line(event: Event) -> Text:
     if event.why:
         line.append(f"  ({event.why})", style="dim")
     return line
+
+
+def receipt_lines(receipt: KeptReceipt) -> Text:
+    """Return a receipt: its time, scope and cost, and a line for each memory."""
+    lines = Text(f"#{receipt.number:<3}", style="cyan")
+    lines.append(f"{receipt.at:%Y-%m-%d %H:%M}  {receipt.scope}  {receipt.tokens:,}/{receipt.budget:,} tokens")
+    if receipt.query:
+        lines.append(f"  {receipt.query}", style="dim")
+    for entry in receipt.included:
+        lines.append(f"\n    {entry.tokens:>5}  {entry.id}  {entry.section}: {entry.reason}")
+    return lines
 
 
 def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:

@@ -28,7 +28,7 @@ from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
 from memotherm.settings import Settings
 from memotherm.storage.contract import MemoryStore, UsageStore
-from memotherm.storage.values import Find, Record
+from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.marker import without_blocks
 from memotherm.text.tokens import counter
 
@@ -119,7 +119,7 @@ class Assembler:
         receipt = self._receipt(request, selection, packed)
         included = [selection.records[entry.id] for entry in packed.included]
         if request.track:
-            self._log(request, selection.ranking, [record.no for record in included])
+            self._log(request, selection.ranking, [record.no for record in included], receipt)
         context = Context(
             text=packed.text,
             tokens=packed.tokens,
@@ -201,13 +201,36 @@ class Assembler:
             degraded=selection.ranking.degraded,
         )
 
-    def _log(self, request: Request, ranking: Ranking, included: Sequence[int]) -> None:
-        """Count the use of the included memories; log a context with a query as a recall."""
+    def _log(self, request: Request, ranking: Ranking, included: Sequence[int], receipt: Receipt) -> None:
+        """Count the use of the included memories, keep the receipt, and log a context with a query as a recall."""
         touched = included if self._settings.count_injected else ()
+        kept = self._kept(receipt)
         if request.question is not None:
-            self._recalls.write(ranking, included, ranking.ranked, touched=touched)
-        elif touched:
-            self._recalls.count_use(touched, request.now)
+            self._recalls.write(ranking, included, ranking.ranked, touched=touched, receipt=kept)
+        elif touched or kept:
+            self._recalls.count_use(touched, request.now, request.spaces[-1], kept)
+
+    def _kept(self, receipt: Receipt) -> ReceiptRow | None:
+        """Return what is stored of a receipt; nothing if nothing was included, or if none are kept."""
+        if not receipt.included or not self._settings.receipt_days:
+            return None
+        return ReceiptRow(
+            query=receipt.query if self._settings.recall_log == "text" else None,
+            budget=receipt.budget,
+            tokens=receipt.tokens,
+            format=receipt.format,
+            entries=[
+                (
+                    entry.id,
+                    entry.section,
+                    entry.form,
+                    entry.tokens,
+                    entry.reason,
+                    None if entry.score is None else round(entry.score, 4),
+                )
+                for entry in receipt.included
+            ],
+        )
 
 
 @functools.lru_cache(maxsize=16)

@@ -14,7 +14,7 @@ __all__ = ["bounded", "concise", "encoded"]
 Json = dict[str, Any]
 
 #: The fields with long lists, and those with long texts.
-_LISTS = ("items", "keys", "results", "moved", "included", "leftOut", "suggestions")
+_LISTS = ("items", "keys", "receipts", "results", "moved", "included", "leftOut", "suggestions")
 _TEXTS = ("content", "text", "snippet")
 #: The fields with values of the caller.
 _VALUES = ("metadata", "tags")

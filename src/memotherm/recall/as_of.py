@@ -102,7 +102,7 @@ class PastStates:
 
     def __init__(self, settings: Settings, options: RankingOptions) -> None:
         # Queries about the past are not logged.
-        self._settings = replace(settings, log_recalls="off")
+        self._settings = replace(settings, recall_log="off")
         self._options = options
         self._states: dict[Key, PastState] = {}
         self._lock = threading.Lock()

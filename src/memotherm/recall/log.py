@@ -10,7 +10,7 @@ from datetime import datetime
 from memotherm.recall.values import Ranked, Ranking
 from memotherm.settings import Settings
 from memotherm.storage.contract import UsageStore
-from memotherm.storage.values import RecallEntry
+from memotherm.storage.values import RecallEntry, ReceiptRow
 
 __all__ = ["RecallLog"]
 
@@ -33,6 +33,7 @@ class RecallLog:
         touched: Sequence[int] = (),
         promoted: Sequence[int] = (),
         relevance: Sequence[tuple[int, float]] = (),
+        receipt: ReceiptRow | None = None,
     ) -> None:
         """Log a recall, and count the uses of some memories.
 
@@ -43,13 +44,14 @@ class RecallLog:
             touched: The memories whose use is counted.
             promoted: The memories that were moved to hot.
             relevance: Memories and their new running relevance.
+            receipt: The receipt of a context, to be kept.
         """
-        question, keep = ranking.question, self._settings.log_recalls != "off"
-        if question is None or not (keep or touched):
+        question, keep = ranking.question, self._settings.recall_log != "off"
+        if question is None or not (keep or touched or receipt):
             return
         best = max((candidate.relevance for candidate in answers), default=None)
         query = question.text
-        if self._settings.log_recalls != "text":
+        if self._settings.recall_log != "text":
             query = hashlib.sha256(query.encode()).hexdigest()
         entry = RecallEntry(
             at=question.where.now,
@@ -65,10 +67,15 @@ class RecallLog:
             found=best is not None and best >= self._settings.hit_threshold,
             touched=touched,
             relevance=relevance,
+            receipt=receipt,
         )
         self._store.log_recall(entry, keep=keep)
 
-    def count_use(self, nos: Sequence[int], now: datetime) -> None:
-        """Count a use of memories that were read without a query."""
-        entry = RecallEntry(at=now, space=None, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos)
+    def count_use(
+        self, nos: Sequence[int], now: datetime, space: int | None = None, receipt: ReceiptRow | None = None
+    ) -> None:
+        """Count a use of memories that were read without a query, and keep the receipt of their context."""
+        entry = RecallEntry(
+            at=now, space=space, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos, receipt=receipt
+        )
         self._store.log_recall(entry, keep=False)

@@ -54,3 +54,6 @@ class MaintenanceSettings:
         7, "Days without a change or use after which maintenance ends a session; 0: never.", high=MAX_DAYS
     )
     recall_log_days: float = setting(30, "Days that entries of the recall log are stored.", high=MAX_DAYS)
+    receipt_days: float = setting(
+        30, "Days that receipts of contexts are stored: what was injected, and why; 0: none are.", high=MAX_DAYS
+    )

@@ -60,6 +60,6 @@ class RankingSettings:
     hit_threshold: float = setting(
         0.35, "The metrics count a recall as a hit if its best relevance is at least this.", high=1, project=True
     )
-    log_recalls: str = setting(
+    recall_log: str = setting(
         "text", "What the recall log stores of a query: its text, a hash, or nothing.", choices=("text", "hash", "off")
     )

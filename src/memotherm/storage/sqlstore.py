@@ -17,10 +17,12 @@ from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.process import OwnProcess
+from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
 from memotherm.storage import notes
+from memotherm.storage.receipts import receipt_of, receipt_row
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
@@ -218,7 +220,12 @@ class SqlStore(ABC):
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
         """Return a page of memories, newest first."""
         with self._reading(once=True) as statements:
-            return self._converted(statements, found_rows(statements, spaces, find))
+            in_order = self._reads_in_order(statements, spaces, find)
+            return self._converted(statements, found_rows(statements, spaces, find, in_order=in_order))
+
+    def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:  # noqa: ARG002
+        """Return whether a page is found sooner by reading the table in its own order than by an index."""
+        return False
 
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""
@@ -291,6 +298,18 @@ class SqlStore(ABC):
         """Delete the log entries of recalls before a time."""
         with self._writing() as statements:
             statements.run("recalls_trim", before=to_micros(before))
+
+    def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
+        """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
+        with self._reading(once=True) as statements:
+            values = {"spaces": list(spaces), "past": _EVERY if past is None else past, "limit": limit}
+            rows = statements.rows("receipts_before", **values)
+            return [receipt_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def trim_receipts(self, before: datetime) -> None:
+        """Delete the receipts of contexts before a time."""
+        with self._writing() as statements:
+            statements.run("receipts_trim", before=to_micros(before))
 
     def injected(self, space: int) -> dict[int, int]:
         """Return the memories in a session's prompt: number -> time of the last update then, in microseconds."""
@@ -372,7 +391,7 @@ class SqlStore(ABC):
     # The log of recalls
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall and, with `keep`, log it; never wait for other writers."""
+        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; never wait for other writers."""
         self._waiting.append((entry, keep))
         self._log_waiting()
 
@@ -396,6 +415,8 @@ class SqlStore(ABC):
         touches = [{"no": no, "now": now, "window": now - self._window_micros} for no in sorted(entry.touched)]
         statements.run_many("memory_touch", touches)
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
+        if entry.receipt is not None:
+            statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
         if keep:
             statements.run("recall_add", **_recall_row(entry))
             statements.run_many("tally_add", recall_tallies(entry))

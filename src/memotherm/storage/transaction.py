@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage import notes
+from memotherm.storage.receipts import without_entries
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
@@ -78,8 +79,19 @@ class SqlTransaction(ABC):
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._welcome = bool(self._serving) and made_by in (None, self._serving)
         self._tombstones = bool(self._sql.value("tombstones_any"))
+        #: The numbers and ids of the memories that were purged.
+        self._erased: dict[int, str] = {}
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
         self.purged = False
+
+    def finish(self) -> None:
+        """Erase what the logs say about purged memories; the store calls it before the commit."""
+        if not self._erased:
+            return
+        self._sql.run("recalls_erase", nos=list(self._erased))
+        memory_ids = set(self._erased.values())
+        for receipt, entries in self._sql.rows("receipts_naming", ids=list(memory_ids)):
+            self._sql.run("receipt_erase", receipt=receipt, entries=without_entries(entries, memory_ids))
 
     # Reading inside the transaction
 
@@ -162,6 +174,7 @@ class SqlTransaction(ABC):
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
         """Erase content, vectors, words and every quotation in the ledger; keep the events and a tombstone."""
         self.purged |= clean
+        self._erased[record.no] = record.memory.id
         self._tombstones = True
         moment = to_micros(cause.at)
         for content in self._contents(record):

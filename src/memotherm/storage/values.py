@@ -24,6 +24,7 @@ __all__ = [
     "Identity",
     "NoteRow",
     "RecallEntry",
+    "ReceiptRow",
     "Record",
     "RootRow",
     "Scores",
@@ -128,6 +129,17 @@ class CandidateRow(NamedTuple):
     previous: int | None = None
 
 
+class ReceiptRow(NamedTuple):
+    """The receipt of a context, as it is stored."""
+
+    query: str | None
+    budget: int
+    tokens: int
+    format: str
+    #: (id, section, form, tokens, reason, score) of each included memory.
+    entries: Sequence[tuple[str, str, str | None, int, str, float | None]]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecallEntry:
     """An entry of the recall log."""
@@ -149,6 +161,8 @@ class RecallEntry:
     touched: Sequence[int] = ()
     #: (memory number, new running relevance).
     relevance: Sequence[tuple[int, float]] = ()
+    #: The receipt of a context, to be kept.
+    receipt: ReceiptRow | None = None
 
 
 class Tally(NamedTuple):

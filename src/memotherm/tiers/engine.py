@@ -87,7 +87,7 @@ class RuleEngine:
     def maintain(
         self, spaces: tuple[int, ...], around: tuple[int, ...], cause: Cause, progress: Progress | None = None
     ) -> Maintenance:
-        """End idle sessions, run the maintenance rules over some spaces, make vectors, and trim the recall log.
+        """End idle sessions, run the maintenance rules over some spaces, make vectors, and trim the logs.
 
         What is hot in the spaces around them counts towards the caps.
         """
@@ -100,6 +100,7 @@ class RuleEngine:
         embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
+        self._store.trim_receipts(cause.at - timedelta(days=self._settings.receipt_days))
         retired = [move for move in moves if move.retention is not None]
         return Maintenance(
             moves=(*compacted, *(move for move in moves if move.retention is None)),

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Heat, Metrics, SessionStatus, Status, TierCount
+from memotherm.model.results import Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "note_text_json",
     "read_json",
     "recall_json",
+    "scope_count_json",
     "session_status_json",
     "status_json",
 ]
@@ -40,6 +41,7 @@ def recall_json(recall: Recall) -> Json:
         "relevanceScores": {hit.memory.id: round(hit.why.relevance, 4) for hit in recall},
         "tiers": [str(tier) for tier in recall.tiers],
         "degraded": list(recall.degraded),
+        **({"hint": recall.hint} if recall.hint else {}),
     }
 
 
@@ -136,6 +138,17 @@ def session_status_json(status: SessionStatus) -> Json:
     }
 
 
+def scope_count_json(count: ScopeCount) -> Json:
+    """Return what a scope holds."""
+    return {
+        "scope": dict(count.scope.items()),
+        "memories": count.memories,
+        "tokens": count.tokens,
+        **{str(tier): _count_json(found) for tier, found in count.tiers.items()},
+        "hidden": count.hidden,
+    }
+
+
 def status_json(status: Status) -> Json:
     """Return the status of a store."""
     return {
@@ -145,6 +158,7 @@ def status_json(status: Status) -> Json:
         "retention": {str(retention): count for retention, count in status.retention.items()},
         "embedder": status.embedder,
         "degraded": list(status.degraded),
+        **({"hint": status.hint} if status.hint else {}),
     }
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "NAME",
     "ExistingSession",
     "InSession",
+    "Inside",
     "KindFilter",
     "MemoryId",
     "OuterMemory",
@@ -90,6 +91,7 @@ def kind_filter(kind: _Kind = None, type_: _Type = None, category: _Category = N
 KindFilter = Annotated[str | None, Depends(kind_filter)]
 OuterMemory = Annotated[Memotherm, Depends(outer_memory)]
 View = Annotated[Memotherm, Depends(scoped_memory)]
+Inside = Annotated[bool, Query(description="Everything at and below the scope, instead of what it can see.")]
 MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
 SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from memotherm import tools
 from memotherm.rest.routes.parameters import View, in_session
-from memotherm.rest.routes.responses import context_response, recall_response
+from memotherm.rest.routes.responses import apply, context_response, recall_response
+from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.search import (
     ContextRequest,
     ContextResponse,
@@ -16,6 +17,7 @@ from memotherm.rest.schemas.search import (
     QueryResponse,
     RecallRequest,
     RecallResponse,
+    ReceiptPageResponse,
 )
 
 __all__ = ["router"]
@@ -28,7 +30,8 @@ router = APIRouter(tags=["search"])
 @router.post("/recall", operation_id="recall", response_model=RecallResponse)
 def recall(view: View, body: RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
-    return recall_response(in_session(view, body.session).recall(**body.arguments()), body.limit)
+    arguments = {**body.arguments(), "where": raw_where(body)}
+    return recall_response(apply(in_session(view, body.session).recall, **arguments), body.limit)
 
 
 @router.post("/memory/query", operation_id="query", response_model=QueryResponse)
@@ -41,3 +44,14 @@ def query(view: View, body: QueryRequest) -> Json:
 def context(view: View, body: ContextRequest) -> Json:
     """Return pinned, hot and recalled memories within a token budget, with a receipt."""
     return context_response(in_session(view, body.session).context(**body.model_dump(exclude={"session"})))
+
+
+@router.get("/receipts", operation_id="receipts", response_model=ReceiptPageResponse)
+def receipts(
+    view: View,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    page: Annotated[str | None, Query(pattern=r"^before-[0-9]{1,18}$")] = None,
+) -> Json:
+    """Return what contexts have injected inside the scope, and why, newest first, a page at a time."""
+    found = view.receipts(limit=limit, cursor=page)
+    return {"receipts": [receipt.as_dict() for receipt in found], "next_page": found.cursor}

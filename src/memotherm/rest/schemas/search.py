@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -23,17 +23,21 @@ from memotherm.rest.schemas.fields import (
     Tiers,
     absent,
 )
+from memotherm.rest.schemas.filters import FilterRequest
 from memotherm.rest.schemas.memories import MemoryResponse
 
 __all__ = [
     "ContextRequest",
     "ContextResponse",
     "HitResponse",
+    "KeptEntryResponse",
+    "KeptReceiptResponse",
     "QueryFilters",
     "QueryRequest",
     "QueryResponse",
     "RecallRequest",
     "RecallResponse",
+    "ReceiptPageResponse",
     "SearchResponse",
 ]
 
@@ -49,8 +53,8 @@ def _moment(text: str) -> datetime:
         raise InvalidInput(f"as_of: {text[:50]!r} is not a time such as 2026-01-31T12:00:00Z") from None
 
 
-class RecallRequest(RequestBody):
-    """A query and its filters."""
+class RecallRequest(FilterRequest):
+    """A query and its filters; `inside` searches everything at and below the scope."""
 
     query: QueryText
     limit: Limit = 10
@@ -60,6 +64,7 @@ class RecallRequest(RequestBody):
     min_score: Share | None = None
     promote: bool = False
     track: bool = True
+    inside: bool = False
     include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
     session: SessionName | None = None
     as_of: str | None = Field(
@@ -162,6 +167,39 @@ class RecallResponse(SearchResponse):
     """The hits of a recall."""
 
     items: list[HitResponse]
+    #: Where the memories are, if the scope can see none.
+    hint: str = ""
+
+
+class KeptEntryResponse(BaseModel):
+    """A memory that was included in a context, and why."""
+
+    id: str
+    section: Literal["pinned", "hot", "recalled"]
+    form: Literal["full", "shortened", "title"]
+    tokens: int
+    reason: str
+    score: float | None
+
+
+class KeptReceiptResponse(BaseModel):
+    """What a context has injected."""
+
+    number: int
+    at: str
+    scope: dict[str, str]
+    query: str | None
+    budget: int
+    tokens: int
+    format: Format
+    included: list[KeptEntryResponse]
+
+
+class ReceiptPageResponse(BaseModel):
+    """A page of receipts; `next_page` is null on the last one."""
+
+    receipts: list[KeptReceiptResponse]
+    next_page: str | None
 
 
 class ContextResponse(BaseModel):

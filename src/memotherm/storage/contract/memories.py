@@ -107,6 +107,7 @@ class MemoryTransaction(Protocol):
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
         """Erase content, vectors, words and every quotation in the ledger; keep the events and a tombstone.
 
+        Recalls that returned it are deleted from the log, and receipts no longer name it.
         With `clean`, the text indexes, caches and logs of the database are rewritten after the commit, so that no
         copy is left in free space. For many purges, set it on the last one only.
         """

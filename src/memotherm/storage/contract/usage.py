@@ -1,4 +1,4 @@
-"""The recall log and counters of what happened."""
+"""The recall log, receipts, and counters of what happened."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from memotherm.model.receipts import KeptReceipt
 from memotherm.storage.values import RecallEntry, Tally
 
 __all__ = ["UsageStore", "UsageTransaction"]
 
 
 class UsageStore(Protocol):
-    """The recall log and the tallies."""
+    """The recall log, the receipts and the tallies."""
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall and, with `keep`, log it; never wait for other writers."""
+        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; never wait for other writers."""
 
     def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
         """Return the durations of the last recalls in microseconds, newest first."""
 
     def trim_recalls(self, before: datetime) -> None:
         """Delete the log entries of recalls before a time."""
+
+    def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
+        """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
+
+    def trim_receipts(self, before: datetime) -> None:
+        """Delete the receipts of contexts before a time."""
 
     def tallies(self, spaces: Sequence[int]) -> dict[str, Tally]:
         """Return the counters of some spaces, by name."""

@@ -68,7 +68,11 @@ class PostgresTransaction(SqlTransaction):
         self._counted: defaultdict[_CounterKey, list[int]] = defaultdict(lambda: [0, 0])
 
     def finish(self) -> None:
-        """Update the counters, in the order of their keys to prevent deadlocks."""
+        """Erase what the logs say about purged memories, and update the counters.
+
+        The counters are in the order of their keys, to prevent deadlocks.
+        """
+        super().finish()
         for key, (memories, tokens) in sorted(self._counted.items()):
             if memories or tokens:
                 self._sql.run("counter_add", **key._asdict(), memories=memories, tokens=tokens)

@@ -56,6 +56,15 @@ WHERE tenant = :tenant AND name = :name AND holder = :holder
 -- job_release: Release the claim on a tenant's job.
 UPDATE jobs SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
+-- recalls_erase: Delete the recalls that returned one of some memories.
+DELETE FROM recalls WHERE {own}EXISTS (
+    SELECT 1 FROM jsonb_array_elements_text(CAST(returned AS JSONB)) AS given (no) WHERE CAST(given.no AS BIGINT) {in nos})
+
+-- receipts_naming: The receipts that name one of some memories.
+SELECT receipt, entries FROM receipts
+WHERE {own}EXISTS (
+    SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 {in ids})
+
 -- metadata_root: The metadata, as JSON; JSONB has no NUL.
 CAST(replace(nullif(metadata, ''), '\u0000', '\u0001') AS JSONB)
 
@@ -290,6 +299,7 @@ SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces),
        setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM memories), false),
        setval('event_numbers', (SELECT coalesce(max(seq), 0) + 1 FROM events), false),
        setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM recalls), false),
+       setval('receipt_numbers', (SELECT coalesce(max(receipt), 0) + 1 FROM receipts), false),
        setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
        setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
 

@@ -170,9 +170,10 @@ SELECT EXISTS (
 -- filtered: Which of some memories a filter lets through. Its conditions are those of `select`.
 SELECT no FROM memories WHERE {own}no {in nos} AND $conditions
 
--- find: A page of memories, newest first. Its conditions are those of `select`.
+-- find: A page of memories, newest first. Its conditions are those of `select`. Where $space is `+space`, SQLite
+-- reads the table in its own order until the page is full, instead of sorting an index.
 SELECT {columns} FROM memories
-WHERE {own}space {in spaces} AND no < :before AND $conditions
+WHERE {own}no < :before AND $space {in spaces} AND $conditions
 ORDER BY no DESC LIMIT :limit
 
 -- written_before: Memories of some spaces that existed at a moment and still have their content.
@@ -386,6 +387,20 @@ SELECT micros FROM recalls WHERE {own}space {in spaces} ORDER BY recall DESC LIM
 
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before
+
+-- receipt_add: The receipt of a context.
+INSERT INTO receipts (at, space, query, budget, tokens, format, entries)
+VALUES (:at, :space, :query, :budget, :tokens, :format, :entries)
+
+-- receipts_before: Receipts of contexts in some spaces, newest first.
+SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+WHERE {own}space {in spaces} AND receipt < :past ORDER BY receipt DESC LIMIT :limit
+
+-- receipt_erase: Remove the query and purged memories from a receipt.
+UPDATE receipts SET query = NULL, entries = :entries WHERE {own}receipt = :receipt
+
+-- receipts_trim: Delete old receipts.
+DELETE FROM receipts WHERE {own}at < :before
 
 -- injected_of: The memories in a session's prompt.
 SELECT no, updated_at FROM injected WHERE {own}space = :space

@@ -19,6 +19,13 @@ WHERE e.seq <= :seq ORDER BY e.seq DESC LIMIT :limit
 -- matching: The memories of a space and tier that a filter lets through. Its conditions are those of `select`.
 SELECT no FROM memories WHERE space = :space AND tier = :tier AND retention = 0 AND $conditions
 
+-- recalls_erase: Delete the recalls that returned one of some memories.
+DELETE FROM recalls WHERE EXISTS (SELECT 1 FROM json_each(returned) AS given WHERE given.value {in nos})
+
+-- receipts_naming: The receipts that name one of some memories.
+SELECT receipt, entries FROM receipts
+WHERE EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') {in ids})
+
 -- metadata_root: The metadata, as JSON.
 CASE metadata WHEN '' THEN '{}' ELSE metadata END
 

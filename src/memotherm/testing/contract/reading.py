@@ -123,6 +123,25 @@ class ReadingContract(Contract):
         assert self.store.ids(self.seen(_PROJECT), "mem_", 2) == own[:2]
         assert self.store.ids(self.seen(_PROJECT), "mem_zz", 9) == []
 
+    def test_a_key_is_read_only_from_its_spaces_and_by_what_is_visible(self) -> None:
+        """A key belongs to its scope; the transaction also reads a hidden one, and a purge makes it free."""
+        outer, inner = self.stored("outer", key="a/1"), self.stored("inner", Scope(user="ann"), key="a/1")
+        self.stored("another", Scope(user="bob"), key="b")
+        ann = self.seen(Scope(user="ann"))
+
+        assert numbers(self.store.with_key(self.seen(), "a/1", self.clock())) == [outer.no]
+        assert sorted(numbers(self.store.with_key(ann, "a/1", self.clock()))) == [outer.no, inner.no]
+        assert self.store.keys(ann, "a", "z", self.clock(), 10) == ["a/1"]
+        self.changed(outer, retention=Retention.DELETED)
+        assert self.store.keys(self.seen(), "a", "z", self.clock(), 10) == []
+        with self.store.write() as transaction:
+            hidden = transaction.with_key(outer.space, "a/1")
+            assert hidden is not None
+            assert (hidden.no, transaction.with_key(inner.space, "b")) == (outer.no, None)
+        self.purged(outer)
+        with self.store.write() as transaction:
+            assert transaction.with_key(outer.space, "a/1") is None
+
     def test_an_event_is_read_only_from_its_spaces(self) -> None:
         """A sequence number is no key to other people's events."""
         record = self.stored("for the rival", _OTHER)

@@ -12,6 +12,7 @@ from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
 from memotherm.storage.contract import Claim
 from memotherm.storage.contract.optional import SupportsCheckpoint
+from memotherm.storage.values import RecallEntry, ReceiptRow
 from memotherm.testing.contract.base import Contract, numbers
 
 __all__ = ["CheckpointContract", "UpkeepContract"]
@@ -121,6 +122,29 @@ class UpkeepContract(Contract):
 
         assert self.store.tallies((one,))["spill"] == (2, 15)
         assert self.store.tallies((one, two))["spill"] == (3, 115)
+
+    def test_receipts_are_kept_until_they_are_trimmed_and_name_nothing_purged(self) -> None:
+        """They are read from their spaces, newest first, and a purge removes the memory and the query."""
+        first, second = self.stored("one"), self.stored("two")
+        for record in (first, second):
+            entries = [(record.memory.id, "hot", "full", 5, "current work", None)]
+            receipt = ReceiptRow(query="which?", budget=100, tokens=20, format="markdown", entries=entries)
+            entry = RecallEntry(
+                at=self.clock(), space=record.space, query="", tiers=(), micros=0, candidates=(), returned=(),
+                receipt=receipt,
+            )  # fmt: skip
+            self.store.log_recall(entry, keep=False)
+            self.clock.advance(hours=1)
+
+        newest, oldest = self.store.receipts([first.space], None, 10)
+        assert (newest.included[0].id, newest.query, newest.tokens) == (second.memory.id, "which?", 20)
+        assert self.store.receipts([first.space], newest.number, 10) == [oldest]
+        assert self.store.receipts([], None, 10) == []
+        self.purged(second)
+        newest, _ = self.store.receipts([first.space], None, 10)
+        assert (newest.included, newest.query) == ((), None)
+        self.store.trim_receipts(newest.at)
+        assert self.store.receipts([first.space], None, 10) == [newest]
 
     def test_a_lease_has_one_holder(self) -> None:
         """Until it is released or expires."""

@@ -14,6 +14,7 @@ CREATE SEQUENCE space_numbers;
 CREATE SEQUENCE memory_numbers;
 CREATE SEQUENCE event_numbers;
 CREATE SEQUENCE recall_numbers;
+CREATE SEQUENCE receipt_numbers;
 CREATE SEQUENCE note_numbers;
 
 -- One row per distinct scope and collection; an empty text is a field that is not set.
@@ -178,6 +179,22 @@ CREATE TABLE recalls (
 );
 CREATE INDEX recalls_by_space ON recalls (tenant, space, recall);
 CREATE INDEX recalls_by_time ON recalls (tenant, at);
+
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included.
+CREATE TABLE receipts (
+    tenant  TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
+    receipt BIGINT NOT NULL DEFAULT nextval('receipt_numbers'),
+    at      BIGINT NOT NULL,
+    space   BIGINT,
+    query   TEXT,
+    budget  BIGINT NOT NULL,
+    tokens  BIGINT NOT NULL,
+    format  TEXT   NOT NULL,
+    entries TEXT   NOT NULL,
+    PRIMARY KEY (tenant, receipt)
+);
+CREATE INDEX receipts_by_space ON receipts (tenant, space, receipt);
+CREATE INDEX receipts_by_time ON receipts (tenant, at);
 
 -- The state of sessions: active, archived (ended) or summarized.
 CREATE TABLE sessions (

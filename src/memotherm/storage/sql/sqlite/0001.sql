@@ -123,6 +123,19 @@ CREATE TABLE recalls (
 );
 CREATE INDEX recalls_by_time ON recalls (at);
 
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included.
+CREATE TABLE receipts (
+    receipt INTEGER PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    space   INTEGER,
+    query   TEXT,
+    budget  INTEGER NOT NULL,
+    tokens  INTEGER NOT NULL,
+    format  TEXT    NOT NULL,
+    entries TEXT    NOT NULL
+);
+CREATE INDEX receipts_by_time ON receipts (at);
+
 -- The state of sessions: active, archived (ended) or summarized.
 CREATE TABLE sessions (
     space      INTEGER PRIMARY KEY REFERENCES spaces (space),

@@ -1,0 +1,83 @@
+"""Receipts that a store keeps: what was injected into which session, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memotherm.model.memory import Scope
+from memotherm.model.value import Value
+
+__all__ = ["KeptEntry", "KeptReceipt", "ReceiptPage"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class KeptEntry(Value):
+    """A memory that was included in a context."""
+
+    #: The memory's id.
+    id: str
+    #: pinned, hot or recalled: the section of the text.
+    section: str
+    #: full, shortened or title.
+    form: str
+    #: Its tokens in the text.
+    tokens: int
+    #: Why it was included, in words.
+    reason: str
+    #: The score for the query; None for a memory that was not searched for.
+    score: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values."""
+        return {name: getattr(self, name) for name in ("id", "section", "form", "tokens", "reason", "score")}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class KeptReceipt(Value):
+    """The receipt of a context that was injected, as far as it is kept."""
+
+    #: Its number; a later one has a higher number.
+    number: int
+    #: When the context was assembled.
+    at: datetime
+    #: The scope that it was assembled for, with its session.
+    scope: Scope
+    #: The query; None if there was none, or if the recall log does not store texts.
+    query: str | None
+    budget: int
+    #: Tokens of the whole text.
+    tokens: int
+    format: str
+    #: What was included, without memories that were purged since.
+    included: tuple[KeptEntry, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the receipt as plain values."""
+        return {
+            "number": self.number,
+            "at": self.at.isoformat(),
+            "scope": dict(self.scope.items()),
+            "query": self.query,
+            "budget": self.budget,
+            "tokens": self.tokens,
+            "format": self.format,
+            "included": [entry.as_dict() for entry in self.included],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ReceiptPage(Value):
+    """A page of receipts; pass `cursor` to `receipts` for the next one."""
+
+    receipts: tuple[KeptReceipt, ...] = ()
+    #: Where the next page starts; None on the last one.
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[KeptReceipt]:
+        return iter(self.receipts)
+
+    def __len__(self) -> int:
+        return len(self.receipts)

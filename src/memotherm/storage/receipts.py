@@ -1,0 +1,44 @@
+"""Conversion between receipts and rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from memotherm.model import Scope
+from memotherm.model.clock import from_micros
+from memotherm.model.receipts import KeptEntry, KeptReceipt
+from memotherm.storage.values import ReceiptRow
+
+__all__ = ["receipt_of", "receipt_row", "without_entries"]
+
+
+def receipt_row(receipt: ReceiptRow, at: int, space: int | None) -> dict[str, Any]:
+    """Return a receipt as the parameters of a statement."""
+    entries = json.dumps(receipt.entries, ensure_ascii=False, separators=(",", ":"))
+    return {**receipt._asdict(), "entries": entries, "at": at, "space": space}
+
+
+def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
+    """Return the receipt of a row."""
+    number, at, _, query, budget, tokens, text_format, entries = row
+    return KeptReceipt(
+        number=number,
+        at=from_micros(at),
+        scope=scope,
+        query=query,
+        budget=budget,
+        tokens=tokens,
+        format=text_format,
+        included=tuple(
+            KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reason=reason, score=score)
+            for memory_id, section, form, cost, reason, score in json.loads(entries)
+        ),
+    )
+
+
+def without_entries(entries: str, memory_ids: Collection[str]) -> str:
+    """Return the entries of a receipt without those of some memories."""
+    remaining = [entry for entry in json.loads(entries) if entry[0] not in memory_ids]
+    return json.dumps(remaining, ensure_ascii=False, separators=(",", ":"))
