@@ -83,8 +83,8 @@ def test_cold_is_found_only_where_it_is_asked_for(cli: Cli):
     memory_id = remembered(cli, "the old pager rota", "--tier", "cold")
 
     for verb in ("recall", "search"):
-        assert cli(verb, "pager rota", "--json").data["hits"] == []
-        assert [hit["id"] for hit in cli(verb, "pager rota", "--tier", "cold", "--json").data["hits"]] == [memory_id]
+        assert cli(verb, "pager rota", "--json").data["items"] == []
+        assert [hit["id"] for hit in cli(verb, "pager rota", "--tier", "cold", "--json").data["items"]] == [memory_id]
 
 
 @pytest.mark.parametrize("arguments", [["list", "--tier", "tepid"], ["move", "mem_1", "frozen"]], ids=" ".join)
@@ -166,11 +166,11 @@ def test_forget_and_restore(cli: Cli):
     memory_id = remembered(cli, "the wifi password is on the board")
 
     cli("forget", memory_id)
-    assert cli("recall", "wifi password", "--json").data["hits"] == []
+    assert cli("recall", "wifi password", "--json").data["items"] == []
     assert [each["id"] for each in cli("list", "--retention", "deleted", "--json").data["memories"]] == [memory_id]
     assert cli("restore", memory_id, "--json").data["retention"] == "active"
     cli("archive", memory_id)
-    assert cli("recall", "wifi password", "--json").data["hits"] == []
+    assert cli("recall", "wifi password", "--json").data["items"] == []
 
 
 def test_nothing_is_erased_without_a_yes(cli: Cli):
@@ -285,7 +285,9 @@ def test_what_was_archived_is_archived_after_an_export_and_import(cli: Cli):
         for retention in ("active", "archived")
     )
     assert (active, archived) == (["an active fact"], ["an archived fact"])
-    assert [hit["content"] for hit in cli("recall", "archived fact", *new, "--json").data["hits"]] == ["an active fact"]
+    assert [hit["content"] for hit in cli("recall", "archived fact", *new, "--json").data["items"]] == [
+        "an active fact"
+    ]
 
 
 def test_the_status_of_an_unknown_session_is_not_found(cli: Cli):
@@ -349,7 +351,7 @@ def test_working_memory_of_a_session(cli: Cli):
     assert cli("session", "spill", "s1", "--dry-run", "--json").data["spilledIds"] == [memory_id]
     assert cli("session", "spill", "s1", "--json").data["spilledIds"] == [memory_id]
     found = cli("session", "recall", "s1", "short answers", "--no-promote", "--json").data
-    assert [hit["id"] for hit in found["hits"]] == [memory_id] == list(found["relevanceScores"])
+    assert [hit["id"] for hit in found["items"]] == [memory_id] == list(found["relevanceScores"])
     assert cli("session", "promote", "s1", memory_id, "--json").data["promoted"] is True
     assert cli("session", "status", "s1", "--json").data["hot"]["items"] == 1
     assert cli("session", "end", "s1", "--summary", "-", "--json", stdin="we talked").code == exit_codes.OK
@@ -570,7 +572,7 @@ def test_listings_and_recalls_are_filtered(cli: Cli):
 
     def found(*arguments: str) -> list[str]:
         listed = [memory["content"] for memory in cli("list", *arguments, "--json").data["memories"]]
-        recalled = [hit["content"] for hit in cli("recall", "deploy", *arguments, "--json").data["hits"]]
+        recalled = [hit["content"] for hit in cli("recall", "deploy", *arguments, "--json").data["items"]]
         assert sorted(listed) == sorted(recalled)
         return listed
 
@@ -616,7 +618,7 @@ def test_scopes_are_listed_and_looked_into(cli: Cli):
     ]
     assert "project=shop user=ada" in cli("scopes").out
     assert len(cli("list", "--inside", "--json").data["memories"]) == 2
-    assert len(cli("recall", "tea", "--project", "shop", "--inside", "--json").data["hits"]) == 2
+    assert len(cli("recall", "tea", "--project", "shop", "--inside", "--json").data["items"]) == 2
     assert cli("status", "--inside", "--json").data["warm"]["items"] == 2
     assert len(cli("export", "--inside").out.splitlines()) == 2
     assert "2 warm" in cli("doctor", "--inside").out
@@ -713,9 +715,9 @@ def test_as_of_takes_the_times_that_json_prints(cli: Cli):
     """With a time zone, without one, and as a date."""
     created = cli("remember", "The ferry is blue", "--json").data["created_at"]
 
-    assert len(cli("recall", "ferry", "--as-of", created, "--json").data["hits"]) == 1
+    assert len(cli("recall", "ferry", "--as-of", created, "--json").data["items"]) == 1
     for moment in ("2020-01-01", "2020-01-01T10:00", "2020-01-01 10:00:00.5", "2020-01-01T10:00:00Z"):
-        assert cli("recall", "ferry", "--as-of", moment, "--json").data["hits"] == []
+        assert cli("recall", "ferry", "--as-of", moment, "--json").data["items"] == []
     assert cli("recall", "ferry", "--as-of", "yesterday").code == exit_codes.USAGE
 
 

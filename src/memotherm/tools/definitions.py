@@ -291,6 +291,8 @@ def memory_context(
         "included": [entry.id for entry in context.included],
         "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MAX_LEFT_OUT]],
         "leftOutCount": len(context.left_out),
+        "confidence": context.confidence,
+        "notes": list(context.receipt.notes),
         "degraded": list(context.receipt.degraded),
     }
 
@@ -362,7 +364,7 @@ def memory_get(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Read lines of a note by its path, or a memory by its id."""
-    if path.startswith("mem_"):
+    if path.startswith(("mem_", "#")):
         view = _view(mem, sessionId)
         memory = view.get(path)
         return {**read_json(memory, view.heat(memory)), **_memory_lines(memory, from_, lines)}

@@ -40,6 +40,7 @@ def recall_json(recall: Recall) -> Json:
         "promoted": list(recall.promoted),
         "relevanceScores": {hit.memory.id: round(hit.why.relevance, 4) for hit in recall},
         "tiers": [str(tier) for tier in recall.tiers],
+        "confidence": recall.confidence,
         "degraded": list(recall.degraded),
         **({"hint": recall.hint} if recall.hint else {}),
     }

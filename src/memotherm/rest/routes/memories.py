@@ -11,7 +11,17 @@ from starlette.exceptions import HTTPException
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Retention
 from memotherm.rest.idempotency import once
-from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, Inside, KindFilter, MemoryId, View, in_session
+from memotherm.rest.routes.parameters import (
+    ABSENT,
+    ETAG,
+    NAME,
+    Inside,
+    KindFilter,
+    MemoryId,
+    MemoryIdOrNumber,
+    View,
+    in_session,
+)
 from memotherm.rest.routes.responses import apply, etag, memory_response, page_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
 from memotherm.rest.schemas.fields import Key, PriorityName, TierName
@@ -138,7 +148,7 @@ def list_keys(
 @router.get("/memories/{memory_id}", operation_id="get_memory", response_model=ReadMemoryResponse)
 def get_memory(
     view: View,
-    memory_id: MemoryId,
+    memory_id: MemoryIdOrNumber,
     response: Response,
     hidden: Annotated[bool, Query(description="Include a memory that was forgotten.")] = False,
     if_none_match: Annotated[str, Header(pattern=ETAG)] = ABSENT,

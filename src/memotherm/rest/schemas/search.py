@@ -154,6 +154,7 @@ class SearchResponse(BaseModel):
     relevanceScores: dict[str, float] = Field(description="The relevance of each hit, before boosts.")  # noqa: N815
     tiers: list[TierName] = Field(description="The tiers that were searched.")
     limit: int = Field(description="The limit that took effect.")
+    confidence: float = Field(description="How likely the hits answer the query at all, 0 to 1.")
     degraded: list[str] = Field(description="What did not work, in plain words.")
 
 
