@@ -206,6 +206,6 @@ def _copy(
             searched = then
             if not then.visible_at(moment):
                 hidden[then.id] = then
-                searched = replace(then, retention=Retention.ACTIVE, expires_at=None, key=None)
+                searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
             transaction.insert(transaction.space(then.scope), searched, vectors, cause)
     return hidden
