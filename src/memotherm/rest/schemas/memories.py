@@ -36,6 +36,8 @@ __all__ = [
     "ReasonRequest",
     "RememberManyRequest",
     "RememberRequest",
+    "RememberedManyResponse",
+    "RememberedResponse",
     "UpdateRequest",
 ]
 
@@ -138,6 +140,12 @@ class MemoryResponse(BaseModel):
     version: int
 
 
+class RememberedResponse(MemoryResponse):
+    """A memory that was stored."""
+
+    warnings: list[str] = Field(description="Which secrets the content seems to contain.")
+
+
 class ReadMemoryResponse(MemoryResponse):
     """A memory that was read by its id."""
 
@@ -149,6 +157,12 @@ class MemoriesResponse(BaseModel):
     """A list of memories."""
 
     memories: list[MemoryResponse]
+
+
+class RememberedManyResponse(BaseModel):
+    """The memories that were stored."""
+
+    memories: list[RememberedResponse]
 
 
 class KeysResponse(BaseModel):
