@@ -40,6 +40,7 @@ from memotherm.policies import Policies
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
+from memotherm.remember.capturing import prepared
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
@@ -56,8 +57,7 @@ from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
-from memotherm.text.filler import is_filler
-from memotherm.text.marker import without_blocks
+from memotherm.text.redaction import redactor
 from memotherm.tiers.engine import combined
 from memotherm.tiers.metrics import metrics
 from memotherm.tiers.scheduler import Scheduler
@@ -236,22 +236,23 @@ class Memotherm:
         """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
-        having been recalled; the result says how many characters were removed.
+        having been recalled; the result says how many characters were removed. What looks like a credential, and
+        passages between `<private>` and `</private>`, are replaced by `[redacted]`; the result says how many.
         """
-        text = without_blocks(content) if isinstance(content, str) else content
-        removed = len(content) - len(text) if isinstance(content, str) else 0
-        why = f"{removed} characters of recalled memories were removed" if removed else ""
-        if removed and not text.strip():
-            return Captured(status="skipped", why="nothing but recalled memories", removed_chars=removed)
-        if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
-            why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
-            return Captured(status="skipped", why=why, removed_chars=removed)
-        if isinstance(text, str) and self.settings.skip_filler and is_filler(text):
-            return Captured(status="skipped", why="nothing but filler words", removed_chars=removed)
+        text, metadata, result = prepared(content, metadata, self.scope.project, self.settings)
+        if result.status == "skipped":
+            return result
         before = self._services.store.seq()
         memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
-        return Captured(status="stored" if new else "duplicate", memory=memory, why=why, removed_chars=removed)
+        return replace(result, status="stored" if new else "duplicate", memory=memory)
+
+    def secrets_in(self, content: str) -> tuple[str, ...]:
+        """Return what a text seems to contain that should not be stored, in plain words, such as "a GitHub token".
+
+        `capture` and imports replace it; `remember` stores what it is given.
+        """
+        return redactor(self.settings).find(content)
 
     # Recalling
 

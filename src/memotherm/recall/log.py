@@ -11,10 +11,16 @@ from memotherm.recall.values import Ranked, Ranking
 from memotherm.settings import Settings
 from memotherm.storage.contract import UsageStore
 from memotherm.storage.values import RecallEntry, ReceiptRow
+from memotherm.text.redaction import redactor
 
-__all__ = ["RecallLog"]
+__all__ = ["RecallLog", "logged_query"]
 
 _CANDIDATES_LOGGED = 50
+
+
+def logged_query(query: str, settings: Settings) -> str | None:
+    """Return a query as the log and the receipts keep it, without secrets; None if they keep no queries."""
+    return redactor(settings).redact(query).text if settings.recall_log == "text" else None
 
 
 class RecallLog:
@@ -50,9 +56,7 @@ class RecallLog:
         if question is None or not (keep or touched or receipt):
             return
         best = max((candidate.relevance for candidate in answers), default=None)
-        query = question.text
-        if self._settings.recall_log != "text":
-            query = hashlib.sha256(query.encode()).hexdigest()
+        query = logged_query(question.text, self._settings) or hashlib.sha256(question.text.encode()).hexdigest()
         entry = RecallEntry(
             at=question.where.now,
             space=question.spaces[-1] if question.spaces else None,
