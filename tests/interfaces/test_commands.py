@@ -762,3 +762,15 @@ def test_a_policy_is_shown_linted_tested_and_compared(cli: Cli, tmp_path: Path):
     (difference,) = cli("policy", "diff", "builtin", "house.toml", "--json").data["differences"]
     assert (difference["id"], difference["first"]["rule"], difference["second"]) == (done, "compact.done", None)
     assert cli("policy", "show", "nowhere.toml").code == 3
+
+
+def test_a_trace_is_replayed_at_several_sizes(cli: Cli, tmp_path: Path):
+    """LRU and the optimal cache over the same requests; a file that is not there or is empty is refused."""
+    (tmp_path / "trace.txt").write_text("a\nb\na\n", "utf-8")
+    (tmp_path / "empty.txt").write_text("", "utf-8")
+
+    found = cli("policy", "replay", "--trace", "trace.txt", "--sizes", "1,2", "--json").data
+    assert [(each["size"], each["lru_hits"], each["oracle_hits"]) for each in found["sizes"]] == [(1, 0, 1), (2, 1, 1)]
+    assert cli("policy", "replay", "--trace", "nowhere.txt").code == 3
+    assert cli("policy", "replay", "--trace", "empty.txt").code == 2
+    assert cli("policy", "replay", "--trace", "trace.txt", "--sizes", "many").code == 2
