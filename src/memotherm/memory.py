@@ -747,9 +747,7 @@ class Memotherm:
     def _maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Maintain the memories of one part of the store inside this scope."""
         cause = replace(self._view.cause("maintain"), actor="maintain")
-        return self._services.on(part).engine.maintain(
-            part.spaces_within(self.scope), part.spaces(self.scope), cause, progress
-        )
+        return self._services.on(part).engine.maintain(self.scope, cause, progress)
 
     def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.

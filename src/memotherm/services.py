@@ -310,7 +310,7 @@ class View:
     def count_use(self, records: Sequence[Record]) -> None:
         """Count a use of memories that were read without a search."""
         log = RecallLog(self.services.store, self.services.settings)
-        log.count_use([record.no for record in records], self.now())
+        log.count_use([record.no for record in records], self.now(), self.spaces()[-1])
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:

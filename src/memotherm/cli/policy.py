@@ -1,4 +1,4 @@
-"""`memotherm policy`: show, lint, test and compare tier policies."""
+"""`memotherm policy`: show, lint, test, compare and replay tier policies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from memotherm.cli.exit_codes import CONFIG, FAILURE
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.parsing import SuggestingGroup
+from memotherm.cli.policy_replay import replay
 from memotherm.cli.terminal import printable
 from memotherm.errors import PolicyError
 from memotherm.policy import Finding, Policy, load
@@ -22,7 +23,7 @@ __all__ = ["command"]
 
 @click.group("policy", cls=SuggestingGroup)
 def command() -> None:
-    """Show, lint, test and compare tier policies.
+    """Show, lint, test, compare and replay tier policies.
 
     A policy is a TOML file, or the name of one that comes with the package: builtin, coding-agent,
     customer-support, personal-assistant, research.
@@ -143,6 +144,9 @@ def diff(first: str, second: str, store: StoreOptions, as_json: bool) -> None:
     for difference in found:
         click.echo(str(difference))
     click.echo(f"{pluralize(len(found), 'memory')} would end in another tier")
+
+
+command.add_command(replay)
 
 
 def _rules_json(policy: Policy) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
-from memotherm.model.clock import to_micros
+from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.process import OwnProcess
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import ScopeCount, TierCount
@@ -37,6 +37,7 @@ from memotherm.storage.values import (
     Filter,
     Find,
     Identity,
+    LogEntry,
     NoteRow,
     RecallEntry,
     Record,
@@ -409,6 +410,22 @@ class SqlStore(ABC):
                 # The recall succeeded; only the count of its uses is lost.
                 _log.warning("the uses of a recall could not be counted: %s", exc)
 
+    def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
+        """Return entries of the recall log with a greater number than `after`, in order of number."""
+        rows = self._rows("recalls_after", spaces=list(spaces), after=after, limit=limit)
+        return [
+            LogEntry(
+                number=number,
+                at=from_micros(at),
+                space=space,
+                query=query,
+                tiers=tuple(Tier(tier) for tier in tiers.split()),
+                returned=tuple(json.loads(returned)),
+                options=json.loads(options) if options else {},
+            )
+            for number, at, space, query, tiers, returned, options in rows
+        ]
+
     def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
         now = to_micros(entry.at)
         # In order of number, so that two transactions cannot deadlock.
@@ -419,6 +436,7 @@ class SqlStore(ABC):
             statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
         if keep:
             statements.run("recall_add", **_recall_row(entry))
+        if keep and entry.query:
             statements.run_many("tally_add", recall_tallies(entry))
 
     # Embedders and their vectors
@@ -584,4 +602,5 @@ def _recall_row(entry: RecallEntry) -> dict[str, object]:
         "returned": json.dumps(list(entry.returned)),
         "promoted": json.dumps(list(entry.promoted)),
         "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
+        "options": json.dumps(dict(entry.options), ensure_ascii=False, separators=(",", ":")) if entry.options else "",
     }

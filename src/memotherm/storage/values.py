@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
@@ -22,6 +22,7 @@ __all__ = [
     "Filter",
     "Find",
     "Identity",
+    "LogEntry",
     "NoteRow",
     "RecallEntry",
     "ReceiptRow",
@@ -161,8 +162,25 @@ class RecallEntry:
     touched: Sequence[int] = ()
     #: (memory number, new running relevance).
     relevance: Sequence[tuple[int, float]] = ()
+    #: What a replay needs to know beside that, as JSON values.
+    options: Mapping[str, Any] = field(default_factory=dict)
     #: The receipt of a context, to be kept.
     receipt: ReceiptRow | None = None
+
+
+class LogEntry(NamedTuple):
+    """An entry of the recall log as it was stored: a recall, uses without a query, or a run of the rules."""
+
+    number: int
+    at: datetime
+    space: int
+    #: Empty for uses without a query and for runs of the rules.
+    query: str
+    tiers: tuple[Tier, ...]
+    #: The numbers of the memories that the caller got.
+    returned: tuple[int, ...]
+    #: As in `RecallEntry`.
+    options: Mapping[str, Any]
 
 
 class Tally(NamedTuple):
