@@ -147,6 +147,7 @@ def _memory(store: StoreOptions) -> Iterator[Finding]:
         yield _checked("store", lambda: Finding("store", "ok", f"{url}, schema {mem.status().schema}"))
         yield _checked("permission", lambda: _permission(url))
         yield _checked("memories", lambda: _status(mem))
+        yield _checked("policy", lambda: _policy(mem))
         yield _checked("embedder", lambda: _embedder(mem))
         yield _checked("recall", lambda: _recall(mem))
         yield _checked("check", lambda: _check(mem))
@@ -170,11 +171,19 @@ def _status(mem: Memotherm) -> Finding:
     return Finding("memories", "ok", f"{counts}; {status.bytes / 1e6:.1f} MB; scope: {status.scope}")
 
 
+def _policy(mem: Memotherm) -> Finding:
+    unused = mem.policies.unused()
+    if unused:
+        return Finding("policy", "warning", unused, "memotherm policy rollback, or adopt another one")
+    return Finding("policy", "ok", mem.status().policy or "the built-in rules are in force")
+
+
 def _embedder(mem: Memotherm) -> Finding:
-    status = mem.status()
-    if status.degraded:
+    status, unused = mem.status(), mem.policies.unused()
+    degraded = [reason for reason in status.degraded if reason != unused]
+    if degraded:
         remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
-        return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(status.degraded)}", remedy)
+        return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(degraded)}", remedy)
     return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
 
 
