@@ -322,7 +322,8 @@ class Memotherm:
         """Return the memories for a prompt as text, in at most `budget` tokens, with a receipt.
 
         Pinned memories come first, then hot ones, then the hits of the query in warm; each memory is
-        included once. Without a query, as at the start of a session, nothing is searched.
+        included once. Without a query, as at the start of a session, nothing is searched. Hits are left
+        out if the confidence of the search is below the setting `context_min_confidence`.
 
         Args:
             query: What the agent is about to work on, in words.
@@ -352,6 +353,8 @@ class Memotherm:
 
     def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
         """Return a memory by its id, archived and deleted ones included, unless it was purged.
+
+        A context names a memory that it has shortened by `#` and its number; that is accepted as well.
 
         With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
         """

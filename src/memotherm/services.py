@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ __all__ = ["ANY_RETENTION", "Services", "View", "require_limit"]
 #: Stands for active, archived and deleted in a listing.
 ANY_RETENTION = "any"
 
+#: The number of a memory in its store, as a context names a memory that it has shortened.
+_NUMBER = re.compile(r"#([0-9]{1,18})")
 _LONGEST_QUERY = 100_000
 _LONGEST_KIND = 100
 #: How many scopes a hint names.
@@ -202,11 +205,21 @@ class View:
         return self.services.store.spaces(self.scope)
 
     def record(self, memory_id: str, *, purged: bool = False) -> Record:
-        """Return a memory that the scope can see, or raise `NotFound`."""
-        record = self.services.store.get(self.spaces(), memory_id) if isinstance(memory_id, str) else None
+        """Return a memory that the scope can see, by its id or by `#` and its number, or raise `NotFound`."""
+        record = None
+        if isinstance(memory_id, str):
+            number = _NUMBER.fullmatch(memory_id)
+            record = self._numbered(int(number[1])) if number else self.services.store.get(self.spaces(), memory_id)
         if record is None or (record.memory.retention is Retention.PURGED and not purged):
             raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
         return record
+
+    def _numbered(self, number: int) -> Record | None:
+        """Return the active memory with a number, if the scope can see it."""
+        store = self.services.store
+        with store.snapshot():
+            visible = store.candidates(self.spaces(), tuple(Tier), [number], Filter(now=self.now()))
+            return store.records([number])[number] if visible else None
 
     def record_with_key(self, key: str) -> Record:
         """Return the visible memory with a key, from the narrowest scope that has it, or raise `NotFound`."""
@@ -220,6 +233,8 @@ class View:
         """Return the only id in sight that begins with a prefix."""
         if not isinstance(prefix, str) or not prefix:
             raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
+        if _NUMBER.fullmatch(prefix):
+            return self.record(prefix).memory.id
         ids = self.services.store.ids(self.spaces(), prefix, 3)
         if not ids:
             raise NotFound(f"no memory {prefix!r} can be seen from here ({self.scope})")
@@ -272,7 +287,7 @@ class View:
         unknown = filters.keys() - MemoryFilters.__annotations__.keys()
         if unknown:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
-        tier, priority = filters.get("tier"), filters.get("priority")
+        tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
         tags, where = filters.get("tags"), filters.get("where")
         retention = filters.get("retention", Retention.ACTIVE)
         return Find(
@@ -280,7 +295,7 @@ class View:
             tier=None if tier is None else Tier.of(tier),
             priority=None if priority is None else Priority.of(priority),
             retention=None if retention == ANY_RETENTION else Retention.of(retention),
-            kind=filters.get("kind"),
+            kind=None if kind is None else require_text(kind, "a kind", _LONGEST_KIND),
             tags=None if tags is None else checked_tags(tags),
             since=self._moment(filters.get("since"), "since"),
             until=self._moment(filters.get("until"), "until"),

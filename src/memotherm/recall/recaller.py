@@ -68,5 +68,6 @@ class Recaller:
             hits=hits,
             promoted=tuple(promoted),
             tiers=question.tiers,
+            confidence=ranking.confidence,
             degraded=(*ranking.degraded, *failures),
         )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Heat, Metrics, SessionStatus, Status, TierCount
+from memotherm.model.results import Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 from memotherm.policy import Finding, Policy
 from memotherm.policy.cases import CaseResult
@@ -35,6 +35,7 @@ __all__ = [
     "read_json",
     "recall_json",
     "rollback_json",
+    "scope_count_json",
     "session_status_json",
     "status_json",
 ]
@@ -50,7 +51,9 @@ def recall_json(recall: Recall) -> Json:
         "promoted": list(recall.promoted),
         "relevanceScores": {hit.memory.id: round(hit.why.relevance, 4) for hit in recall},
         "tiers": [str(tier) for tier in recall.tiers],
+        "confidence": recall.confidence,
         "degraded": list(recall.degraded),
+        **({"hint": recall.hint} if recall.hint else {}),
     }
 
 
@@ -220,6 +223,17 @@ def session_status_json(status: SessionStatus) -> Json:
     }
 
 
+def scope_count_json(count: ScopeCount) -> Json:
+    """Return what a scope holds."""
+    return {
+        "scope": dict(count.scope.items()),
+        "memories": count.memories,
+        "tokens": count.tokens,
+        **{str(tier): _count_json(found) for tier, found in count.tiers.items()},
+        "hidden": count.hidden,
+    }
+
+
 def status_json(status: Status) -> Json:
     """Return the status of a store."""
     return {
@@ -230,6 +244,7 @@ def status_json(status: Status) -> Json:
         "embedder": status.embedder,
         "policy": status.policy,
         "degraded": list(status.degraded),
+        **({"hint": status.hint} if status.hint else {}),
     }
 
 

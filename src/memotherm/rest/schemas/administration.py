@@ -6,7 +6,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memotherm.rest.schemas.fields import Json, RequestBody, RetentionName, TierName
 
-__all__ = ["CompactRequest", "CompactionResponse", "MaintenanceResponse", "MoveResponse", "StatusResponse"]
+__all__ = [
+    "CompactRequest",
+    "CompactionResponse",
+    "MaintenanceResponse",
+    "MoveResponse",
+    "ScopeResponse",
+    "ScopesResponse",
+    "StatusResponse",
+]
 
 
 class CompactRequest(RequestBody):
@@ -53,6 +61,24 @@ class MaintenanceResponse(BaseModel):
     ended: int
     embedded: int
     degraded: list[str]
+
+
+class ScopeResponse(BaseModel):
+    """What is stored in exactly one scope; `hidden` counts archived and deleted memories."""
+
+    scope: dict[str, str]
+    memories: int
+    tokens: int
+    hot: Json
+    warm: Json
+    cold: Json
+    hidden: int
+
+
+class ScopesResponse(BaseModel):
+    """The scopes at and below the scope of the request that hold memories."""
+
+    scopes: list[ScopeResponse]
 
 
 class StatusResponse(BaseModel):

@@ -170,9 +170,10 @@ SELECT EXISTS (
 -- filtered: Which of some memories a filter lets through. Its conditions are those of `select`.
 SELECT no FROM memories WHERE {own}no {in nos} AND $conditions
 
--- find: A page of memories, newest first. Its conditions are those of `select`.
+-- find: A page of memories, newest first. Its conditions are those of `select`. Where $space is `+space`, SQLite
+-- reads the table in its own order until the page is full, instead of sorting an index.
 SELECT {columns} FROM memories
-WHERE {own}space {in spaces} AND no < :before AND $conditions
+WHERE {own}no < :before AND $space {in spaces} AND $conditions
 ORDER BY no DESC LIMIT :limit
 
 -- written_before: Memories of some spaces that existed at a moment and still have their content.
