@@ -46,7 +46,6 @@ from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
 from memotherm.rules.heat import decay, heat
-from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
 from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
@@ -59,6 +58,7 @@ from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
 from memotherm.text.redaction import redactor
 from memotherm.tiers.engine import combined
+from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.metrics import metrics
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.former import ResolveFormer
@@ -94,8 +94,7 @@ class Memotherm:
             whole.for_tenant(scope.tenant or ""),
             whole,
             Vectorizer.open(whole, embedder, fallback, resolve_former),
-            installed_rules if rules is None else _given(rules),
-            settings or Settings(),
+            PolicyInForce(whole, None if rules is None else _given(rules), settings or Settings()),
             clock or system_clock,
             ranking,
         )
@@ -118,7 +117,7 @@ class Memotherm:
 
     @property
     def settings(self) -> Settings:
-        """The settings that it was opened with."""
+        """The settings that it was opened with, and the limits of the adopted policy."""
         return self._services.settings
 
     @property
@@ -153,7 +152,7 @@ class Memotherm:
 
     def read_only(self) -> Self:
         """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
-        return self._of(replace(self._view, services=self._services.read_only()))
+        return self._of(View(self._services.read_only(), self.scope))
 
     def for_user(self) -> Self:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
@@ -481,7 +480,12 @@ class Memotherm:
         spaces = store.spaces_within(self.scope) if inside else store.spaces(self.scope)
         counts = store.counts(spaces, self._view.now())
         waiting = store.pending(spaces) if self._services.vectorizer.enabled else 0
-        degraded = [self._services.vectorizer.obstacle(), missing_vectors(waiting) if waiting else None]
+        regime = self._services.in_force.refresh()
+        degraded = [
+            self._services.vectorizer.obstacle(),
+            missing_vectors(waiting) if waiting else None,
+            self._services.in_force.notice(),
+        ]
         return Status(
             store=self._services.store.name,
             scope=self.scope,
@@ -492,6 +496,7 @@ class Memotherm:
             bytes=self._services.store.size(),
             seq=self._services.store.seq(),
             schema=self._services.store.schema,
+            policy="" if regime.policy is None else f"{regime.policy.name} ({regime.policy.digest})",
             degraded=tuple(reason for reason in degraded if reason),
             hint="" if inside or any(count.memories for count in counts.tiers.values()) else self._view.hint(),
         )
@@ -731,6 +736,7 @@ class Memotherm:
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""
+        self._view.refresh()
         return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
     def maintain(self, progress: Progress | None = None) -> Maintenance:
@@ -746,6 +752,7 @@ class Memotherm:
 
     def _maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Maintain the memories of one part of the store inside this scope."""
+        self._view.refresh()
         cause = replace(self._view.cause("maintain"), actor="maintain")
         return self._services.on(part).engine.maintain(self.scope, cause, progress)
 

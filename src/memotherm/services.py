@@ -27,7 +27,6 @@ from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
-from memotherm.rules.rule import RuleSource
 from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
@@ -36,6 +35,7 @@ from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
 from memotherm.tiers.engine import RuleEngine
+from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -61,9 +61,11 @@ class Services:
     whole: Store
     #: What recalls read, which may be a replica of the store.
     reader: Store
+    in_force: PolicyInForce
+    #: The number of the adoption whose rules and limits these services use.
+    adoption: int
     settings: Settings
     clock: Clock
-    rules: RuleSource
     vectorizer: Vectorizer
     pipeline: Pipeline
     past: PastStates
@@ -81,13 +83,14 @@ class Services:
         store: Store,
         whole: Store,
         vectorizer: Vectorizer,
-        rules: RuleSource,
-        settings: Settings,
+        in_force: PolicyInForce,
         clock: Clock,
         ranking: RankingOptions = DEFAULT_RANKING,
         past: PastStates | None = None,
     ) -> Services:
         """Build the services of a store; `vectorizer` and `past` may belong to another tenant of the same database."""
+        regime = in_force.regime()
+        rules, settings = regime.rules, regime.settings
         vectorizer = vectorizer.on(store)
         reader = store.for_recall()
         pipeline = Pipeline(reader, vectorizer.on(reader), settings, ranking)
@@ -100,9 +103,10 @@ class Services:
             store=store,
             whole=whole,
             reader=reader,
+            in_force=in_force,
+            adoption=regime.adoption,
             settings=settings,
             clock=clock,
-            rules=rules,
             vectorizer=vectorizer,
             pipeline=pipeline,
             past=past or PastStates(settings, ranking),
@@ -125,20 +129,33 @@ class Services:
             store,
             self.whole,
             self.vectorizer,
-            self.rules,
-            self.settings,
+            self.in_force,
             self.clock,
             self.pipeline.options,
             self.past,
         )
 
 
-@dataclass(frozen=True, slots=True)
 class View:
     """A store as one scope sees it, and the arguments of the verbs as the services take them."""
 
-    services: Services
-    scope: Scope
+    __slots__ = ("_services", "scope")
+
+    def __init__(self, services: Services, scope: Scope) -> None:
+        self._services = services
+        self.scope = scope
+
+    @property
+    def services(self) -> Services:
+        """The services, with the rules and limits of the policy that is in force as far as was seen."""
+        services = self._services
+        if services.adoption != services.whole.adopted:
+            services = self._services = services.on(services.store)
+        return services
+
+    def refresh(self) -> None:
+        """Read which policy is in force, before the rules run."""
+        self.services.in_force.refresh()
 
     def narrowed(self, **fields: str | None) -> View:
         """Return a view from a narrower scope; another tenant has services of its own."""

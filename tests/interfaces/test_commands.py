@@ -879,3 +879,27 @@ def test_a_trace_is_replayed_at_several_sizes(cli: Cli, tmp_path: Path):
     assert cli("policy", "replay", "--trace", "nowhere.txt").code == 3
     assert cli("policy", "replay", "--trace", "empty.txt").code == 2
     assert cli("policy", "replay", "--trace", "trace.txt", "--sizes", "many").code == 2
+
+
+def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
+    """With what it would change; one whose test fails is refused with 5, and without --yes nothing changes."""
+    rule = '[policy]\nname = "house"\nextends = "builtin"\n[[rule]]\nid = "house.cold"\nto = "cold"\nwhy = "old"\n'
+    rule += 'when = { kind = "message", tier = "warm", uses = 0, idle = ">= 0d" }\n'
+    test = '[[test]]\nname = "stays"\nmemory = { kind = "message", tier = "warm" }\nexpect = { tier = "warm" }\n'
+    (tmp_path / "house.toml").write_text(rule, "utf-8")
+    (tmp_path / "failing.toml").write_text(rule + test, "utf-8")
+    said = remembered(cli, "good morning", "--kind", "message", "--tier", "warm")
+
+    assert cli("policy", "adopt", "failing.toml", "--yes").code == 5
+    assert cli("policy", "adopt", "house.toml").code == 2
+    assert cli("policy", "rollback", "--yes").code == 3
+    adopted = cli("policy", "adopt", "house.toml", "--yes", "--json").data
+    shown = cli("policy", "show", "--json").data
+    (move,) = cli("compact", "--json").data["moves"]
+
+    assert [difference["id"] for difference in adopted["differences"]] == [said]
+    assert (move["id"], move["policy"]) == (said, shown["hash"]) == (said, adopted["adoption"]["hash"])
+    assert cli("status", "--json").data["policy"] == f"house ({shown['hash']})"
+    done = cli("policy", "rollback", "--yes", "--json").data
+    assert ([back["to"] for back in done["moves"]], done["adoption"]["name"]) == (["warm"], "builtin")
+    assert len(cli("policy", "history", "--json").data["adoptions"]) == 2

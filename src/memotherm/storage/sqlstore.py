@@ -29,6 +29,7 @@ from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tallies import recall_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
+    AdoptionRow,
     CandidateRow,
     CandidateText,
     ChunkLocation,
@@ -102,6 +103,20 @@ class _Records(Mapping[int, Record]):
         return len(self._rows)
 
 
+class _Shared:
+    """What all views of a store know together."""
+
+    def __init__(self, window_micros: int) -> None:
+        #: The time in which uses count as recent.
+        self.window_micros = window_micros
+        #: The number of the last adoption of a policy that was seen; a replica may still show an earlier one.
+        self.adopted = 0
+
+    def saw(self, adopted: int) -> None:
+        """Note the number of an adoption that was read."""
+        self.adopted = max(self.adopted, adopted)
+
+
 class SqlClaim(Generic[PartStore]):
     """A claim that is one row of a table."""
 
@@ -145,7 +160,7 @@ class SqlStore(ABC):
         self.name = name
         self._process = OwnProcess(name)
         self.schema = schema
-        self._window_micros = int(use_window_days * _MICROS_PER_DAY)
+        self._shared = _Shared(int(use_window_days * _MICROS_PER_DAY))
         self._scopes = scopes
         self._waiting = waiting
 
@@ -179,7 +194,10 @@ class SqlStore(ABC):
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
-        return tuple(space for (space,) in self._rows("spaces_visible", **scope_row(scope)))
+        rows = self._rows("spaces_visible", **scope_row(scope))
+        if rows:
+            self._shared.saw(rows[0][1])
+        return tuple(space for space, _ in rows)
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
@@ -352,9 +370,9 @@ class SqlStore(ABC):
     def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
         """Return one event of a memory in one of the spaces, and that memory as it is now."""
         rows = self._rows("event_get", seq=seq)
-        if not rows or rows[0][9] not in spaces:
+        if not rows or rows[0][10] not in spaces:
             return None
-        (record,) = self._records("memory_by_no", no=rows[0][8])
+        (record,) = self._records("memory_by_no", no=rows[0][9])
         return event_of(rows[0]), record
 
     def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
@@ -388,6 +406,25 @@ class SqlStore(ABC):
     def seq(self) -> int:
         """Return the sequence number of the newest event."""
         return int(self._rows("event_last")[0][0])
+
+    # Policies
+
+    @property
+    def adopted(self) -> int:
+        """The number of the last adoption that a read or a transaction of this process has seen."""
+        return self._shared.adopted
+
+    def adoptions(self) -> list[AdoptionRow]:
+        """Return the policies that were adopted and rolled back, in order."""
+        names = ("number", "at", "actor", "action", "name", "hash", "document")
+        rows = [dict(zip(names, row, strict=True)) for row in self._rows("adoptions")]
+        if rows:
+            self._shared.saw(rows[-1]["number"])
+        return [AdoptionRow(**{**row, "at": from_micros(row["at"])}) for row in rows]
+
+    def set_use_window(self, days: float) -> None:
+        """Set the days in which uses count as recent."""
+        self._shared.window_micros = int(days * _MICROS_PER_DAY)
 
     # The log of recalls
 
@@ -429,7 +466,7 @@ class SqlStore(ABC):
     def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
         now = to_micros(entry.at)
         # In order of number, so that two transactions cannot deadlock.
-        touches = [{"no": no, "now": now, "window": now - self._window_micros} for no in sorted(entry.touched)]
+        touches = [{"no": no, "now": now, "window": now - self._shared.window_micros} for no in sorted(entry.touched)]
         statements.run_many("memory_touch", touches)
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
         if entry.receipt is not None:

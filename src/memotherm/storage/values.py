@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from memotherm.model import Memory, Priority, Retention, Scope, Tier
+from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
 from memotherm.rules.where import Condition
 
 __all__ = [
     "DISCARDED",
+    "AdoptionRow",
     "CandidateRow",
     "CandidateText",
     "Cause",
@@ -56,6 +57,12 @@ class Cause:
     actor: str = "agent"
     rule: str = "explicit"
     why: str = ""
+    #: The hash of the adopted policy that the rule belongs to.
+    policy: str = ""
+
+    def for_move(self, move: Move) -> Cause:
+        """Return the cause of a move that a rule decided."""
+        return replace(self, action="move", rule=move.rule, why=move.why, policy=move.policy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,6 +195,23 @@ class Tally(NamedTuple):
 
     times: int = 0
     amount: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdoptionRow:
+    """A policy that is in force from a moment on."""
+
+    #: Its number; 0 before it is stored.
+    number: int = 0
+    at: datetime
+    actor: str
+    #: adopt or rollback.
+    action: str
+    #: The name and the hash of the policy; no hash means the built-in rules.
+    name: str
+    hash: str
+    #: Its text and the texts of what it extends, as JSON.
+    document: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -221,7 +221,7 @@ class RuleEngine:
         self, transaction: Transaction, record: Record, move: Move, cause: Cause, *, clean: bool = False
     ) -> bool:
         """Apply one move, unless the memory has moved since it was decided, or a limit forbids it."""
-        cause = replace(cause, action="move", rule=move.rule, why=move.why)
+        cause = cause.for_move(move)
         if move.retention is Retention.PURGED:
             transaction.purge(record, replace(cause, action="purge"), clean=clean)
             return True
