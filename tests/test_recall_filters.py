@@ -157,3 +157,33 @@ def test_archived_and_deleted_memories_are_searched_on_request(mem: Memotherm, c
     assert mem.get(archived.id).access_count == 0
     with pytest.raises(InvalidInput, match="purged"):
         mem.recall("harbour", retention="purged")
+
+
+def test_a_prefix_selects_memories_by_their_keys(open_mem: Callable[..., Memotherm], tmp_path: Any) -> None:
+    """Listings, recalls and changes of many take the beginning of a key, in which no character is a wildcard."""
+    mem = open_mem(tmp_path / "memory.db")
+    for key in ("notes/a", "notes/b", "notes_/c", "other"):
+        mem.remember(f"tea {key}", key=key)
+    mem.remember("tea without a key")
+
+    assert (
+        contents(mem.find(prefix="notes/"))
+        == contents(mem.recall("tea", prefix="notes/"))
+        == {
+            "tea notes/a",
+            "tea notes/b",
+        }
+    )
+    assert contents(mem.recall("tea", prefix="n%")) == contents(mem.find(prefix="notes/c")) == set()
+    assert len(mem.find(prefix="")) == 5
+    assert len(mem.forget_many(prefix="notes/")) == 2
+    assert mem.keys() == ["notes_/c", "other"]
+
+
+def test_the_length_of_metadata_is_a_setting(open_mem: Callable[..., Memotherm], tmp_path: Any) -> None:
+    """What is longer than the default is stored where the setting allows it, and refused elsewhere."""
+    long = {"text": "x" * 100_000}
+    mem = open_mem(tmp_path / "memory.db", settings={"max_metadata_chars": 200_000})
+    assert mem.get(mem.remember("long", metadata=long).id).metadata == long
+    with pytest.raises(InvalidInput, match="max_metadata_chars"):
+        mem.remember("longer", metadata={"text": "x" * 200_000})

@@ -271,6 +271,7 @@ class Memotherm:
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
         retention: Retention | str = Retention.ACTIVE,
+        prefix: str | None = None,
         inside: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
@@ -293,11 +294,13 @@ class Memotherm:
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
             retention: active, archived, deleted or any. Archived and deleted memories are in no index: a copy of them
                 is searched, which takes longer the first time, and no use is counted.
+            prefix: Only memories whose key begins with this, such as "notes/".
             inside: Search this scope and narrower ones, instead of what is visible from it.
         """
         require_limit(limit, self.settings.pool_size)
         retentions = wanted_retentions(retention)
-        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until, "where": where}
+        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
+        filters |= {"where": where, "prefix": prefix}
         past = as_of is not None or retentions != (Retention.ACTIVE,)
         if inside and (promote or past):
             raise InvalidInput("promote, as_of and retention concern what is visible from a scope: leave inside out")
@@ -416,8 +419,8 @@ class Memotherm:
             inside: List the memories of this scope and of narrower ones, instead of those visible from it.
             filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
                 `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
-                metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}. `retention` is active
-                unless given: archived, deleted or any.
+                metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}; with a key that
+                begins with `prefix`. `retention` is active unless given: archived, deleted or any.
         """
         require_limit(limit, _LARGEST_PAGE)
         find = self._view.listing(**filters)
@@ -534,7 +537,7 @@ class Memotherm:
         if tags is not None:
             changes["tags"] = checked_tags(tags)
         if metadata is not None:
-            changes["metadata"] = checked_metadata(metadata)
+            changes["metadata"] = checked_metadata(metadata, self.settings.max_metadata_chars)
         lifetime = lifetime_of(ttl, expires_at, now)
         if lifetime is not None:
             changes["expires_at"] = expiry(now, lifetime)
@@ -816,7 +819,9 @@ class Memotherm:
     def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
         """Return all memories that filters select and that this scope may change."""
         if not any(value is not None for name, value in filters.items() if name != "retention"):
-            raise InvalidInput("no filter is given: name the memories with where, since, until, kind, tags or others")
+            raise InvalidInput(
+                "no filter is given: name the memories with where, prefix, since, until, kind, tags or others"
+            )
         find = replace(self._view.listing(**filters), limit=_LARGEST_PAGE)
         selected: list[Memory] = []
         while page := self._services.store.find(self._view.spaces(), find):

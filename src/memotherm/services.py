@@ -25,6 +25,7 @@ from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
+from memotherm.remember.keys import checked_key
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.rules.where import parsed_where
@@ -253,6 +254,7 @@ class View:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
+        prefix: str | None = None,
         min_score: float | None = None,
         spaces: tuple[int, ...] | None = None,
         now: datetime | None = None,
@@ -276,6 +278,7 @@ class View:
                 since=self._moment(since, "since"),
                 until=self._moment(until, "until"),
                 where=None if where is None else parsed_where(where),
+                prefix=checked_key(prefix) if prefix else None,
             ),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
@@ -288,7 +291,7 @@ class View:
         if unknown:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
         tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
-        tags, where = filters.get("tags"), filters.get("where")
+        tags, where, prefix = filters.get("tags"), filters.get("where"), filters.get("prefix")
         retention = filters.get("retention", Retention.ACTIVE)
         return Find(
             now=self.now(),
@@ -300,6 +303,7 @@ class View:
             since=self._moment(filters.get("since"), "since"),
             until=self._moment(filters.get("until"), "until"),
             where=None if where is None else parsed_where(where),
+            prefix=checked_key(prefix) if prefix else None,
         )
 
     def _moment(self, value: datetime | str | None, name: str) -> datetime | None:

@@ -12,6 +12,7 @@ from memotherm.model.results import TierCount
 from memotherm.rules.where import Condition
 
 __all__ = [
+    "AFTER_PREFIX",
     "DISCARDED",
     "AdoptionRow",
     "CandidateRow",
@@ -33,6 +34,8 @@ __all__ = [
     "Tally",
 ]
 
+#: Behind everything that begins with a prefix: the last character, which stands for nothing.
+AFTER_PREFIX = chr(0x10FFFF) * 4
 #: The rule in the event of a chunk whose lines are no longer in its file.
 DISCARDED = "note.gone"
 
@@ -77,11 +80,14 @@ class Filter:
     until: datetime | None = None
     #: Conditions on the metadata.
     where: Condition | None = None
+    #: What the key begins with.
+    prefix: str | None = None
 
     @property
     def selective(self) -> bool:
         """Whether anything but retention and expiry is filtered."""
-        return any(value is not None for value in (self.kinds, self.tags, self.since, self.until, self.where))
+        filters = (self.kinds, self.tags, self.since, self.until, self.where, self.prefix)
+        return any(value is not None for value in filters)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +105,7 @@ class Find:
     since: datetime | None = None
     until: datetime | None = None
     where: Condition | None = None
+    prefix: str | None = None
     limit: int = 100
     #: Only memories with a smaller number than this.
     before: int | None = None

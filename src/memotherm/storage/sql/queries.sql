@@ -235,6 +235,9 @@ created_at >= :since
 -- where_until: A condition of `select`.
 created_at < :until
 
+-- where_prefix: A condition of `select`.
+key >= :first AND key < :last
+
 -- where_unused: A condition of `select`.
 coalesce(accessed_at, created_at) <= :unused_for
 
