@@ -51,6 +51,7 @@ COMMANDS = {
     "forget": Command("changing", "Delete a memory; `restore` undoes it within `grace_days`.", "forget"),
     "restore": Command("changing", "Restore an archived or deleted memory.", "restore"),
     "purge": Command("changing", "Erase a memory permanently; only its events remain.", "purge"),
+    "erase": Command("erasing", "Erase everything at and below a scope permanently, such as a user."),
     "history": Command("reading", "Show the events of a memory: time, actor, rule and reason.", "history"),
     "events": Command("reading", "Show the events of all memories, newest first, a page at a time.", "events"),
     "receipts": Command("reading", "Show what contexts have injected into sessions, and why.", "receipts"),

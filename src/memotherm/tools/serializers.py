@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Heat, Metrics, SessionStatus, Status, TierCount
+from memotherm.model.results import Erased, Heat, Metrics, SessionStatus, Status, TierCount
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 
 __all__ = [
     "Json",
     "added_json",
     "curated_json",
+    "erased_json",
     "event_json",
     "flush_json",
     "hit_json",
@@ -93,6 +95,12 @@ def move_json(move: Move) -> Json:
     retention = {} if move.retention is None else {"retention": str(move.retention)}
     tiers = {"from": str(move.from_tier), "to": str(move.to)}
     return {"id": move.id, **tiers, **retention, "rule": move.rule, "why": move.why}
+
+
+def erased_json(erased: Erased) -> Json:
+    """Return what was erased."""
+    values = {field.name: getattr(erased, field.name) for field in fields(erased)}
+    return {**values, "scope": dict(erased.scope.items()), "folders": list(erased.folders)}
 
 
 def event_json(event: Event) -> Json:
