@@ -75,6 +75,7 @@ def test_python_blocks_run(
 
 def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: str) -> None:
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.syspath_prepend(tmp_path)
     write_files(page, tmp_path)
     namespace: dict[str, object] = {"__name__": "__docs__"}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -86,10 +87,10 @@ def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real
 
 
 def write_files(page: Path, folder: Path) -> None:
-    """Write every TOML block whose first line is a comment with a file name."""
+    """Write every block of TOML or Python whose first line is a comment with a file name."""
     for block in blocks(page):
-        name = re.match(r"# ([\w.-]+\.toml)$", block.body.splitlines()[0] if block.body else "")
-        if block.language == "toml" and name is not None:
+        name = re.match(r"# ([\w.-]+\.(?:toml|py))$", block.body.splitlines()[0] if block.body else "")
+        if block.language in {"toml", "python"} and name is not None:
             (folder / name[1]).write_text(block.body, encoding="utf-8")
 
 
@@ -108,7 +109,7 @@ def makefile_targets() -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=title)
 def test_shell_commands_work(page: Path, tmp_path: Path) -> None:
-    """Every `$ memotherm ...` succeeds in one empty folder per page; every `$ make ...` names a target."""
+    """Every `$ memotherm ...` and `$ python ...` succeeds in one folder per page; every `$ make ...` names a target."""
     home = {
         "HOME": str(tmp_path),
         "MEMOTHERM_HOME": str(tmp_path / "home"),
@@ -120,7 +121,7 @@ def test_shell_commands_work(page: Path, tmp_path: Path) -> None:
         if words[:1] == ["make"]:
             targets = [word for word in words[1:] if "=" not in word and not word.startswith("-")]
             assert set(targets) <= makefile_targets(), f"{title(page)}:{line}: {command}"
-        elif words[:1] == ["memotherm"]:
+        elif words[:1] in (["memotherm"], ["python"]):
             done = subprocess.run(
                 ["bash", "-c", command],
                 cwd=tmp_path,
