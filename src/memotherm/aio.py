@@ -110,6 +110,11 @@ class AsyncPolicies(_Derived[Policies]):
 
     lint = _off_thread(Policies.lint)
     diff = _off_thread(Policies.diff)
+    current = _off_thread(Policies.current)
+    unused = _off_thread(Policies.unused)
+    history = _off_thread(Policies.history)
+    adopt = _off_thread(Policies.adopt)
+    rollback = _off_thread(Policies.rollback)
 
 
 class AsyncMemotherm(_Derived[Memotherm]):
@@ -161,6 +166,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     purge_many = _off_thread(Memotherm.purge_many)
     undo = _off_thread(Memotherm.undo)
     capture = _off_thread(Memotherm.capture)
+    secrets_in = _off_thread(Memotherm.secrets_in)
     pinned = _off_thread(Memotherm.pinned)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
     widen = _off_thread(Memotherm.widen)

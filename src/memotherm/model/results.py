@@ -209,6 +209,8 @@ class Captured(Value):
     why: str = ""
     #: How many characters of recalled memories were removed from the text.
     removed_chars: int = 0
+    #: How many credentials and private passages were replaced by a mark.
+    redacted: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -299,6 +301,8 @@ class Status(Value):
     seq: int
     #: The number of the store's schema.
     schema: int
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str = ""
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()
     #: Where the memories are, if none can be seen from this scope.

@@ -35,6 +35,8 @@ class MoveResponse(BaseModel):
     retention: RetentionName | None = None
     rule: str
     why: str
+    #: The hash of the adopted policy that the rule belongs to.
+    policy: str | None = None
 
 
 class CompactionResponse(BaseModel):
@@ -90,5 +92,7 @@ class StatusResponse(BaseModel):
     cold: Json
     retention: dict[str, int]
     embedder: str
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str
     degraded: list[str]
     metrics: dict[str, float]
