@@ -110,6 +110,7 @@ class AsyncPolicies(_Derived[Policies]):
 
     lint = _off_thread(Policies.lint)
     diff = _off_thread(Policies.diff)
+    replay = _off_thread(Policies.replay)
 
 
 class AsyncMemotherm(_Derived[Memotherm]):
@@ -166,6 +167,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     widen = _off_thread(Memotherm.widen)
     compact = _off_thread(Memotherm.compact)
     maintain = _off_thread(Memotherm.maintain)
+    replay = _off_thread(Memotherm.replay)
     metrics = _off_thread(Memotherm.metrics)
     reembed = _off_thread(Memotherm.reembed)
     check = _off_thread(Memotherm.check)

@@ -74,6 +74,7 @@ class RecallLog:
             options={
                 **({"used": True} if touched else {}),
                 **({"filtered": True} if question.where.selective else {}),
+                **({"alone": True} if len(question.spaces) == 1 else {}),
                 **(options or {}),
             },
         )
