@@ -110,6 +110,11 @@ class AsyncPolicies(_Derived[Policies]):
 
     lint = _off_thread(Policies.lint)
     diff = _off_thread(Policies.diff)
+    current = _off_thread(Policies.current)
+    unused = _off_thread(Policies.unused)
+    history = _off_thread(Policies.history)
+    adopt = _off_thread(Policies.adopt)
+    rollback = _off_thread(Policies.rollback)
 
 
 class AsyncMemotherm(_Derived[Memotherm]):

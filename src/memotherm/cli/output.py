@@ -60,8 +60,7 @@ def search_json(recall: Recall, limit: int) -> dict[str, object]:
     """Return the result of a search, with the limit that took effect."""
     from memotherm.tools.serializers import recall_json
 
-    found = recall_json(recall)
-    return {"query": recall.query, "hits": found.pop("items"), **found, "limit": limit}
+    return {"query": recall.query, **recall_json(recall), "limit": limit}
 
 
 def content_of(text: str) -> str:

@@ -324,6 +324,8 @@ class Status(Value):
     seq: int
     #: The number of the store's schema.
     schema: int
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str = ""
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()
     #: Where the memories are, if none can be seen from this scope.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from memotherm.recall.values import Ranked, Ranking
 from memotherm.settings import Settings
@@ -40,6 +41,7 @@ class RecallLog:
         promoted: Sequence[int] = (),
         relevance: Sequence[tuple[int, float]] = (),
         receipt: ReceiptRow | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         """Log a recall, and count the uses of some memories.
 
@@ -51,6 +53,7 @@ class RecallLog:
             promoted: The memories that were moved to hot.
             relevance: Memories and their new running relevance.
             receipt: The receipt of a context, to be kept.
+            options: What a replay needs to know beside that.
         """
         question, keep = ranking.question, self._settings.recall_log != "off"
         if question is None or not (keep or touched or receipt):
@@ -72,6 +75,11 @@ class RecallLog:
             touched=touched,
             relevance=relevance,
             receipt=receipt,
+            options={
+                **({"used": True} if touched else {}),
+                **({"filtered": True} if question.where.selective else {}),
+                **(options or {}),
+            },
         )
         self._store.log_recall(entry, keep=keep)
 
@@ -80,6 +88,16 @@ class RecallLog:
     ) -> None:
         """Count a use of memories that were read without a query, and keep the receipt of their context."""
         entry = RecallEntry(
-            at=now, space=space, query="", tiers=(), micros=0, candidates=(), returned=nos, touched=nos, receipt=receipt
+            at=now,
+            space=space,
+            query="",
+            tiers=(),
+            micros=0,
+            candidates=(),
+            returned=nos,
+            touched=nos,
+            receipt=receipt,
+            options={"used": True},
         )
-        self._store.log_recall(entry, keep=False)
+        keep = self._settings.recall_log != "off" and space is not None and bool(nos)
+        self._store.log_recall(entry, keep=keep)

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from memotherm.settings.declaration import MAX_DAYS, setting
 
-__all__ = ["MemorySettings"]
+__all__ = ["MAX_METADATA_CHARS", "MemorySettings"]
+
+#: The longest metadata unless the setting says otherwise.
+MAX_METADATA_CHARS = 65_536
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -28,6 +31,9 @@ class MemorySettings:
         project=True,
     )
     max_content_chars: int = setting(1_000_000, "The longest content accepted, in characters.", low=1, project=True)
+    max_metadata_chars: int = setting(
+        MAX_METADATA_CHARS, "The longest metadata accepted, in characters of JSON.", low=2, project=True
+    )
     kinds: tuple[str, ...] = setting((), "The kinds accepted; empty: any well-formed word.", project=True)
     deduplicate: bool = setting(True, "Whether the same content in the same scope is stored once.", project=True)
     duplicate_window_hours: float = setting(

@@ -12,7 +12,7 @@ from memotherm.rules.select import Select
 from memotherm.rules.where import AllOf, FieldTest, Not, json_type, one_of
 from memotherm.rules.where import Condition as MetadataCondition
 from memotherm.storage.statements import Row, Statements, marked
-from memotherm.storage.values import Filter, Find
+from memotherm.storage.values import AFTER_PREFIX, Filter, Find
 
 __all__ = ["compiled_filter", "filtered_numbers", "found_rows", "selected_rows"]
 
@@ -53,10 +53,17 @@ def selected_rows(
     return statements.rows_of("select", marks, spaces=list(spaces), after=after, limit=limit, **compiler.values)
 
 
-def found_rows(statements: Statements, spaces: Sequence[int], find: Find) -> list[Row]:
-    """Return the rows of a page of a listing, in descending order of number."""
+def found_rows(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> list[Row]:
+    """Return the rows of a page of a listing, in descending order of number.
+
+    Args:
+        statements: The statements to run.
+        spaces: Where to look.
+        find: The filters and the page.
+        in_order: Whether SQLite reads the table in its own order.
+    """
     compiler = _Compiler(statements)
-    marks = {"conditions": compiler.joined(_found(find))}
+    marks = {"space": "+space" if in_order else "space", "conditions": compiler.joined(_found(find))}
     before = _EVERY if find.before is None else find.before
     return statements.rows_of("find", marks, spaces=list(spaces), before=before, limit=find.limit, **compiler.values)
 
@@ -107,9 +114,8 @@ def _found(find: Find) -> Iterator[Condition]:
     if find.priority is not None:
         yield "where_priorities", {"priorities": [find.priority.rank]}
     kinds = None if find.kind is None else (find.kind,)
-    yield from _filtered(
-        Filter(now=find.now, kinds=kinds, tags=find.tags, since=find.since, until=find.until, where=find.where)
-    )
+    filters = {name: getattr(find, name) for name in ("tags", "since", "until", "where", "prefix")}
+    yield from _filtered(Filter(now=find.now, kinds=kinds, **filters))
 
 
 def _filtered(where: Filter) -> Iterator[Condition]:
@@ -122,6 +128,8 @@ def _filtered(where: Filter) -> Iterator[Condition]:
         yield "where_since", {"since": to_micros(where.since)}
     if where.until is not None:
         yield "where_until", {"until": to_micros(where.until)}
+    if where.prefix is not None:
+        yield "where_prefix", {"first": where.prefix, "last": where.prefix + AFTER_PREFIX}
     if where.where is not None:
         yield where.where
 

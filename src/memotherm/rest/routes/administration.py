@@ -8,11 +8,10 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.exceptions import HTTPException
 
-from memotherm import tools
 from memotherm.hooks.erasing import erase_jobs
 from memotherm.hooks.worker import user_spool
 from memotherm.rest.idempotency import once
-from memotherm.rest.routes.parameters import View
+from memotherm.rest.routes.parameters import Inside, View
 from memotherm.rest.routes.responses import compaction_response
 from memotherm.rest.schemas.administration import (
     CompactionResponse,
@@ -20,6 +19,7 @@ from memotherm.rest.schemas.administration import (
     ErasedResponse,
     EraseRequest,
     MaintenanceResponse,
+    ScopesResponse,
     StatusResponse,
 )
 from memotherm.tools import serializers
@@ -32,9 +32,16 @@ router = APIRouter(tags=["administration"])
 
 
 @router.get("/status", operation_id="status", response_model=StatusResponse)
-def status(view: View) -> Json:
+def status(view: View, inside: Inside = False) -> Json:
     """Return how much is stored, and how it can be searched."""
-    return {key: value for key, value in tools.memory_status(view).items() if key != "store"}
+    found = {**serializers.status_json(view.status(inside=inside)), "metrics": serializers.metrics_json(view.metrics())}
+    return {key: value for key, value in found.items() if key != "store"}
+
+
+@router.get("/scopes", operation_id="scopes", response_model=ScopesResponse)
+def scopes(view: View) -> Json:
+    """Return the scopes at and below the scope of the request that hold memories, with counts and tokens."""
+    return {"scopes": [serializers.scope_count_json(count) for count in view.scopes()]}
 
 
 @router.post("/compact", operation_id="compact", response_model=CompactionResponse)

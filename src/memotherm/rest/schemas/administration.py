@@ -13,6 +13,8 @@ __all__ = [
     "ErasedResponse",
     "MaintenanceResponse",
     "MoveResponse",
+    "ScopeResponse",
+    "ScopesResponse",
     "StatusResponse",
 ]
 
@@ -57,6 +59,8 @@ class MoveResponse(BaseModel):
     retention: RetentionName | None = None
     rule: str
     why: str
+    #: The hash of the adopted policy that the rule belongs to.
+    policy: str | None = None
 
 
 class CompactionResponse(BaseModel):
@@ -83,6 +87,24 @@ class MaintenanceResponse(BaseModel):
     degraded: list[str]
 
 
+class ScopeResponse(BaseModel):
+    """What is stored in exactly one scope; `hidden` counts archived and deleted memories."""
+
+    scope: dict[str, str]
+    memories: int
+    tokens: int
+    hot: Json
+    warm: Json
+    cold: Json
+    hidden: int
+
+
+class ScopesResponse(BaseModel):
+    """The scopes at and below the scope of the request that hold memories."""
+
+    scopes: list[ScopeResponse]
+
+
 class StatusResponse(BaseModel):
     """How much is stored, and how it can be searched."""
 
@@ -94,5 +116,7 @@ class StatusResponse(BaseModel):
     cold: Json
     retention: dict[str, int]
     embedder: str
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str
     degraded: list[str]
     metrics: dict[str, float]

@@ -25,6 +25,7 @@ from memotherm.rest.schemas.fields import (
 )
 
 __all__ = [
+    "ChangedManyResponse",
     "KeysResponse",
     "MemoriesResponse",
     "MemoryPageResponse",
@@ -175,3 +176,12 @@ class MemoryPageResponse(MemoriesResponse):
     """A page of memories; `next_page` is null on the last one."""
 
     next_page: str | None
+    #: Where the memories are, if the scope can see none.
+    hint: str = ""
+
+
+class ChangedManyResponse(BaseModel):
+    """How many memories were changed, or would be."""
+
+    count: int
+    dry_run: bool
