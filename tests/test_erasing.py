@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.errors import InvalidInput, ReadOnly
 from memotherm.hooks.spool import Spool
+from memotherm.rest.app import application
 from memotherm.tools.serializers import everything_json
 from tests.helpers import ROOT
 
@@ -175,3 +177,23 @@ def test_an_erasure_that_was_killed_is_continued(tmp_path: Path) -> None:
         assert mem.erase().memories == sum(count.memories for count in remaining.values())
         assert sum(count.memories for count in remaining.values()) % 100 == 0
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()]
+
+
+@pytest.mark.sqlite
+def test_the_server_erases_the_scope_that_the_request_confirms(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another confirmation than the scope of the request is a conflict, and nothing is erased."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
+    mem = open_mem()
+    headers = {"Memotherm-Scope": "user=ana"}
+    with TestClient(application(mem), "http://127.0.0.1") as client:
+        stored = client.post("/memories", json={"content": "the password is hunter2"}, headers=headers).json()
+        assert stored["warnings"] == [
+            "it seems to contain a password and was stored as it is: purge it if it is a secret"
+        ]
+        refused = client.post("/erase", json={"confirm": "user=bob"}, headers=headers)
+        assert (refused.status_code, len(mem.find(inside=True))) == (409, 1)
+        assert client.post("/erase", json={"confirm": "everyone"}).status_code == 409
+        erased = client.post("/erase", json={"confirm": "user=ana"}, headers=headers)
+        assert (erased.status_code, erased.json()["memories"], len(mem.find(inside=True))) == (200, 1, 0)
