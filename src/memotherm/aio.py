@@ -166,6 +166,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     restore_many = _off_thread(Memotherm.restore_many)
     purge_many = _off_thread(Memotherm.purge_many)
     erase = _off_thread(Memotherm.erase)
+    everything = _off_thread(Memotherm.everything)
     undo = _off_thread(Memotherm.undo)
     capture = _off_thread(Memotherm.capture)
     secrets_in = _off_thread(Memotherm.secrets_in)
