@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -28,8 +29,10 @@ from memotherm.hooks.options import Options
 from memotherm.hooks.recalling import project_name
 from memotherm.hooks.server import advertised, running_server
 from memotherm.hooks.spool import Spool
+from memotherm.mcp.schemas import CORE
 from memotherm.testing import FakeClock
 from memotherm.text.person import kind_about_user
+from memotherm.tools import TOOLS
 from tests.helpers import ROOT
 from tests.interfaces.served import served
 
@@ -744,6 +747,20 @@ def test_the_plugins_are_well_formed():
     assert len((plugin / "README.md").read_text("utf-8").split()) >= 40
     for name in ("package.json", "openclaw.plugin.json"):
         assert json.loads((plugins / "openclaw" / name).read_text("utf-8"))["description"]
+
+
+def test_the_skill_and_the_guide_name_only_tools_that_are_offered_by_default():
+    """The server that the plugin and `install` configure offers every tool that an agent or a user is told to use."""
+    skill = ROOT / "src" / "memotherm" / "plugins" / "plugins" / "memotherm" / "skills" / "memory" / "SKILL.md"
+    named = {
+        name
+        for page in (skill, ROOT / "docs" / "how-to" / "claude-code.md")
+        for name in re.findall(r"`([a-z_]+)`", page.read_text("utf-8"))
+        if name in TOOLS
+    }
+
+    assert "store_memory" in named
+    assert named <= set(CORE)
 
 
 def test_scopes_and_settings_of_a_hook_are_those_of_the_library(home: Path):
