@@ -78,10 +78,10 @@ class RuleEngine:
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "compact", self._settings)
-        decisions = self._decided(rules, spaces, situation, scope)
-        moves = (
-            [decision.move for decision in decisions] if dry_run else self._applied(decisions, rules, situation, cause)
-        )
+        if dry_run:
+            moves = [decision.move for decision in self._decided(rules, spaces, situation, scope)]
+        else:
+            moves = self._run("compact", rules, spaces, situation, cause, scope)
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
     def maintain(
@@ -95,8 +95,7 @@ class RuleEngine:
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "maintain", self._settings)
         beside = tuple(set(around) - set(spaces))
-        decisions = self._decided(rules, spaces, situation, beside=beside)
-        moves = self._applied(decisions, rules, situation, cause, progress)
+        moves = self._run("maintain", rules, spaces, situation, cause, beside=beside, progress=progress)
         embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
@@ -112,6 +111,35 @@ class RuleEngine:
             embedded=embedded,
             degraded=(*rules.degraded(), *degraded),
         )
+
+    def _run(
+        self,
+        during: str,  # noqa: ARG002 - for an engine that also runs other rules
+        rules: RuleSet,
+        spaces: tuple[int, ...],
+        situation: Situation,
+        cause: Cause,
+        scope: Scope | None = None,
+        beside: tuple[int, ...] = (),
+        progress: Progress | None = None,
+    ) -> list[Move]:
+        """Decide and apply the moves of one run."""
+        decisions = self._decided(rules, spaces, situation, scope, beside)
+        return self._applied(decisions, rules, situation, cause, progress)
+
+    def decided_moves(
+        self,
+        during: str,
+        spaces: tuple[int, ...],
+        situation: Situation,
+        scope: Scope | None = None,
+        beside: tuple[int, ...] = (),
+    ) -> list[Move]:
+        """Return the moves that one run would make between tiers, without making them."""
+        rules = RuleSet(self._rules(), during, self._settings)
+        situation = replace(situation, settings=self._settings)
+        decided = self._decided(rules, spaces, situation, scope, beside)
+        return [decision.move for decision in decided if decision.move.retention is None]
 
     def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:
         """End sessions that nobody has ended, as `session.end` does; return how many, and the moves of compaction."""
