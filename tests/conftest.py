@@ -21,10 +21,10 @@ from memotherm.testing import FakeClock, HashEmbedder  # noqa: E402
 from tests import stores  # noqa: E402
 from tests.postgres import server  # noqa: E402
 
-# The same examples in every run, so that a change is judged by what it does; `make explore` looks for new ones.
+# The same few examples in every run, so that a change is judged by what it does; `make explore` looks for new ones.
 _PROFILE = hypothesis_settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-hypothesis_settings.register_profile("memotherm", parent=_PROFILE, derandomize=True)
-hypothesis_settings.register_profile("explore", parent=_PROFILE, print_blob=True)
+hypothesis_settings.register_profile("memotherm", parent=_PROFILE, derandomize=True, max_examples=30)
+hypothesis_settings.register_profile("explore", parent=_PROFILE, print_blob=True, max_examples=100)
 hypothesis_settings.load_profile("memotherm")
 
 

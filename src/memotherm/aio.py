@@ -169,6 +169,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     purge_many = _off_thread(Memotherm.purge_many)
     undo = _off_thread(Memotherm.undo)
     capture = _off_thread(Memotherm.capture)
+    secrets_in = _off_thread(Memotherm.secrets_in)
     pinned = _off_thread(Memotherm.pinned)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
     widen = _off_thread(Memotherm.widen)

@@ -38,7 +38,9 @@ from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
 from memotherm.policies import Policies
 from memotherm.recall.as_of import require_moment
+from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
+from memotherm.remember.capturing import prepared
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
@@ -46,7 +48,7 @@ from memotherm.rules import Rule
 from memotherm.rules.heat import decay, heat
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
-from memotherm.services import ANY_RETENTION, Services, View, require_limit
+from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
@@ -54,8 +56,7 @@ from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
-from memotherm.text.filler import is_filler
-from memotherm.text.marker import without_blocks
+from memotherm.text.redaction import redactor
 from memotherm.tiers.engine import combined
 from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.metrics import metrics
@@ -234,22 +235,23 @@ class Memotherm:
         """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
-        having been recalled; the result says how many characters were removed.
+        having been recalled; the result says how many characters were removed. What looks like a credential, and
+        passages between `<private>` and `</private>`, are replaced by `[redacted]`; the result says how many.
         """
-        text = without_blocks(content) if isinstance(content, str) else content
-        removed = len(content) - len(text) if isinstance(content, str) else 0
-        why = f"{removed} characters of recalled memories were removed" if removed else ""
-        if removed and not text.strip():
-            return Captured(status="skipped", why="nothing but recalled memories", removed_chars=removed)
-        if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
-            why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
-            return Captured(status="skipped", why=why, removed_chars=removed)
-        if isinstance(text, str) and self.settings.skip_filler and is_filler(text):
-            return Captured(status="skipped", why="nothing but filler words", removed_chars=removed)
+        text, metadata, result = prepared(content, metadata, self.scope.project, self.settings)
+        if result.status == "skipped":
+            return result
         before = self._services.store.seq()
         memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
-        return Captured(status="stored" if new else "duplicate", memory=memory, why=why, removed_chars=removed)
+        return replace(result, status="stored" if new else "duplicate", memory=memory)
+
+    def secrets_in(self, content: str) -> tuple[str, ...]:
+        """Return what a text seems to contain that should not be stored, in plain words, such as "a GitHub token".
+
+        `capture` and imports replace it; `remember` stores what it is given.
+        """
+        return redactor(self.settings).find(content)
 
     # Recalling
 
@@ -268,6 +270,8 @@ class Memotherm:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
+        retention: Retention | str = Retention.ACTIVE,
+        prefix: str | None = None,
         inside: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
@@ -288,17 +292,22 @@ class Memotherm:
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
+            retention: active, archived, deleted or any. Archived and deleted memories are in no index: a copy of them
+                is searched, which takes longer the first time, and no use is counted.
+            prefix: Only memories whose key begins with this, such as "notes/".
             inside: Search this scope and narrower ones, instead of what is visible from it.
         """
         require_limit(limit, self.settings.pool_size)
-        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until, "where": where}
-        if inside and (promote or as_of is not None):
-            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
-        if as_of is not None:
-            moment, services = require_moment(as_of), self._services
+        retentions = wanted_retentions(retention)
+        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
+        filters |= {"where": where, "prefix": prefix}
+        past = as_of is not None or retentions != (Retention.ACTIVE,)
+        if inside and (promote or past):
+            raise InvalidInput("promote, as_of and retention concern what is visible from a scope: leave inside out")
+        if past:
+            moment = self._view.now() if as_of is None else require_moment(as_of)
             question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
-            with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
-                return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+            return self._recall_past(question, limit, retentions)
         stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
         spaces = view.services.reader.spaces_within(self.scope) if inside else None
@@ -310,6 +319,13 @@ class Memotherm:
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
+
+    def _recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
+        """Return the hits of an earlier state, or of memories that are not active."""
+        services, moment = self._services, question.where.now
+        with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
+            recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+            return past.restored(recall)
 
     def context(
         self,
@@ -403,8 +419,8 @@ class Memotherm:
             inside: List the memories of this scope and of narrower ones, instead of those visible from it.
             filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
                 `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
-                metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}. `retention` is active
-                unless given: archived, deleted or any.
+                metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}; with a key that
+                begins with `prefix`. `retention` is active unless given: archived, deleted or any.
         """
         require_limit(limit, _LARGEST_PAGE)
         find = self._view.listing(**filters)
@@ -521,7 +537,7 @@ class Memotherm:
         if tags is not None:
             changes["tags"] = checked_tags(tags)
         if metadata is not None:
-            changes["metadata"] = checked_metadata(metadata)
+            changes["metadata"] = checked_metadata(metadata, self.settings.max_metadata_chars)
         lifetime = lifetime_of(ttl, expires_at, now)
         if lifetime is not None:
             changes["expires_at"] = expiry(now, lifetime)
@@ -741,9 +757,7 @@ class Memotherm:
         """Maintain the memories of one part of the store inside this scope."""
         self._view.refresh()
         cause = replace(self._view.cause("maintain"), actor="maintain")
-        return self._services.on(part).engine.maintain(
-            part.spaces_within(self.scope), part.spaces(self.scope), cause, progress
-        )
+        return self._services.on(part).engine.maintain(self.scope, cause, progress)
 
     def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.
@@ -805,7 +819,9 @@ class Memotherm:
     def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
         """Return all memories that filters select and that this scope may change."""
         if not any(value is not None for name, value in filters.items() if name != "retention"):
-            raise InvalidInput("no filter is given: name the memories with where, since, until, kind, tags or others")
+            raise InvalidInput(
+                "no filter is given: name the memories with where, prefix, since, until, kind, tags or others"
+            )
         find = replace(self._view.listing(**filters), limit=_LARGEST_PAGE)
         selected: list[Memory] = []
         while page := self._services.store.find(self._view.spaces(), find):

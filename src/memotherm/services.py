@@ -25,6 +25,7 @@ from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
+from memotherm.remember.keys import checked_key
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.rules.where import parsed_where
@@ -40,7 +41,7 @@ from memotherm.tiers.shadow import ShadowedEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["ANY_RETENTION", "Services", "View", "require_limit"]
+__all__ = ["ANY_RETENTION", "Services", "View", "require_limit", "wanted_retentions"]
 
 #: Stands for active, archived and deleted in a listing.
 ANY_RETENTION = "any"
@@ -255,6 +256,7 @@ class View:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
+        prefix: str | None = None,
         min_score: float | None = None,
         spaces: tuple[int, ...] | None = None,
         now: datetime | None = None,
@@ -278,6 +280,7 @@ class View:
                 since=self._moment(since, "since"),
                 until=self._moment(until, "until"),
                 where=None if where is None else parsed_where(where),
+                prefix=checked_key(prefix) if prefix else None,
             ),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
@@ -290,7 +293,7 @@ class View:
         if unknown:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
         tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
-        tags, where = filters.get("tags"), filters.get("where")
+        tags, where, prefix = filters.get("tags"), filters.get("where"), filters.get("prefix")
         retention = filters.get("retention", Retention.ACTIVE)
         return Find(
             now=self.now(),
@@ -302,6 +305,7 @@ class View:
             since=self._moment(filters.get("since"), "since"),
             until=self._moment(filters.get("until"), "until"),
             where=None if where is None else parsed_where(where),
+            prefix=checked_key(prefix) if prefix else None,
         )
 
     def _moment(self, value: datetime | str | None, name: str) -> datetime | None:
@@ -329,7 +333,7 @@ class View:
     def count_use(self, records: Sequence[Record]) -> None:
         """Count a use of memories that were read without a search."""
         log = RecallLog(self.services.store, self.services.settings)
-        log.count_use([record.no for record in records], self.now())
+        log.count_use([record.no for record in records], self.now(), self.spaces()[-1])
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
@@ -341,6 +345,16 @@ def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
     more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
     total = pluralize(sum(count.memories for count in largest), "memory")
     return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
+
+
+def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
+    """Return the retentions of a search: one of them, or all but purged for any."""
+    if retention == ANY_RETENTION:
+        return (Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED)
+    wanted = Retention.of(retention)
+    if wanted is Retention.PURGED:
+        raise InvalidInput("a purged memory has no content to search: use active, archived, deleted or any")
+    return (wanted,)
 
 
 def require_limit(limit: int, most: int) -> None:

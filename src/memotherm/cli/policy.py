@@ -1,4 +1,4 @@
-"""`memotherm policy`: show, lint, test, compare and adopt tier policies."""
+"""`memotherm policy`: show, lint, test, compare, replay and adopt tier policies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from memotherm.cli.exit_codes import CONFIG, FAILURE
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.parsing import SuggestingGroup
+from memotherm.cli.policy_replay import replay
 from memotherm.cli.terminal import printable
 from memotherm.errors import PolicyError
 from memotherm.policies import require_adoptable
@@ -35,7 +36,7 @@ _SHOWN = 20
 
 @click.group("policy", cls=SuggestingGroup)
 def command() -> None:
-    """Show, lint, test, compare and adopt tier policies.
+    """Show, lint, test, compare, replay and adopt tier policies.
 
     A policy is a TOML file, or the name of one that comes with the package: builtin, coding-agent,
     customer-support, personal-assistant, research.
@@ -145,6 +146,9 @@ def diff(first: str, second: str, store: StoreOptions, as_json: bool) -> None:
     for difference in found:
         click.echo(str(difference))
     click.echo(f"{pluralize(len(found), 'memory')} would end in another tier")
+
+
+command.add_command(replay)
 
 
 @command.command("adopt")

@@ -24,7 +24,7 @@ from memotherm.errors import (
     SettingsError,
     StoreError,
 )
-from memotherm.hooks.destination import destination, job_settings, resolved
+from memotherm.hooks.destination import destination, excluded, job_settings, redacted, resolved
 from memotherm.hooks.sealing import unseal
 from memotherm.hooks.spool import Job, Spool
 from memotherm.model import Scope
@@ -57,6 +57,8 @@ class WorkerResult(NamedTuple):
     skipped: int = 0
     #: Characters of recalled memories that were removed from captured texts.
     removed_chars: int = 0
+    #: Credentials and private passages that were replaced in captured texts.
+    redacted: int = 0
     ended: int = 0
     #: Jobs of sessions that have not ended, and jobs that are to be tried again.
     waiting: int = 0
@@ -187,6 +189,9 @@ def _placed(job: dict[str, Any]) -> dict[str, Any]:
     if "settings" not in job:
         # The hook could not read them.
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
+    if excluded(job):
+        # Found only now, because the hook could not read the settings.
+        return {**job, "excluded": True}
     scope = job["scope"]
     kind = kind_about_user(str(job.get("text", ""))) if job.get("role") == "user" else None
     if kind is None or "user" not in scope:
@@ -215,9 +220,14 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
         return result._replace(ended=result.ended + 1)
     if job["do"] != "capture":
         raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
+    if job.get("excluded"):
+        return result._replace(skipped=result.skipped + 1)
     job = unseal(job, mem.settings.key)
-    text = str(job["text"]) if "text" in job else _last_reply(Path(str(job["transcript"])))
-    content = text.strip()[:_MAX_CHARS]
+    if "text" not in job:
+        job = {**job, "text": _last_reply(Path(str(job["transcript"])))}
+    job = redacted(job, mem.settings)
+    content = job["text"][:_MAX_CHARS]
+    result = result._replace(redacted=result.redacted + job["redacted"])
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
         return result._replace(skipped=result.skipped + 1)
     metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}

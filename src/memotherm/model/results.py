@@ -211,6 +211,8 @@ class Captured(Value):
     why: str = ""
     #: How many characters of recalled memories were removed from the text.
     removed_chars: int = 0
+    #: How many credentials and private passages were replaced by a mark.
+    redacted: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -38,6 +38,7 @@ from memotherm.storage.values import (
     Filter,
     Find,
     Identity,
+    LogEntry,
     NoteRow,
     RecallEntry,
     Record,
@@ -466,6 +467,22 @@ class SqlStore(ABC):
                 # The recall succeeded; only the count of its uses is lost.
                 _log.warning("the uses of a recall could not be counted: %s", exc)
 
+    def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
+        """Return entries of the recall log with a greater number than `after`, in order of number."""
+        rows = self._rows("recalls_after", spaces=list(spaces), after=after, limit=limit)
+        return [
+            LogEntry(
+                number=number,
+                at=from_micros(at),
+                space=space,
+                query=query,
+                tiers=tuple(Tier(tier) for tier in tiers.split()),
+                returned=tuple(json.loads(returned)),
+                options=json.loads(options) if options else {},
+            )
+            for number, at, space, query, tiers, returned, options in rows
+        ]
+
     def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
         now = to_micros(entry.at)
         # In order of number, so that two transactions cannot deadlock.
@@ -476,6 +493,7 @@ class SqlStore(ABC):
             statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
         if keep:
             statements.run("recall_add", **_recall_row(entry))
+        if keep and entry.query:
             statements.run_many("tally_add", recall_tallies(entry))
             if self._shared.shadow and Tier.COLD not in entry.tiers:
                 self._log_shadow(statements, entry, self._shared.shadow)
@@ -649,4 +667,5 @@ def _recall_row(entry: RecallEntry) -> dict[str, object]:
         "returned": json.dumps(list(entry.returned)),
         "promoted": json.dumps(list(entry.promoted)),
         "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
+        "options": json.dumps(dict(entry.options), ensure_ascii=False, separators=(",", ":")) if entry.options else "",
     }

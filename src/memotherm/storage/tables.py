@@ -40,7 +40,9 @@ TABLES = (
     VECTORS,
     _table("events", "seq", "at no action actor rule why changes policy", "no"),
     TOMBSTONES,
-    _table("recalls", "recall", "at space query tiers micros best candidates returned promoted degraded", "space"),
+    _table(
+        "recalls", "recall", "at space query tiers micros best candidates returned promoted degraded options", "space"
+    ),
     _table("receipts", "receipt", "at space query budget tokens format entries", "space"),
     _table("sessions", "space", "state started_at changed_at", "space"),
     _table("tallies", "space name", "times amount", "space"),

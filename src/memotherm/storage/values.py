@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
 from memotherm.rules.where import Condition
 
 __all__ = [
+    "AFTER_PREFIX",
     "DISCARDED",
     "AdoptionRow",
     "CandidateRow",
@@ -23,6 +24,7 @@ __all__ = [
     "Filter",
     "Find",
     "Identity",
+    "LogEntry",
     "NoteRow",
     "RecallEntry",
     "ReceiptRow",
@@ -33,6 +35,8 @@ __all__ = [
     "Tally",
 ]
 
+#: Behind everything that begins with a prefix: the last character, which stands for nothing.
+AFTER_PREFIX = chr(0x10FFFF) * 4
 #: The rule in the event of a chunk whose lines are no longer in its file.
 DISCARDED = "note.gone"
 
@@ -77,11 +81,14 @@ class Filter:
     until: datetime | None = None
     #: Conditions on the metadata.
     where: Condition | None = None
+    #: What the key begins with.
+    prefix: str | None = None
 
     @property
     def selective(self) -> bool:
         """Whether anything but retention and expiry is filtered."""
-        return any(value is not None for value in (self.kinds, self.tags, self.since, self.until, self.where))
+        filters = (self.kinds, self.tags, self.since, self.until, self.where, self.prefix)
+        return any(value is not None for value in filters)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +106,7 @@ class Find:
     since: datetime | None = None
     until: datetime | None = None
     where: Condition | None = None
+    prefix: str | None = None
     limit: int = 100
     #: Only memories with a smaller number than this.
     before: int | None = None
@@ -169,8 +177,25 @@ class RecallEntry:
     touched: Sequence[int] = ()
     #: (memory number, new running relevance).
     relevance: Sequence[tuple[int, float]] = ()
+    #: What a replay needs to know beside that, as JSON values.
+    options: Mapping[str, Any] = field(default_factory=dict)
     #: The receipt of a context, to be kept.
     receipt: ReceiptRow | None = None
+
+
+class LogEntry(NamedTuple):
+    """An entry of the recall log as it was stored: a recall, uses without a query, or a run of the rules."""
+
+    number: int
+    at: datetime
+    space: int
+    #: Empty for uses without a query and for runs of the rules.
+    query: str
+    tiers: tuple[Tier, ...]
+    #: The numbers of the memories that the caller got.
+    returned: tuple[int, ...]
+    #: As in `RecallEntry`.
+    options: Mapping[str, Any]
 
 
 class Tally(NamedTuple):

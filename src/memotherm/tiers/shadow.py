@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import cast
 
-from memotherm.model import Move, Retention, Scope
+from memotherm.model import Memory, Move, Scope
 from memotherm.policy.document import Policy
 from memotherm.remember.changes import Changes
 from memotherm.rules import Select, Situation
+from memotherm.rules.deciding import ACTIVE_HOT, Selector, decide_all
 from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.values import Cause, Record, ShadowTier
-from memotherm.tiers.engine import RuleEngine, RuleStore
+from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.in_force import rules_of
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
@@ -56,13 +56,17 @@ class ShadowedEngine(RuleEngine):
         store, policy = self._shadowed_store, self._shadow.digest
         real = {record.memory.id: record for record in _active(store, (*spaces, *beside), situation.now)}
         known = _still_held(store.shadow_tiers((*spaces, *beside), policy), real.values(), self._own_runs())
-        overlay = _Overlay(store, [_overlaid(record, known) for record in real.values()])
-        rules_in_shadow = rules_of(self._shadow)
-        settings = self._shadow.settings(self._settings)
-        candidate = RuleEngine(cast("RuleStore", overlay), self._changes, self._vectorizer, rules_in_shadow, settings)
-        wanted = candidate.decided_moves(during, spaces, situation, scope, beside)
+        candidate = self._shadow.settings(self._settings)
+        wanted = decide_all(
+            RuleSet(rules_of(self._shadow)(), during, candidate),
+            replace(situation, settings=candidate),
+            _selector(real.values(), known, spaces, situation.now),
+            own=lambda memory: scope is None or scope.may_change(memory.scope),
+            beside=lambda: _selector(real.values(), known, beside, situation.now)(ACTIVE_HOT),
+        )
         done = super()._run(during, rules, spaces, situation, cause, scope, beside, progress)
-        tiers = {real[move.id].no: ShadowTier(real[move.id].no, move.to, move.rule, cause.at) for move in wanted}
+        moves = [decision.move for decision in wanted if decision.move.retention is None]
+        tiers = {real[move.id].no: ShadowTier(real[move.id].no, move.to, move.rule, cause.at) for move in moves}
         for move in done:
             record = real.get(move.id)
             if move.retention is None and record is not None and record.no not in {*tiers, *known}:
@@ -96,27 +100,20 @@ def _still_held(tiers: Mapping[int, ShadowTier], records: Iterable[Record], deci
     return held
 
 
-def _overlaid(record: Record, tiers: Mapping[int, ShadowTier]) -> Record:
+def _overlaid(record: Record, tiers: Mapping[int, ShadowTier]) -> Memory:
     tier = tiers.get(record.no)
     if tier is None:
-        return record
-    return replace(record, memory=replace(record.memory, tier=tier.tier, tier_rule=tier.rule, tier_since=tier.since))
+        return record.memory
+    return replace(record.memory, tier=tier.tier, tier_rule=tier.rule, tier_since=tier.since)
 
 
-class _Overlay:
-    """The memories of a store as a policy in the shadow would have them."""
+def _selector(
+    records: Iterable[Record], tiers: Mapping[int, ShadowTier], spaces: Sequence[int], now: datetime
+) -> Selector:
+    """Return what selects from active memories as a policy in the shadow would have them, in order of number."""
+    memories = [_overlaid(record, tiers) for record in sorted(records, key=_number) if record.space in spaces]
+    return lambda selects: (memory for memory in memories if selects.matches(memory, now))
 
-    def __init__(self, store: Store, records: list[Record]) -> None:
-        self._store = store
-        self._records = sorted(records, key=lambda record: record.no)
 
-    def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
-        """Return the memories that a rule looks at, in order of number, a page at a time."""
-        if selects.retentions != (Retention.ACTIVE,):
-            return self._store.select(spaces, selects, now, after, limit)
-        found = (
-            record
-            for record in self._records
-            if record.no > after and record.space in spaces and selects.matches(record.memory, now)
-        )
-        return [record for record, _ in zip(found, range(limit), strict=False)]
+def _number(record: Record) -> int:
+    return record.no

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -34,8 +34,10 @@ __all__ = [
     "policy_json",
     "read_json",
     "recall_json",
+    "remembered_json",
     "rollback_json",
     "scope_count_json",
+    "secret_warnings",
     "session_status_json",
     "shadow_json",
     "status_json",
@@ -68,20 +70,32 @@ def memory_json(memory: Memory) -> Json:
     return memory.as_dict()
 
 
+def remembered_json(memory: Memory, secrets: Sequence[str]) -> Json:
+    """Return a memory that was stored, and a warning if it seems to contain secrets."""
+    return {**memory_json(memory), "warnings": secret_warnings(secrets)}
+
+
+def secret_warnings(secrets: Sequence[str]) -> list[str]:
+    """Return a warning for what a stored content seems to contain."""
+    if not secrets:
+        return []
+    return [f"it seems to contain {', '.join(secrets)} and was stored as it is: purge it if it is a secret"]
+
+
 def read_json(memory: Memory, heat: Heat) -> Json:
     """Return a memory that was read by its id, with its heat and decay."""
     return {**memory_json(memory), "heat": round(heat.heat, 4), "decay": round(heat.decay, 4)}
 
 
-def added_json(memory: Memory, hot_token_limit: int) -> Json:
-    """Return a memory that was added to a session, the rule of its tier, and a warning if it is not hot."""
+def added_json(memory: Memory, hot_token_limit: int, secrets: Sequence[str] = ()) -> Json:
+    """Return a memory that was added to a session, the rule of its tier, and warnings: not hot, contains secrets."""
     reasons = {
         "session.oversized": f"its {memory.tokens} tokens are more than the whole hot limit of {hot_token_limit} "
         "(hot_token_limit)",
         "session.full": "what is hot cannot be spilled, and it does not fit beside it",
     }
     warnings = [f"stored in {memory.tier}: {reasons[memory.tier_rule]}"] if memory.tier_rule in reasons else []
-    return {**memory_json(memory), "rule": memory.tier_rule, "warnings": warnings}
+    return {**memory_json(memory), "rule": memory.tier_rule, "warnings": [*warnings, *secret_warnings(secrets)]}
 
 
 def _iso(time: datetime | None) -> str | None:

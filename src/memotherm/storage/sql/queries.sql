@@ -235,6 +235,9 @@ created_at >= :since
 -- where_until: A condition of `select`.
 created_at < :until
 
+-- where_prefix: A condition of `select`.
+key >= :first AND key < :last
+
 -- where_unused: A condition of `select`.
 coalesce(accessed_at, created_at) <= :unused_for
 
@@ -414,11 +417,15 @@ SELECT name, CAST(sum(times) AS BIGINT), CAST(sum(amount) AS BIGINT) FROM tallie
 WHERE {own}space {in spaces} GROUP BY name ORDER BY name
 
 -- recall_add: An entry of the recall log.
-INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded)
-VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded)
+INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded, options)
+VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded, :options)
 
 -- recalls_micros: The durations of the last recalls.
-SELECT micros FROM recalls WHERE {own}space {in spaces} ORDER BY recall DESC LIMIT :limit
+SELECT micros FROM recalls WHERE {own}query <> '' AND space {in spaces} ORDER BY recall DESC LIMIT :limit
+
+-- recalls_after: Entries of the recall log, oldest first.
+SELECT recall, at, space, query, tiers, returned, options FROM recalls
+WHERE {own}recall > :after AND space {in spaces} ORDER BY recall LIMIT :limit
 
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before

@@ -67,7 +67,7 @@ class PoliciesContract(Contract):
         entry = RecallEntry(
             at=now,
             space=cold.space,
-            query="",
+            query="otter",
             tiers=(Tier.WARM,),
             micros=1,
             candidates=[(cold.no, 1.0)],

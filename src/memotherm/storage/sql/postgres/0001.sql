@@ -201,6 +201,7 @@ CREATE TABLE recalls (
     returned   TEXT   NOT NULL,
     promoted   TEXT   NOT NULL,
     degraded   TEXT   NOT NULL,
+    options    TEXT   NOT NULL,
     PRIMARY KEY (tenant, recall)
 );
 CREATE INDEX recalls_by_space ON recalls (tenant, space, recall);

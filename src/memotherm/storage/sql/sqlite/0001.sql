@@ -143,7 +143,8 @@ CREATE TABLE recalls (
     candidates TEXT    NOT NULL,
     returned   TEXT    NOT NULL,
     promoted   TEXT    NOT NULL,
-    degraded   TEXT    NOT NULL
+    degraded   TEXT    NOT NULL,
+    options    TEXT    NOT NULL
 );
 CREATE INDEX recalls_by_time ON recalls (at);
 
