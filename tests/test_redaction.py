@@ -126,7 +126,7 @@ def test_capture_keeps_no_secret_and_says_how_many(open_mem: Callable[..., Memot
 
 def test_redaction_can_be_switched_off_and_projects_excluded(open_mem: Callable[..., Memotherm]) -> None:
     """Without redaction a text is stored as it is; a project that is excluded captures nothing."""
-    mem = open_mem(settings={"redact_secrets": False, "capture_exclude": ["client-*"]})
+    mem = open_mem(settings={"redact": False, "capture_exclude": ["client-*"]})
     captured = mem.capture("the password is hunter2, as before")
     assert captured.memory is not None
     assert "hunter2" in captured.memory.content

@@ -23,6 +23,7 @@ from memotherm.model.receipts import ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
+    Erased,
     EventPage,
     Heat,
     Maintenance,
@@ -36,12 +37,14 @@ from memotherm.model.results import (
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
-from memotherm.policies import Policies
+from memotherm.policies import Policies, PolicySource
+from memotherm.policy.replay import Replay
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.capturing import prepared
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
+from memotherm.remember.erasing import all_erased, erase
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
@@ -634,6 +637,19 @@ class Memotherm:
             self._services.changes.purge_many(self.scope, ids, self._view.cause("purge", why))
         return memories
 
+    def erase(self) -> Erased:
+        """Erase everything at and below this scope permanently, and return what was removed.
+
+        That is every memory of any retention, with its vectors, words and former contents, the recall log, the
+        receipts and the states of sessions, and the reasons of events. Ids, times and the names of scopes remain,
+        and marks of the erased contents, which keep imports from bringing them back. If it is interrupted, call it
+        again. `memotherm erase` also erases the jobs of hooks.
+        """
+        if not self.scope.items():
+            raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
+        cause = replace(self._view.cause("purge"), rule="erase")
+        return all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""
         cause = replace(self._view.cause("undo", f"took back event {event_seq}"), rule=f"undo:{event_seq}")
@@ -736,6 +752,16 @@ class Memotherm:
         """Return the notes of a folder that is indexed."""
         name = root.collection.removeprefix("notes:")
         return Notes(self._note_services(root.scope), root.path, root.extra, name)
+
+    def replay(
+        self,
+        policies: Sequence[PolicySource],
+        since: datetime | str | None = None,
+        limit: int = 10,
+        progress: Progress | None = None,
+    ) -> Replay:
+        """Return what policies would have done with the past of these memories; see `policies.replay`."""
+        return self.policies.replay(policies, since, limit, progress)
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""

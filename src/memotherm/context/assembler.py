@@ -40,7 +40,7 @@ _MOST_HOT = 200
 #: The most characters of a prompt that are searched for: its start and its end.
 _QUERY_CHARS = 2000
 _NOT_HASHED = {
-    "store", "openai_api_key", "gemini_api_key", "redact_secrets", "redact_patterns", "capture_exclude",
+    "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
 }  # fmt: skip
 
 

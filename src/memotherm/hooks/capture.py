@@ -34,7 +34,7 @@ from memotherm.settings import data_home
 from memotherm.settings.private_files import create_file
 from memotherm.text.person import kind_about_user
 
-__all__ = ["Postponed", "WorkerResult", "postponed", "process_spool"]
+__all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
 
 #: How texts begin that a host adds to the conversation, and commands to the host itself.
 _HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
@@ -105,8 +105,8 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
         return WorkerResult()
     with contextlib.ExitStack() as stack:
         opened: dict[str, Memotherm] = {}
-        with _lock(spool) as locked:
-            if not locked:
+        with locked(spool) as free:
+            if not free:
                 return WorkerResult(busy=True)
             now = read_clock(clock).timestamp()
             result = _process(spool, now, opened, stack, include_running=include_running)
@@ -256,8 +256,8 @@ def _last_reply(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _lock(spool: Spool) -> Iterator[bool]:
-    """Lock the spool unless another process has; the operating system releases the lock of a process that dies."""
+def locked(spool: Spool) -> Iterator[bool]:
+    """Lock the spool, unless another process has; the operating system releases the lock of a process that dies."""
     create_file(spool.folder / "lock")
     with (spool.folder / "lock").open("a+b") as file:
         yield _try_lock(file)

@@ -12,6 +12,7 @@ __all__ = [
     "Captured",
     "Compaction",
     "Durations",
+    "Erased",
     "EventPage",
     "Heat",
     "Maintenance",
@@ -213,6 +214,28 @@ class Captured(Value):
     removed_chars: int = 0
     #: How many credentials and private passages were replaced by a mark.
     redacted: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Erased(Value):
+    """What was erased at and below a scope."""
+
+    scope: Scope
+    #: Memories of any retention; those of them with vectors, and with words in the text index.
+    memories: int = 0
+    with_vectors: int = 0
+    with_words: int = 0
+    #: Entries of the recall log, receipts of contexts, and states of sessions.
+    recalls: int = 0
+    receipts: int = 0
+    sessions: int = 0
+    #: Files of notes that are no longer indexed, and the folders where they still are.
+    notes: int = 0
+    folders: tuple[str, ...] = ()
+    #: Marks of erased contents, without the contents, which keep imports from bringing them back.
+    tombstones: int = 0
+    #: Captured texts that waited for a worker; the commands and the server erase them.
+    jobs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -48,7 +48,7 @@ class MemorySettings:
         project=True,
     )
     capture_min_chars: int = setting(10, "`capture` skips content with fewer characters.", project=True)
-    redact_secrets: bool = setting(
+    redact: bool = setting(
         True,
         "Whether `capture`, hooks, transcripts and imports replace credentials and `<private>` passages by a mark.",
     )

@@ -31,7 +31,17 @@ from memotherm.storage.rows import (
     tombstone,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import AdoptionRow, Cause, ChunkLocation, ChunkRow, NoteRow, Record, RootRow, ShadowTier
+from memotherm.storage.values import (
+    AdoptionRow,
+    Cause,
+    ChunkLocation,
+    ChunkRow,
+    NoteRow,
+    Record,
+    RootRow,
+    ShadowTier,
+    UsageCounts,
+)
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
 
@@ -208,6 +218,14 @@ class SqlTransaction(ABC):
         moment = to_micros(now)
         rows = [{"no": no, "now": moment, "window": moment - self._window_micros} for no in nos]
         self._sql.run_many("memory_touch", rows)
+
+    def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
+        """Delete recall log, receipts, counters and session states of some spaces, and the reasons of their events."""
+        self.purged = True
+        (counts,) = self._sql.rows("erase_counts", spaces=list(spaces))
+        for table in ("recalls", "receipts", "sessions", "flushes", "injected", "tallies", "reasons"):
+            self._sql.run(f"erase_{table}", spaces=list(spaces))
+        return UsageCounts(*counts)
 
     # Notes
 

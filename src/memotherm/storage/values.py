@@ -33,6 +33,7 @@ __all__ = [
     "Scores",
     "ShadowTier",
     "Tally",
+    "UsageCounts",
 ]
 
 #: Behind everything that begins with a prefix: the last character, which stands for nothing.
@@ -203,6 +204,16 @@ class Tally(NamedTuple):
 
     times: int = 0
     amount: int = 0
+
+
+class UsageCounts(NamedTuple):
+    """How much the logs hold of some spaces."""
+
+    recalls: int = 0
+    receipts: int = 0
+    sessions: int = 0
+    #: Marks of purged contents, which stay.
+    tombstones: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

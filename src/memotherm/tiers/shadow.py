@@ -62,7 +62,7 @@ class ShadowedEngine(RuleEngine):
             replace(situation, settings=candidate),
             _selector(real.values(), known, spaces, situation.now),
             own=lambda memory: scope is None or scope.may_change(memory.scope),
-            beside=lambda: _selector(real.values(), known, beside, situation.now)(ACTIVE_HOT),
+            beside=lambda: _selector(real.values(), known, beside, situation.now)(ACTIVE_HOT, None),
         )
         done = super()._run(during, rules, spaces, situation, cause, scope, beside, progress)
         moves = [decision.move for decision in wanted if decision.move.retention is None]
@@ -112,7 +112,7 @@ def _selector(
 ) -> Selector:
     """Return what selects from active memories as a policy in the shadow would have them, in order of number."""
     memories = [_overlaid(record, tiers) for record in sorted(records, key=_number) if record.space in spaces]
-    return lambda selects: (memory for memory in memories if selects.matches(memory, now))
+    return lambda selects, _: (memory for memory in memories if selects.matches(memory, now))
 
 
 def _number(record: Record) -> int:

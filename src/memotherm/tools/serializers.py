@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
+from memotherm.model.results import Erased, Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 from memotherm.policy import Finding, Policy
 from memotherm.policy.cases import CaseResult
@@ -21,6 +22,7 @@ __all__ = [
     "case_json",
     "curated_json",
     "difference_json",
+    "erased_json",
     "event_json",
     "finding_json",
     "flush_json",
@@ -107,6 +109,12 @@ def move_json(move: Move) -> Json:
     retention = {} if move.retention is None else {"retention": str(move.retention)}
     tiers = {"from": str(move.from_tier), "to": str(move.to)}
     return {"id": move.id, **tiers, **retention, "rule": move.rule, "why": move.why, **_policy_json(move)}
+
+
+def erased_json(erased: Erased) -> Json:
+    """Return what was erased."""
+    values = {field.name: getattr(erased, field.name) for field in fields(erased)}
+    return {**values, "scope": dict(erased.scope.items()), "folders": list(erased.folders)}
 
 
 def event_json(event: Event) -> Json:

@@ -9,6 +9,8 @@ from memotherm.rest.schemas.fields import Json, RequestBody, RetentionName, Tier
 __all__ = [
     "CompactRequest",
     "CompactionResponse",
+    "EraseRequest",
+    "ErasedResponse",
     "MaintenanceResponse",
     "MoveResponse",
     "ScopeResponse",
@@ -21,6 +23,28 @@ class CompactRequest(RequestBody):
     """The options of a compaction."""
 
     dry_run: bool = False
+
+
+class EraseRequest(RequestBody):
+    """The confirmation of an erasure."""
+
+    confirm: str = Field(max_length=2000, description="The scope to erase, such as `tenant=acme user=ana`.")
+
+
+class ErasedResponse(BaseModel):
+    """What was erased at and below a scope."""
+
+    scope: dict[str, str]
+    memories: int
+    with_vectors: int
+    with_words: int
+    recalls: int
+    receipts: int
+    sessions: int
+    notes: int
+    folders: list[str]
+    tombstones: int
+    jobs: int
 
 
 class MoveResponse(BaseModel):

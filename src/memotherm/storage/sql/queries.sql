@@ -362,6 +362,33 @@ WHERE {own t}t.mark {in marks}
   AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
   AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
 
+-- erase_counts: How many recalls, receipts, sessions and tombstones some spaces have.
+SELECT (SELECT count(*) FROM recalls WHERE {own}space {in spaces}),
+       (SELECT count(*) FROM receipts WHERE {own}space {in spaces}),
+       (SELECT count(*) FROM sessions WHERE {own}space {in spaces}),
+       (SELECT count(*) FROM tombstones WHERE {own}space {in spaces})
+
+-- erase_recalls: Delete the log entries of recalls in some spaces.
+DELETE FROM recalls WHERE {own}space {in spaces}
+
+-- erase_receipts: Delete the receipts of contexts in some spaces.
+DELETE FROM receipts WHERE {own}space {in spaces}
+
+-- erase_sessions: Delete the states of sessions in some spaces.
+DELETE FROM sessions WHERE {own}space {in spaces}
+
+-- erase_flushes: Delete the flush states of sessions in some spaces.
+DELETE FROM flushes WHERE {own}space {in spaces}
+
+-- erase_injected: Delete the records of the prompts of sessions in some spaces.
+DELETE FROM injected WHERE {own}space {in spaces}
+
+-- erase_tallies: Delete the counters of some spaces.
+DELETE FROM tallies WHERE {own}space {in spaces}
+
+-- erase_reasons: Delete the reasons of the events of some spaces, which may quote contents.
+UPDATE events SET why = '' WHERE {own}why <> '' AND no IN (SELECT no FROM memories WHERE {own}space {in spaces})
+
 -- turn_last: The last message of a thread.
 SELECT max(no) FROM turns WHERE {own}space = :space AND thread = :thread AND thread <> ''
 

@@ -87,7 +87,7 @@ def _cached(enabled: bool, patterns: tuple[str, ...]) -> Redactor:
 
 def redactor(settings: Settings) -> Redactor:
     """Return the redactor that the settings describe; raise `SettingsError` for a pattern that is not one."""
-    return _cached(settings.redact_secrets, settings.redact_patterns)
+    return _cached(settings.redact, settings.redact_patterns)
 
 
 def _between_marks(text: str) -> Iterator[tuple[int, int]]:
