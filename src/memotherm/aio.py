@@ -116,6 +116,9 @@ class AsyncPolicies(_Derived[Policies]):
     adopt = _off_thread(Policies.adopt)
     rollback = _off_thread(Policies.rollback)
     replay = _off_thread(Policies.replay)
+    start_shadow = _off_thread(Policies.start_shadow)
+    stop_shadow = _off_thread(Policies.stop_shadow)
+    shadow_report = _off_thread(Policies.shadow_report)
 
 
 class AsyncMemotherm(_Derived[Memotherm]):

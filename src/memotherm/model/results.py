@@ -191,6 +191,8 @@ class Metrics(Value):
     #: The durations of recalls that did not search cold, and of those that did.
     live_recalls: Durations = field(default_factory=Durations)
     cold_recalls: Durations = field(default_factory=Durations)
+    #: Returned memories that policies in the shadow would have had cold, by hash.
+    shadow_missed: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def as_dict(self) -> dict[str, float]:
         """Return the six metrics under their exported names."""

@@ -13,7 +13,7 @@ from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 from memotherm.policy import Finding, Policy
 from memotherm.policy.cases import CaseResult
 from memotherm.policy.compare import Difference
-from memotherm.tiers.adoption import Adoption, Rollback
+from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
 
 __all__ = [
     "Json",
@@ -42,6 +42,7 @@ __all__ = [
     "scope_count_json",
     "secret_warnings",
     "session_status_json",
+    "shadow_json",
     "status_json",
 ]
 
@@ -212,6 +213,22 @@ def rollback_json(rollback: Rollback) -> Json:
         "adoption": adoption_json(rollback.adoption),
         "moves": [move_json(move) for move in rollback.moves],
         "skipped": [{"id": skipped.id, "why": skipped.why} for skipped in rollback.skipped],
+    }
+
+
+def shadow_json(report: ShadowReport) -> Json:
+    """Return the report about a policy in the shadow."""
+    return {
+        "name": report.name,
+        "hash": report.hash,
+        "since": report.since.isoformat(),
+        "recalls": report.recalls,
+        "missed": report.missed,
+        "spared": report.spared,
+        "differing": [
+            {"shadow": str(shadow), "tier": str(tier), "memories": count.memories, "tokens": count.tokens}
+            for (shadow, tier), count in report.differing.items()
+        ],
     }
 
 
