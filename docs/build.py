@@ -86,6 +86,7 @@ Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status
 `Context`, `Receipt`, `KeptReceipt`, `KeptEntry`, `ReceiptPage`, ...)
 are frozen; change one with `dataclasses.replace`.
 `Tier`, `Priority` and `Retention` are string enums: `str(memory.tier) == "hot"`.
+`TierName`, `PriorityName` and `FormatName` are the types of the words that arguments take.
 
 """
 

@@ -107,7 +107,7 @@ class Sliced(HashEmbedder):
 
 
 def test_a_large_content_is_kept_whole_where_the_setting_allows_it(tmp_path: Path) -> None:
-    """Five megabytes come back exactly, and their end can be found."""
+    """Five megabytes come back exactly, and the words of their end are found."""
     content = "All was quiet on the night shift.\n" * 150_000 + "The culprit was a loose cable."
     with opened(tmp_path / "agent.db", embedder=Sliced(), settings={"max_content_chars": 10_000_000}) as mem:
         memory = mem.remember(content)
@@ -115,7 +115,7 @@ def test_a_large_content_is_kept_whole_where_the_setting_allows_it(tmp_path: Pat
 
         assert len(content) > 5_000_000
         assert mem.get(memory.id).content == content
-        assert mem.recall("loose cable culprit")[0].memory.id == memory.id
+        assert memory.id in [hit.memory.id for hit in mem.recall("loose cable culprit")]
         assert mem.check() == []
 
 
@@ -578,7 +578,7 @@ def test_a_store_cannot_be_made_on_a_full_disk(small_disk: Path) -> None:
 
 
 def test_a_read_only_disk_is_said_to_be_one(small_disk: Path) -> None:
-    """A store on a disk that became read-only is unavailable, and unharmed when that ends."""
+    """A store on a disk that became read-only can be read, refuses a change, and is unharmed when that ends."""
     if not os.path.ismount(small_disk):
         return
     path = small_disk / "agent.db"
@@ -586,9 +586,12 @@ def test_a_read_only_disk_is_said_to_be_one(small_disk: Path) -> None:
         mem.remember("written before")
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
 
-    for place in (path, small_disk / "new.db"):
+    with opened(path) as mem:
+        assert contents(mem.find()) == ["written before"]
         with pytest.raises(StoreUnavailable, match="writable"):
-            opened(place)
+            mem.remember("written after")
+    with pytest.raises(StoreUnavailable, match="writable"):
+        opened(small_disk / "new.db")
 
     subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
     with opened(path) as mem:

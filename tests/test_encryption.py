@@ -200,6 +200,7 @@ def test_a_store_is_encrypted_rekeyed_and_decrypted_with_all_it_holds(
         state = mem.find().memories, mem.history(memory.id)
     assert (tmp_path / "memory.db-vectors").exists()
     path.chmod(0o640)
+    (tmp_path / ".memory.db.0a1b2c3d.partial").write_text("left by a process that was killed")
     first, second = key_file("first", RAW), key_file("second", "a passphrase")
     changes: list[tuple[str, Path | None, list[str]]] = [
         ("encrypt", first, ["--key-file", str(first)]),

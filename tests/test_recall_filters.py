@@ -135,6 +135,30 @@ def test_nothing_is_changed_without_a_filter(mem: Memotherm) -> None:
     assert len(mem.find()) == 1
 
 
+def test_archived_and_deleted_memories_are_searched_on_request(mem: Memotherm, clock: FakeClock) -> None:
+    """With their retention, in their scope only, and without counting a use; purged ones are gone."""
+    active = mem.remember("The harbour opens at six")
+    archived = mem.remember("The harbour opened at seven", key="hours")
+    deleted = mem.scoped(user="ana").remember("The harbour of Ana opens at five")
+    purged = mem.remember("The harbour opens never")
+    mem.archive(archived.id)
+    mem.scoped(user="ana").forget(deleted.id)
+    mem.purge(purged.id)
+
+    def found(view: Memotherm, retention: str) -> set[tuple[str, str]]:
+        return {(hit.memory.id, str(hit.memory.retention)) for hit in view.recall("harbour opens", retention=retention)}
+
+    assert found(mem, "active") == {(active.id, "active")}
+    assert found(mem, "archived") == {(archived.id, "archived")}
+    assert found(mem, "deleted") == set()
+    assert found(mem.scoped(user="ana"), "any") == {
+        (active.id, "active"), (archived.id, "archived"), (deleted.id, "deleted"),
+    }  # fmt: skip
+    assert mem.get(archived.id).access_count == 0
+    with pytest.raises(InvalidInput, match="purged"):
+        mem.recall("harbour", retention="purged")
+
+
 def test_a_prefix_selects_memories_by_their_keys(open_mem: Callable[..., Memotherm], tmp_path: Any) -> None:
     """Listings, recalls and changes of many take the beginning of a key, in which no character is a wildcard."""
     mem = open_mem(tmp_path / "memory.db")

@@ -425,6 +425,23 @@ def test_the_status_of_an_unknown_session_is_refused_and_begins_none(mem: Memoth
     assert called(mem, "memory_status", sessionId="s1")["hot"]["items"] == 1
 
 
+def test_memories_are_listed_and_searched_with_filters(mem: Memotherm) -> None:
+    """By the tools outside the core set, by metadata and by time, at and below the scope."""
+    mem.remember("deploy the shop", metadata={"status": "open"})
+    mem.remember("deploy it all", metadata={"status": "done"})
+    mem.scoped(project="web").remember("deploy the web", metadata={"status": "open"})
+
+    listed = called(mem, "memory_find", where={"status": "open"}, since="1h")
+    assert [item["content"] for item in listed["items"]] == ["deploy the shop"]
+    assert len(called(mem, "memory_find", inside=True, retention="any")["items"]) == 3
+    asked = {"query": "deploy", "minScore": 0.0, "where": {"status": "open"}, "inside": True}
+    found = called(mem, "memory_search", **asked)["results"]
+    assert {hit["snippet"] for hit in found} == {"deploy the shop", "deploy the web"}
+    scopes = called(mem, "memory_scopes")["scopes"]
+    assert [(each["scope"], each["memories"]) for each in scopes] == [({}, 2), ({"project": "web"}, 1)]
+    assert "unknown operator '$like'" in refused(mem, "memory_find", where={"a": {"$like": 1}})
+
+
 def test_notes_are_curated_and_the_flush_names_the_note_of_the_day(tmp_path: Path) -> None:
     """A dry run first; without notes the tool says what to set."""
     (tmp_path / "memory").mkdir()

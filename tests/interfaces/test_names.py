@@ -93,9 +93,9 @@ def test_the_command_line_accepts_the_names_of_the_sources(tmp_path: Path, monke
 
     assert (stored["kind"], stored["scope"]) == ("decision", {"session": "s"})
     for verb in ("recall", "search"):
-        [hit] = command(verb, "otter", "--includeCold", "--session-id", "s")["hits"]
+        [hit] = command(verb, "otter", "--includeCold", "--session-id", "s")["items"]
         assert hit["id"] == stored["id"]
-        assert command(verb, "otter", "--session", "s")["hits"] == []
+        assert command(verb, "otter", "--session", "s")["items"] == []
     assert run(["config", "set", "memoryTiering.hotMaxTokens", "7"]) == 0
     assert "hot_max_tokens = 7" in (tmp_path / "home" / "config.toml").read_text()
     listed = {kind: command("list", "--type", kind)["memories"][0]["content"] for kind in ("preference", "entity")}

@@ -818,6 +818,64 @@ def test_a_missing_key_is_not_a_failed_attempt(mem: Memotherm) -> None:
         assert client.get("/status", headers=bearer(secret)).status_code == 200
 
 
+def test_listings_and_recalls_are_filtered_by_http(client: TestClient) -> None:
+    """By metadata and by time, with the same words as in Python."""
+    for content, metadata in (("deploy the shop", {"status": "open", "n": 5}), ("deploy it all", {"status": "done"})):
+        client.post("/memories", json={"content": content, "metadata": metadata})
+
+    def found(**filters: Any) -> list[str]:
+        listed = client.post("/memories:find", json=filters).json()["memories"]
+        recalled = client.post("/recall", json={"query": "deploy", **filters}).json()["items"]
+        assert sorted(each["id"] for each in listed) == sorted(each["id"] for each in recalled)
+        return [each["content"] for each in listed]
+
+    assert found(where={"status": "open"}) == found(where={"n": {"$gte": 5, "$lt": 6}}) == ["deploy the shop"]
+    assert found(where={"n": {"$exists": False}}) == ["deploy it all"]
+    assert len(found(since="1h")) == 2
+    assert found(until="2026-01-31T12:00:00Z", since="2026-01-31", where={}) == []
+    assert len(client.get("/memories", params={"since": "1h", "retention": "any"}).json()["memories"]) == 2
+    for wrong in ({"where": {"n": {"$like": 1}}}, {"where": {"n": {"$gt": None}}}, {"since": "yesterday"}):
+        problem(client.post("/memories:find", json=wrong), 422, "invalid_input")
+
+
+def test_many_memories_are_changed_by_http_when_their_number_is_confirmed(client: TestClient) -> None:
+    """A dry run tells the number, and another number changes nothing."""
+    for number in range(3):
+        client.post("/memories", json={"content": f"ticket {number}", "metadata": {"sprint": 12}})
+    body: Json = {"where": {"sprint": 12}}
+
+    assert client.post("/memories:forget", json={**body, "dry_run": True}).json() == {"count": 3, "dry_run": True}
+    assert "count=3" in client.post("/memories:forget", json=body).json()["detail"]
+    assert client.post("/memories:forget", json={**body, "count": 2}).status_code in (409, 412)
+    assert client.post("/memories:forget", json={"count": 3}).status_code == 409
+    assert len(client.get("/memories").json()["memories"]) == 3
+    assert client.post("/memories:forget", json={**body, "count": 3}).json() == {"count": 3, "dry_run": False}
+    assert client.get("/memories").json()["memories"] == []
+    assert client.post("/memories:restore", json={**body, "count": 3}).json()["count"] == 3
+    assert client.post("/memories:purge", json={**body, "count": 3}).json()["count"] == 3
+    assert client.get("/memories?retention=any").json()["memories"] == []
+
+
+def test_a_key_looks_inside_its_own_tenant_only(mem: Memotherm) -> None:
+    """Scopes, counts, listings, recalls and hints name nothing of another tenant."""
+    key = Keys(mem).create("ours", "acme")
+    mem.scoped(tenant="acme", project="web").remember("acme drinks tea")
+    mem.scoped(tenant="rival", project="spy").remember("rivals drink tea")
+    with asking(mem, require_keys=True) as client:
+        client.headers.update(bearer(key))
+        own = {"tenant": "acme", "project": "web"}
+
+        assert [each["scope"] for each in client.get("/scopes").json()["scopes"]] == [own]
+        assert client.get("/status?inside=true").json()["warm"]["items"] == 1
+        assert [each["scope"] for each in client.get("/memories?inside=true").json()["memories"]] == [own]
+        hits = client.post("/recall", json={"query": "tea", "inside": True}).json()["items"]
+        assert [hit["scope"] for hit in hits] == [own]
+        for answer in (client.get("/status"), client.get("/memories"), client.post("/recall", json={"query": "tea"})):
+            assert "project=web (1)" in answer.json()["hint"]
+            assert "rival" not in answer.text
+        assert client.post("/recall", json={"query": "tea", "inside": True, "promote": True}).status_code == 409
+
+
 def test_notes_are_curated_by_http(tmp_path: Path) -> None:
     """Lines of a daily note go to MEMORY.md; without notes it is 404."""
     (tmp_path / "memory").mkdir()

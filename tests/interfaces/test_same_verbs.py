@@ -185,13 +185,13 @@ class CliInterface(Interface):
         return self._ask("session", "spill", SESSION, "--id", memory_id)
 
     def session_recall(self, query: str) -> Any:
-        return self._ask("session", "recall", SESSION, query, "--no-promote")["hits"]
+        return self._ask("session", "recall", SESSION, query, "--no-promote")["items"]
 
     def promote(self, memory_id: str) -> Any:
         return self._ask("session", "promote", SESSION, memory_id)["promoted"]
 
     def recall(self, query: str, tiers: tuple[str, ...]) -> Any:
-        return self._ask("recall", query, *(word for tier in tiers for word in ("--tier", tier)))["hits"]
+        return self._ask("recall", query, *(word for tier in tiers for word in ("--tier", tier)))["items"]
 
     def context(self, query: str, budget: int) -> Any:
         return self._ask("context", query, "--budget", budget)["text"]

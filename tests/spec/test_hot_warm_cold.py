@@ -485,7 +485,7 @@ def test_the_command_line_searches_in_the_tiers_it_is_told(
 
     def found(*options: str) -> set[str]:
         told = json.loads(run_cli("search", "otter", "--store", path, "--json", *options))
-        return {each["tier"] for each in told["hits"]}
+        return {each["tier"] for each in told["items"]}
 
     assert found() == {"hot", "warm"}
     assert found("--tier", "cold") == {"cold"}

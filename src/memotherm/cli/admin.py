@@ -1,28 +1,19 @@
-"""`memotherm check`, `checkpoint`, `restore-checkpoint`, `reembed`, `export`: commands for the whole store."""
+"""`memotherm check`, `checkpoint`, `restore-checkpoint`, `reembed`: commands for the whole store."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
 import memotherm
-from memotherm import Memotherm
 from memotherm.cli import exit_codes
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import print_json, print_notes, problem_json
+from memotherm.cli.output import print_json, problem_json
 from memotherm.cli.progress import progress_bar
-from memotherm.errors import InvalidInput
-from memotherm.model import Retention
-from memotherm.settings.private_files import write_text
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import memory_json
 
-__all__ = ["check", "checkpoint", "export", "reembed", "restore_checkpoint"]
-
-_PAGE = 1000
+__all__ = ["check", "checkpoint", "reembed", "restore_checkpoint"]
 
 
 @click.command("check")
@@ -96,51 +87,3 @@ def reembed(store: StoreOptions, as_json: bool) -> None:
         print_json({"embedded": embedded})
     else:
         click.echo(f"vectors created for {pluralize(embedded, 'memory')}")
-
-
-@click.command("export")
-@click.argument("path", type=click.Path(), default="-")
-@click.option("--all", "include_archived", is_flag=True, help="Include archived memories.")
-@store_option
-def export(path: str, include_archived: bool, store: StoreOptions) -> None:
-    """Write memories as JSON lines, oldest first; `import jsonl` reads them.
-
-    \b
-    memotherm export memories.jsonl --project shop
-    memotherm import jsonl memories.jsonl --store other.db
-    """
-    retentions = [Retention.ARCHIVED, Retention.ACTIVE] if include_archived else [Retention.ACTIVE]
-    with opened(store, existing=True) as mem:
-        with progress_bar("memories", keeps=False) as progress:
-            lines = _lines(mem, retentions, progress)
-        visible, inside = (mem.status(inside=narrower).retention[Retention.ACTIVE] for narrower in (False, True))
-    if not visible and inside:
-        print_notes([f"0 of {inside} memories: they are in narrower scopes, name one with --project, --user, ..."])
-    if path == "-":
-        for line in lines:
-            click.echo(line)
-        return
-    try:
-        write_text(Path(path).expanduser(), "".join(f"{line}\n" for line in lines))
-    except OSError as exc:
-        raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
-    click.echo(f"{pluralize(len(lines), 'memory')} written to {path}", err=True)
-
-
-def _lines(mem: Memotherm, retentions: Sequence[Retention], progress: Callable[[int, int], None]) -> list[str]:
-    """Return the memories of each retention as JSON, oldest first."""
-    counts = mem.status().retention
-    total = sum(counts[retention] for retention in retentions)
-    lines: list[str] = []
-    for retention in retentions:
-        own: list[str] = []
-        cursor: str | None = None
-        while True:
-            page = mem.find(retention=retention, limit=_PAGE, cursor=cursor)
-            own += [json.dumps(memory_json(memory), ensure_ascii=False) for memory in page]
-            progress(len(lines) + len(own), total)
-            cursor = page.cursor
-            if cursor is None:
-                break
-        lines += reversed(own)
-    return lines

@@ -1,8 +1,7 @@
-"""`memotherm move`, `pin`, `forget` and other commands that change a memory; each has `--dry-run`."""
+"""`memotherm move`, `pin`, `update` and other commands that change a memory; each has `--dry-run`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,12 +17,12 @@ from memotherm.cli.options import (
     opened,
     store_option,
 )
-from memotherm.cli.output import content_of, print_changed, print_json, print_notes
+from memotherm.cli.output import content_of, print_changed
 from memotherm.model import Memory, Priority, Tier
 from memotherm.model.literals import PriorityName, TierName
 
 __all__ = [
-    "archive", "forget", "move", "pin", "prioritize", "purge", "restore", "undo", "unpin", "update",
+    "archive", "move", "pin", "prioritize", "undo", "unpin", "update",
 ]  # fmt: skip
 
 _id = click.argument("memory_id", metavar="ID")
@@ -86,8 +85,6 @@ pin = _command(Memotherm.pin, "Pin a memory: every context includes it.")
 unpin = _command(Memotherm.unpin, "Give a pinned memory normal priority.")
 verify = _command(Memotherm.verify, "Record that a memory still holds.")
 archive = _command(Memotherm.archive, "Archive a memory: no search finds it until it is restored.")
-forget = _command(Memotherm.forget, "Delete a memory; `restore` undoes it within `grace_days`.")
-restore = _command(Memotherm.restore, "Restore an archived or deleted memory.")
 
 
 @click.command("update")
@@ -136,33 +133,3 @@ def undo(seq: int, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
     memotherm undo 42
     """
     _change(store, lambda mem: mem.undo(seq), dry_run=dry_run, as_json=as_json)
-
-
-@click.command("purge")
-@_id
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-@_options
-def purge(memory_id: str, yes: bool, why: str, dry_run: bool, store: StoreOptions, as_json: bool) -> None:
-    """Erase a memory permanently; only its events remain.
-
-    \b
-    memotherm purge mem_01J8ZQ4X0000000000000000 --yes
-    """
-    with opened(store, dry_run=dry_run) as mem:
-        memory_id = mem.full_id(memory_id)
-        memory = mem.get(memory_id)
-        if not dry_run and not yes:
-            _confirm(memory)
-        mem.purge(memory_id, why)
-    if as_json:
-        print_json({"id": memory_id, "retention": "purged", "dry_run": dry_run})
-        return
-    click.echo(f"{memory_id} was erased")
-    if dry_run:
-        print_notes(["dry run: nothing was changed"])
-
-
-def _confirm(memory: Memory) -> None:
-    if not sys.stdin.isatty():
-        raise click.UsageError("purge erases permanently and standard input is not a terminal: pass --yes")
-    click.confirm(f"Erase {memory.content[:200]!r} permanently?", abort=True, err=True)

@@ -18,8 +18,10 @@ import memotherm
 from memotherm import Memotherm, __version__
 from memotherm.cli import exit_codes
 from memotherm.cli.config import described_settings
+from memotherm.cli.filters import inside_option
 from memotherm.cli.options import StoreOptions, json_option, store_option
 from memotherm.cli.output import print_json
+from memotherm.cli.scopes import whereabouts
 from memotherm.errors import MemothermError, SettingsError
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.clients import CLIENTS, installed
@@ -59,14 +61,15 @@ class Finding(NamedTuple):
 
 
 @click.command("doctor")
+@inside_option
 @store_option
 @json_option
-def command(store: StoreOptions, as_json: bool) -> int:
+def command(inside: bool, store: StoreOptions, as_json: bool) -> int:
     """Check the installation, and print how to correct problems.
 
     Your store is only read; writing is tested in a temporary store.
     """
-    findings = list(_findings(store))
+    findings = list(_findings(store, inside=inside))
     broken = any(finding.state == "failure" for finding in findings)
     if as_json:
         print_json({"ok": not broken, "findings": [finding._asdict() for finding in findings]})
@@ -83,7 +86,7 @@ def _print_finding(finding: Finding) -> None:
         click.echo(f"  {'':<12} → {finding.remedy}")
 
 
-def _findings(store: StoreOptions) -> Iterator[Finding]:
+def _findings(store: StoreOptions, *, inside: bool) -> Iterator[Finding]:
     python = f"Memotherm {__version__}, Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     yield Finding("program", "ok", f"{python}; {shutil.which('memotherm') or sys.executable}")
     settings = _checked("settings", _settings)
@@ -92,7 +95,7 @@ def _findings(store: StoreOptions) -> Iterator[Finding]:
     if settings.state == "failure":
         return
     yield from _extras()
-    yield from _memory(store)
+    yield from _memory(store, inside=inside)
     yield _checked("write", _write)
     yield from _clients()
 
@@ -133,7 +136,7 @@ def _extras() -> Iterator[Finding]:
             yield Finding(f"[{extra}]", "ok", "installed")
 
 
-def _memory(store: StoreOptions) -> Iterator[Finding]:
+def _memory(store: StoreOptions, *, inside: bool) -> Iterator[Finding]:
     url = store.url or default_store(load())
     if "://" not in url and not Path(url).expanduser().exists():
         yield Finding("store", "note", f"{url} does not exist yet", f"memotherm remember '...' --store {url}")
@@ -146,9 +149,10 @@ def _memory(store: StoreOptions) -> Iterator[Finding]:
     with mem:
         yield _checked("store", lambda: Finding("store", "ok", f"{url}, schema {mem.status().schema}"))
         yield _checked("permission", lambda: _permission(url))
-        yield _checked("memories", lambda: _status(mem))
-        yield _checked("embedder", lambda: _embedder(mem))
-        yield _checked("recall", lambda: _recall(mem))
+        yield _checked("memories", lambda: _status(mem, store, inside=inside))
+        yield _checked("policy", lambda: _policy(mem))
+        yield _checked("embedder", lambda: _embedder(mem, inside=inside))
+        yield _checked("recall", lambda: _recall(mem, inside=inside))
         yield _checked("check", lambda: _check(mem))
 
 
@@ -164,22 +168,33 @@ def _permission(url: str) -> Finding:
     return Finding("permission", "ok", "the file and its folder are writable")
 
 
-def _status(mem: Memotherm) -> Finding:
-    status = mem.status()
+def _status(mem: Memotherm, store: StoreOptions, *, inside: bool) -> Finding:
+    status = mem.status(inside=inside)
     counts = ", ".join(f"{count.memories} {tier}" for tier, count in status.tiers.items())
-    return Finding("memories", "ok", f"{counts}; {status.bytes / 1e6:.1f} MB; scope: {status.scope}")
+    where = f"scope: {status.scope}{' and narrower ones' if inside else ''}"
+    elsewhere = whereabouts(mem, store, status.hint)
+    detail = "; ".join([counts, f"{status.bytes / 1e6:.1f} MB", where, *elsewhere])
+    return Finding("memories", "note" if elsewhere else "ok", detail, "memotherm scopes" if elsewhere else "")
 
 
-def _embedder(mem: Memotherm) -> Finding:
-    status = mem.status()
-    if status.degraded:
+def _policy(mem: Memotherm) -> Finding:
+    unused = mem.policies.unused()
+    if unused:
+        return Finding("policy", "warning", unused, "memotherm policy rollback, or adopt another one")
+    return Finding("policy", "ok", mem.status().policy or "the built-in rules are in force")
+
+
+def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
+    status, unused = mem.status(inside=inside), mem.policies.unused()
+    degraded = [reason for reason in status.degraded if reason != unused]
+    if degraded:
         remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
-        return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(status.degraded)}", remedy)
+        return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(degraded)}", remedy)
     return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
 
 
-def _recall(mem: Memotherm) -> Finding:
-    recall = mem.recall("what should I know?", 1, track=False)
+def _recall(mem: Memotherm, *, inside: bool) -> Finding:
+    recall = mem.recall("what should I know?", 1, track=False, inside=inside)
     if recall.degraded:
         return Finding("recall", "warning", "; ".join(recall.degraded), "memotherm reembed")
     return Finding("recall", "ok", "vector search and text search work")

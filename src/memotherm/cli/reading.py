@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.table import Table
 from rich.text import Text
 
+from memotherm.cli.filters import filter_options, inside_option
 from memotherm.cli.formatting import TIER_STYLES, console, event_line, memory_line, receipt_lines, tier_bar
 from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
+from memotherm.cli.scopes import whereabouts
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.model.literals import PriorityName, TierName
 from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
 #: Below this width a table does not fit.
@@ -56,7 +59,8 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
     "--priority", "-p", type=click.Choice([str(priority) for priority in Priority]), help="Only this priority."
 )
 @click.option(
-    "--retention", type=click.Choice([str(retention) for retention in Retention if retention is not Retention.PURGED]),
+    "--retention",
+    type=click.Choice([*(str(retention) for retention in Retention if retention is not Retention.PURGED), "any"]),
     default="active", show_default=True, help="Only this retention.",
 )  # fmt: skip
 @kind_option(help="Only this kind.")
@@ -67,13 +71,11 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
 @click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
 @click.option("--prefix", default="", help="With --keys: only keys that begin with this.")
 @click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
+@filter_options
+@inside_option
 @store_option
 @json_option
 def list_(
-    tier: TierName | None,
-    priority: PriorityName | None,
-    retention: str,
-    kind: str | None,
     tags: tuple[str, ...],
     limit: int,
     cursor: str | None,
@@ -83,12 +85,14 @@ def list_(
     depth: int | None,
     store: StoreOptions,
     as_json: bool,
+    **filters: Any,  # noqa: ANN401
 ) -> None:
     """List memories, newest first, a page at a time.
 
     \b
     memotherm list --tier hot
     memotherm list --retention deleted --json
+    memotherm list --since 7d --where status=open --inside
     memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
     memotherm list --keys --prefix plans/ --depth 1
     """
@@ -98,18 +102,18 @@ def list_(
     if prefix or depth is not None:
         raise click.UsageError("--prefix and --depth are options of --keys: add it")
     with opened(store, existing=True) as mem:
-        page = mem.find(
-            tier=tier, priority=priority, retention=retention, kind=kind, tags=tags or None, limit=limit, cursor=cursor
-        )
+        page = mem.find(tags=tags or None, limit=limit, cursor=cursor, **filters)
+        elsewhere = [] if page.memories else whereabouts(mem, store, page.hint)
     if as_json:
-        print_json({"memories": [memory_json(memory) for memory in page], "cursor": page.cursor})
+        hint = {"hint": page.hint} if page.hint else {}
+        print_json({"memories": [memory_json(memory) for memory in page], "cursor": page.cursor, **hint})
         return
     if ids:
         click.echo("".join(f"{memory.id}\n" for memory in page), nl=False)
     elif page.memories:
         _print_memories(page.memories)
     if not page.memories:
-        print_notes(["no memory matches"])
+        print_notes(["no memory matches", *elsewhere])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
 
@@ -208,12 +212,19 @@ def receipts(limit: int, cursor: str | None, store: StoreOptions, as_json: bool)
 
 
 @click.command("status")
+@inside_option
 @store_option
 @json_option
-def status(store: StoreOptions, as_json: bool) -> None:
-    """Show how much each tier holds, and how it can be searched."""
+def status(inside: bool, store: StoreOptions, as_json: bool) -> None:
+    """Show how much each tier holds, and how it can be searched.
+
+    \b
+    memotherm status --project shop
+    memotherm status --inside
+    """
     with opened(store, existing=True) as mem:
-        current = mem.status()
+        current = mem.status(inside=inside)
+        elsewhere = whereabouts(mem, store, current.hint)
         metrics = metrics_json(mem.metrics())
     if as_json:
         sizes = {"bytes": current.bytes, "seq": current.seq, "schema": current.schema}
@@ -224,9 +235,9 @@ def status(store: StoreOptions, as_json: bool) -> None:
     for tier in Tier:
         out.print(tier_bar(current, tier, out.width))
     hidden = {name: count for name, count in current.retention.items() if name is not Retention.ACTIVE and count}
-    totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}"]
+    totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}", f"policy {current.policy or 'builtin'}"]
     out.print(Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim"))
-    print_notes(current.degraded)
+    print_notes([*current.degraded, *elsewhere])
 
 
 def _print_memories(memories: tuple[Memory, ...]) -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
+from memotherm.cli.filters import filter_options, inside_option
 from memotherm.cli.formatting import console, hit_line
 from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_json, print_notes, search_json, searched_tiers
 from memotherm.cli.parsing import Moment, TextCommand
+from memotherm.cli.scopes import whereabouts
 from memotherm.model import Tier
 from memotherm.model.literals import TierName
 
@@ -29,7 +31,13 @@ __all__ = ["command"]
 @click.option("--min-score", type=click.FloatRange(0, 1), help="The least relevance; default: the setting.")
 @click.option("--promote", is_flag=True, help="Promote the best hits to hot.")
 @click.option("--no-track", is_flag=True, help="Do not count this as a use of the hits.")
+@click.option(
+    "--retention", type=click.Choice(["active", "archived", "deleted", "any"]), default="active", show_default=True,
+    help="Search archived or deleted memories.",
+)  # fmt: skip
 @click.option("--as-of", type=Moment(), help="Search the store as it was at an earlier time (UTC).")
+@filter_options
+@inside_option
 @store_option
 @json_option
 def command(
@@ -46,6 +54,7 @@ def command(
     \b
     memotherm recall "can I ship today?"
     memotherm recall "which database?" --tier cold --kind decision --json
+    memotherm recall "open questions" --since 30d --where status=open --inside
     """
     with opened(store, existing=True) as mem:
         recall = mem.recall(
@@ -58,7 +67,13 @@ def command(
             promote=options["promote"],
             track=not no_track,
             as_of=options["as_of"],
+            since=options["since"],
+            until=options["until"],
+            where=options["where"],
+            retention=options["retention"],
+            inside=options["inside"],
         )
+        elsewhere = [] if recall.hits else whereabouts(mem, store, recall.hint)
     if as_json:
         print_json(search_json(recall, limit))
         return
@@ -67,5 +82,5 @@ def command(
         line = hit_line(hit)
         line.append(f"  {hit.memory.id}", style="dim")
         out.print(line)
-    found = [] if len(recall) else ["no memory matches"]
+    found = [] if len(recall) else ["no memory matches", *elsewhere]
     print_notes([*found, *recall.degraded, *(f"{memory_id} moved to hot" for memory_id in recall.promoted)])

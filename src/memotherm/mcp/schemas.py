@@ -37,7 +37,15 @@ _TYPES: dict[str, Schema] = {
     "Json": {"type": "object"},
 }
 #: Descriptions of parameters whose name does not suffice, or whose default depends on another parameter.
-_DESCRIPTIONS = {"types": "kinds", "limit": "10; 3 with sessionId", "autoPromote": "true with sessionId"}
+_DESCRIPTIONS = {
+    "types": "kinds",
+    "limit": "10; 3 with sessionId",
+    "autoPromote": "true with sessionId",
+    "since": "date, or 7d (ago)",
+    "where": 'metadata, {"n": {"$gte": 3}}',
+    "retention": "or any",
+    "inside": "with narrower scopes",
+}
 
 _LIST: Schema = {"type": "array"}
 _OBJECT: Schema = {"type": "object"}
@@ -61,6 +69,8 @@ _OUTPUTS: dict[str, Schema] = {
     "memory_compact": _object("moves", moves=_LIST),
     "memory_status": _object("hot", hot=_OBJECT),
     "memory_search": _object("results", results=_LIST),
+    "memory_find": _object("items", items=_LIST, cursor={}),
+    "memory_scopes": _object("scopes", scopes=_LIST),
     "memory_get": _OBJECT,
     "memory_receipts": _object("receipts", receipts=_LIST),
     "memory_curate": _object("path lines", path=_TEXT, lines=_LIST),

@@ -25,6 +25,7 @@ STATUSES = {
     "read_only": 403,
     "note_unavailable": 503,
     "settings": 500,
+    "policy": 422,
     "store": 500,
     "store_unavailable": 503,
     "not_a_store": 500,

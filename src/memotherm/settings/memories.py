@@ -48,6 +48,16 @@ class MemorySettings:
         project=True,
     )
     capture_min_chars: int = setting(10, "`capture` skips content with fewer characters.", project=True)
+    redact: bool = setting(
+        True,
+        "Whether `capture`, hooks, transcripts and imports replace credentials and `<private>` passages by a mark.",
+    )
+    redact_patterns: tuple[str, ...] = setting(
+        (), "More to redact: regular expressions without groups and alternatives, such as ACME-[A-Z0-9]{16}."
+    )
+    capture_exclude: tuple[str, ...] = setting(
+        (), "Projects and folders, with all inside them, whose conversations are not captured; `*` stands for any text."
+    )
     max_pinned: int = setting(5, "The most memories of one scope that may be pinned.", project=True)
     max_critical: int = setting(10, "The most memories of one scope that may be critical.", project=True)
     on_tier_limit: str = setting(

@@ -53,10 +53,17 @@ def selected_rows(
     return statements.rows_of("select", marks, spaces=list(spaces), after=after, limit=limit, **compiler.values)
 
 
-def found_rows(statements: Statements, spaces: Sequence[int], find: Find) -> list[Row]:
-    """Return the rows of a page of a listing, in descending order of number."""
+def found_rows(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> list[Row]:
+    """Return the rows of a page of a listing, in descending order of number.
+
+    Args:
+        statements: The statements to run.
+        spaces: Where to look.
+        find: The filters and the page.
+        in_order: Whether SQLite reads the table in its own order.
+    """
     compiler = _Compiler(statements)
-    marks = {"conditions": compiler.joined(_found(find))}
+    marks = {"space": "+space" if in_order else "space", "conditions": compiler.joined(_found(find))}
     before = _EVERY if find.before is None else find.before
     return statements.rows_of("find", marks, spaces=list(spaces), before=before, limit=find.limit, **compiler.values)
 

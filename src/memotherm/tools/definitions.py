@@ -13,6 +13,7 @@ from typing import Any
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
+from memotherm.model.literals import TierName
 from memotherm.session import Session
 from memotherm.text.filler import is_filler
 from memotherm.text.truncation import first_characters
@@ -27,6 +28,8 @@ from memotherm.tools.serializers import (
     note_text_json,
     read_json,
     recall_json,
+    remembered_json,
+    scope_count_json,
     session_status_json,
     status_json,
 )
@@ -42,6 +45,7 @@ __all__ = [
     "memory_curate",
     "memory_demote",
     "memory_end",
+    "memory_find",
     "memory_forget",
     "memory_get",
     "memory_get_key",
@@ -52,6 +56,7 @@ __all__ = [
     "memory_put_key",
     "memory_recall",
     "memory_receipts",
+    "memory_scopes",
     "memory_search",
     "memory_spill",
     "memory_status",
@@ -95,7 +100,9 @@ def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
 
 def memory_add(mem: Memotherm, sessionId: str, content: str, type: SessionKind, metadata: Json | None = None) -> Json:  # noqa: A002, N803
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
-    return added_json(mem.session(sessionId).add(content, type, metadata), mem.settings.hot_token_limit)
+    return added_json(
+        mem.session(sessionId).add(content, type, metadata), mem.settings.hot_token_limit, mem.secrets_in(content)
+    )
 
 
 def memory_recall(
@@ -212,7 +219,7 @@ def store_memory(
         metadata=metadata,
         supersedes=supersedes,
     )
-    return memory_json(memory)
+    return remembered_json(memory, mem.secrets_in(content))
 
 
 def memory_update(
@@ -287,6 +294,8 @@ def memory_context(
         "included": [entry.id for entry in context.included],
         "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MAX_LEFT_OUT]],
         "leftOutCount": len(context.left_out),
+        "confidence": context.confidence,
+        "notes": list(context.receipt.notes),
         "degraded": list(context.receipt.degraded),
     }
 
@@ -309,12 +318,48 @@ def memory_search(
     minScore: float = 0.35,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
     chat: ChatType | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    where: Json | None = None,
+    retention: str = "active",
+    inside: bool = False,
 ) -> Json:
-    """Search the Markdown notes, or all memories if there are no notes; memory_get reads more."""
+    """Search the Markdown notes; all memories if there are no notes, or with filters. memory_get reads more."""
     view = _view(mem, sessionId)
-    if not mem.settings.notes_root:
-        return _search_memories(view, query, maxResults, minScore)
+    filters: Json = {"since": since, "until": until, "where": where, "inside": inside}
+    if retention != "active":
+        filters["retention"] = retention
+    if not mem.settings.notes_root or any(filters.values()):
+        return _search_memories(view, query, maxResults, minScore, filters)
     return note_results_json(mem.notes(mem.settings.notes_root).search(query, maxResults, minScore, chat=chat))
+
+
+def memory_find(
+    mem: Memotherm,
+    tier: TierName | None = None,
+    kind: str | None = None,
+    tags: Sequence[str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    where: Json | None = None,
+    retention: str = "active",
+    inside: bool = False,
+    limit: int = 20,
+    cursor: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """List memories, newest first."""
+    page = _view(mem, sessionId).find(
+        tier=tier, kind=kind, tags=tags, since=since, until=until, where=where, retention=retention, inside=inside,
+        limit=limit, cursor=cursor,
+    )  # fmt: skip
+    hint = {"hint": page.hint} if page.hint else {}
+    return {"items": [memory_json(memory) for memory in page], "cursor": page.cursor, **hint}
+
+
+def memory_scopes(mem: Memotherm) -> Json:
+    """List the scopes at and below this one, with counts and tokens."""
+    return {"scopes": [scope_count_json(count) for count in mem.scopes()]}
 
 
 def memory_get(
@@ -325,7 +370,7 @@ def memory_get(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Read lines of a note by its path, or a memory by its id."""
-    if path.startswith("mem_"):
+    if path.startswith(("mem_", "#")):
         view = _view(mem, sessionId)
         memory = view.get(path)
         return {**read_json(memory, view.heat(memory)), **_memory_lines(memory, from_, lines)}
@@ -361,7 +406,8 @@ def memory_put_key(
 ) -> Json:
     """Store a memory under a key of your own; replaces the memory that has the key, with history."""
     view = _view(mem, sessionId)
-    return memory_json(view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index))
+    memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
+    return remembered_json(memory, mem.secrets_in(content))
 
 
 def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -393,6 +439,8 @@ _TABLE = (
     Tool(memory_compact, "Run the tier rules"),
     Tool(memory_status, "Memory status", reads_only=True, repeatable=True),
     Tool(memory_search, "Search notes", reads_only=True, repeatable=True),
+    Tool(memory_find, "List memories", reads_only=True, repeatable=True),
+    Tool(memory_scopes, "List scopes", reads_only=True, repeatable=True),
     Tool(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
     Tool(memory_curate, "Curate notes", repeatable=True),
     Tool(memory_context, "Context for a prompt", reads_only=True, repeatable=True),
@@ -478,8 +526,8 @@ def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> No
 # Results
 
 
-def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float) -> Json:
-    recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score)
+def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float, filters: Json) -> Json:
+    recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score, **filters)
     found = [hit for hit in recall if hit not in recall.pinned and hit.why.relevance >= min_score]
     hits = [*recall.pinned, *found[:max_hits]]
     results = [
@@ -493,7 +541,8 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
         }
         for hit in hits
     ]
-    return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded)}
+    hint = {"hint": recall.hint} if recall.hint else {}
+    return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded), **hint}
 
 
 def _filler_json(mem: Memotherm, content: str) -> Json | None:

@@ -24,6 +24,7 @@ ChatType: TypeAlias = str
 _CHOICES: dict[str, tuple[str, ...]] = {
     "TierOrPriority": (*Tier, *Priority),
     "PriorityName": tuple(Priority),
+    "TierName": tuple(Tier),
     "LowerTier": (Tier.WARM, Tier.COLD),
     "SessionKind": KNOWN_KINDS,
     "ChatType": ("direct", "group", "channel"),

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
+from starlette.exceptions import HTTPException
 
 from memotherm.errors import NotFound
-from memotherm.model import Retention
+from memotherm.model import Memory, Retention
 from memotherm.rest.idempotency import once
-from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, KindFilter, MemoryId, View, in_session
-from memotherm.rest.routes.responses import apply, etag, memory_response, reason
+from memotherm.rest.routes.parameters import (
+    ABSENT,
+    ETAG,
+    NAME,
+    Inside,
+    KindFilter,
+    MemoryId,
+    MemoryIdOrNumber,
+    View,
+    in_session,
+)
+from memotherm.rest.routes.responses import apply, etag, memory_response, page_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
 from memotherm.rest.schemas.fields import Key, PriorityName, TierName
+from memotherm.rest.schemas.filters import ChangeManyRequest, FindRequest, ListedRetention, Moment
 from memotherm.rest.schemas.memories import (
+    ChangedManyResponse,
     KeysResponse,
-    MemoriesResponse,
     MemoryPageResponse,
     MemoryResponse,
     MoveRequest,
     PrioritizeRequest,
     ReadMemoryResponse,
     ReasonRequest,
+    RememberedManyResponse,
+    RememberedResponse,
     RememberManyRequest,
     RememberRequest,
     UpdateRequest,
 )
+from memotherm.text.quantity import pluralize
 from memotherm.tools import serializers
 
 __all__ = ["router"]
@@ -41,37 +57,77 @@ def list_memories(
     kind: KindFilter,
     tier: Annotated[TierName | None, Query()] = None,
     priority: Annotated[PriorityName | None, Query()] = None,
-    retention: Annotated[Literal["active", "archived", "deleted"], Query()] = "active",
+    retention: Annotated[ListedRetention, Query()] = "active",
     tag: Annotated[str | None, Query(pattern=NAME, max_length=100)] = None,
+    since: Annotated[Moment | None, Query()] = None,
+    until: Annotated[Moment | None, Query()] = None,
+    inside: Inside = False,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     page: Annotated[str | None, Query(pattern=r"^before-[0-9]{1,18}$")] = None,
 ) -> Json:
-    """List memories, newest first, a page at a time."""
+    """List memories, newest first, a page at a time; `POST /memories:find` also filters by metadata."""
     memories = view.find(
         tier=tier, priority=priority, retention=retention, kind=kind, tags=None if tag is None else [tag],
-        limit=limit, cursor=page,
+        since=since, until=until, inside=inside, limit=limit, cursor=page,
     )  # fmt: skip
-    return {"memories": [serializers.memory_json(memory) for memory in memories], "next_page": memories.cursor}
+    return page_response(memories)
 
 
-@router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
+@router.post("/memories:find", operation_id="find", response_model=MemoryPageResponse)
+def find(view: View, body: FindRequest) -> Json:
+    """List memories that match filters, newest first, a page at a time."""
+    return page_response(view.find(**body.filters(), inside=body.inside, limit=body.limit, cursor=body.page))
+
+
+@router.post("/memories:forget", operation_id="forget_many", response_model=ChangedManyResponse)
+@once
+def forget_many(view: View, body: ChangeManyRequest) -> Json:
+    """Delete all memories that match filters, all or none; `count` must be their number."""
+    return _change_many(view.forget_many, body)
+
+
+@router.post("/memories:restore", operation_id="restore_many", response_model=ChangedManyResponse)
+@once
+def restore_many(view: View, body: ChangeManyRequest) -> Json:
+    """Restore all deleted memories that match filters, all or none; `count` must be their number."""
+    return _change_many(view.restore_many, body)
+
+
+@router.post("/memories:purge", operation_id="purge_many", response_model=ChangedManyResponse)
+@once
+def purge_many(view: View, body: ChangeManyRequest) -> Json:
+    """Erase all memories that match filters permanently, all or none; `count` must be their number."""
+    return _change_many(view.purge_many, body)
+
+
+def _change_many(verb: Callable[..., list[Memory]], body: ChangeManyRequest) -> Json:
+    dry_run = body.dry_run or body.count is None
+    memories = apply(verb, body.why, count=body.count, dry_run=dry_run, **body.filters())
+    if dry_run and not body.dry_run:
+        raise HTTPException(409, f"{pluralize(len(memories), 'memory')} match: send count={len(memories)} to confirm")
+    return {"count": len(memories), "dry_run": dry_run}
+
+
+@router.post("/memories", operation_id="remember", status_code=201, response_model=RememberedResponse)
 @once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, replace the one with the same key, or count a use of one with the same content."""
     remember_it = in_session(view, body.session).remember
     # A time of expiry that has passed, or a time to live beside it, is a conflict.
     memory = remember_it(**body.arguments()) if body.expires_at is None else apply(remember_it, **body.arguments())
-    return memory_response(memory, response, created=True)
+    warnings = serializers.secret_warnings(view.secrets_in(body.content))
+    return {**memory_response(memory, response, created=True), "warnings": warnings}
 
 
-@router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)
+@router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=RememberedManyResponse)
 @once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
     drafts = [request.arguments() for request in body.memories]
     expiring = any(request.expires_at is not None for request in body.memories)
     memories = apply(view.remember_many, drafts) if expiring else view.remember_many(drafts)
-    return {"memories": [serializers.memory_json(memory) for memory in memories]}
+    found = [view.secrets_in(request.content) for request in body.memories]
+    return {"memories": [*map(serializers.remembered_json, memories, found)]}
 
 
 @router.get("/memories:key", operation_id="get_by_key", response_model=MemoryResponse)
@@ -95,7 +151,7 @@ def list_keys(
 @router.get("/memories/{memory_id}", operation_id="get_memory", response_model=ReadMemoryResponse)
 def get_memory(
     view: View,
-    memory_id: MemoryId,
+    memory_id: MemoryIdOrNumber,
     response: Response,
     hidden: Annotated[bool, Query(description="Include a memory that was forgotten.")] = False,
     if_none_match: Annotated[str, Header(pattern=ETAG)] = ABSENT,

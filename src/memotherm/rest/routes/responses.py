@@ -11,11 +11,20 @@ from starlette.exceptions import HTTPException
 from memotherm import Context
 from memotherm.errors import ContentTooLarge, InvalidInput
 from memotherm.model import Memory, Recall
-from memotherm.model.results import Compaction
+from memotherm.model.results import Compaction, Page
 from memotherm.rest.schemas.memories import ReasonRequest
 from memotherm.tools import serializers
 
-__all__ = ["apply", "compaction_response", "context_response", "etag", "memory_response", "reason", "recall_response"]
+__all__ = [
+    "apply",
+    "compaction_response",
+    "context_response",
+    "etag",
+    "memory_response",
+    "page_response",
+    "reason",
+    "recall_response",
+]
 
 Json = dict[str, Any]
 Result = TypeVar("Result")
@@ -52,6 +61,12 @@ def reason(body: ReasonRequest | None) -> str:
 def recall_response(recall: Recall, limit: int) -> Json:
     """Return the hits of a recall as JSON, with the limit that took effect."""
     return {**serializers.recall_json(recall), "limit": limit}
+
+
+def page_response(page: Page) -> Json:
+    """Return a page of memories as JSON."""
+    memories = [serializers.memory_json(memory) for memory in page]
+    return {"memories": memories, "next_page": page.cursor, "hint": page.hint}
 
 
 def context_response(context: Context) -> Json:

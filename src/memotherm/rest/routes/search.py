@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query
 
 from memotherm import tools
 from memotherm.rest.routes.parameters import View, in_session
-from memotherm.rest.routes.responses import context_response, recall_response
+from memotherm.rest.routes.responses import apply, context_response, recall_response
+from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.search import (
     ContextRequest,
     ContextResponse,
@@ -29,7 +30,8 @@ router = APIRouter(tags=["search"])
 @router.post("/recall", operation_id="recall", response_model=RecallResponse)
 def recall(view: View, body: RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
-    return recall_response(in_session(view, body.session).recall(**body.arguments()), body.limit)
+    arguments = {**body.arguments(), "where": raw_where(body)}
+    return recall_response(apply(in_session(view, body.session).recall, **arguments), body.limit)
 
 
 @router.post("/memory/query", operation_id="query", response_model=QueryResponse)

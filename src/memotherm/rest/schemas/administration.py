@@ -6,13 +6,45 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memotherm.rest.schemas.fields import Json, RequestBody, RetentionName, TierName
 
-__all__ = ["CompactRequest", "CompactionResponse", "MaintenanceResponse", "MoveResponse", "StatusResponse"]
+__all__ = [
+    "CompactRequest",
+    "CompactionResponse",
+    "EraseRequest",
+    "ErasedResponse",
+    "MaintenanceResponse",
+    "MoveResponse",
+    "ScopeResponse",
+    "ScopesResponse",
+    "StatusResponse",
+]
 
 
 class CompactRequest(RequestBody):
     """The options of a compaction."""
 
     dry_run: bool = False
+
+
+class EraseRequest(RequestBody):
+    """The confirmation of an erasure."""
+
+    confirm: str = Field(max_length=2000, description="The scope to erase, such as `tenant=acme user=ana`.")
+
+
+class ErasedResponse(BaseModel):
+    """What was erased at and below a scope."""
+
+    scope: dict[str, str]
+    memories: int
+    with_vectors: int
+    with_words: int
+    recalls: int
+    receipts: int
+    sessions: int
+    notes: int
+    folders: list[str]
+    tombstones: int
+    jobs: int
 
 
 class MoveResponse(BaseModel):
@@ -27,6 +59,8 @@ class MoveResponse(BaseModel):
     retention: RetentionName | None = None
     rule: str
     why: str
+    #: The hash of the adopted policy that the rule belongs to.
+    policy: str | None = None
 
 
 class CompactionResponse(BaseModel):
@@ -53,6 +87,24 @@ class MaintenanceResponse(BaseModel):
     degraded: list[str]
 
 
+class ScopeResponse(BaseModel):
+    """What is stored in exactly one scope; `hidden` counts archived and deleted memories."""
+
+    scope: dict[str, str]
+    memories: int
+    tokens: int
+    hot: Json
+    warm: Json
+    cold: Json
+    hidden: int
+
+
+class ScopesResponse(BaseModel):
+    """The scopes at and below the scope of the request that hold memories."""
+
+    scopes: list[ScopeResponse]
+
+
 class StatusResponse(BaseModel):
     """How much is stored, and how it can be searched."""
 
@@ -64,5 +116,7 @@ class StatusResponse(BaseModel):
     cold: Json
     retention: dict[str, int]
     embedder: str
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str
     degraded: list[str]
     metrics: dict[str, float]

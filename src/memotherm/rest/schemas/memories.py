@@ -25,6 +25,7 @@ from memotherm.rest.schemas.fields import (
 )
 
 __all__ = [
+    "ChangedManyResponse",
     "KeysResponse",
     "MemoriesResponse",
     "MemoryPageResponse",
@@ -36,6 +37,8 @@ __all__ = [
     "ReasonRequest",
     "RememberManyRequest",
     "RememberRequest",
+    "RememberedManyResponse",
+    "RememberedResponse",
     "UpdateRequest",
 ]
 
@@ -138,6 +141,12 @@ class MemoryResponse(BaseModel):
     version: int
 
 
+class RememberedResponse(MemoryResponse):
+    """A memory that was stored."""
+
+    warnings: list[str] = Field(description="Which secrets the content seems to contain.")
+
+
 class ReadMemoryResponse(MemoryResponse):
     """A memory that was read by its id."""
 
@@ -151,6 +160,12 @@ class MemoriesResponse(BaseModel):
     memories: list[MemoryResponse]
 
 
+class RememberedManyResponse(BaseModel):
+    """The memories that were stored."""
+
+    memories: list[RememberedResponse]
+
+
 class KeysResponse(BaseModel):
     """Keys in order, or prefixes that end with a slash."""
 
@@ -161,3 +176,12 @@ class MemoryPageResponse(MemoriesResponse):
     """A page of memories; `next_page` is null on the last one."""
 
     next_page: str | None
+    #: Where the memories are, if the scope can see none.
+    hint: str = ""
+
+
+class ChangedManyResponse(BaseModel):
+    """How many memories were changed, or would be."""
+
+    count: int
+    dry_run: bool

@@ -23,6 +23,7 @@ from memotherm.rest.schemas.fields import (
     Tiers,
     absent,
 )
+from memotherm.rest.schemas.filters import FilterRequest
 from memotherm.rest.schemas.memories import MemoryResponse
 
 __all__ = [
@@ -52,8 +53,8 @@ def _moment(text: str) -> datetime:
         raise InvalidInput(f"as_of: {text[:50]!r} is not a time such as 2026-01-31T12:00:00Z") from None
 
 
-class RecallRequest(RequestBody):
-    """A query and its filters."""
+class RecallRequest(FilterRequest):
+    """A query and its filters; `inside` searches everything at and below the scope."""
 
     query: QueryText
     limit: Limit = 10
@@ -63,8 +64,10 @@ class RecallRequest(RequestBody):
     min_score: Share | None = None
     promote: bool = False
     track: bool = True
+    inside: bool = False
     include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
     session: SessionName | None = None
+    retention: Literal["active", "archived", "deleted", "any"] = "active"
     as_of: str | None = Field(
         default=None,
         description="Answer from the state at an earlier time, such as `2026-01-31T12:00:00Z`.",
@@ -152,6 +155,7 @@ class SearchResponse(BaseModel):
     relevanceScores: dict[str, float] = Field(description="The relevance of each hit, before boosts.")  # noqa: N815
     tiers: list[TierName] = Field(description="The tiers that were searched.")
     limit: int = Field(description="The limit that took effect.")
+    confidence: float = Field(description="How likely the hits answer the query at all, 0 to 1.")
     degraded: list[str] = Field(description="What did not work, in plain words.")
 
 
@@ -165,6 +169,8 @@ class RecallResponse(SearchResponse):
     """The hits of a recall."""
 
     items: list[HitResponse]
+    #: Where the memories are, if the scope can see none.
+    hint: str = ""
 
 
 class KeptEntryResponse(BaseModel):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from memotherm.model import Tier
 from memotherm.model.results import Problem
 from memotherm.settings.private_files import create_folder
-from memotherm.storage.selecting import compiled_filter
+from memotherm.storage.selecting import compiled_filter, filtered_numbers
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
@@ -56,6 +56,8 @@ _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _FILTER_CACHE_SIZE = 1_000_000
 #: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
 _ENTRY_SIZE = 64
+#: How many times as many of the nearest memories as are wanted are filtered before the whole band is.
+_FILTERED_FIRST = 8
 _BATCH = 20_000
 #: With more changes than this, reading the band again is cheaper than applying them.
 _MOST_CHANGES = 20_000
@@ -208,8 +210,8 @@ class Bands:
         band = self._band(connection, key)
         if not len(band):
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        allowed = self._allowed_in(connection, key, where) if where.selective else None
         wanted = limit if band.exact else max(limit, LEAST_RESCORED)
+        allowed = self._allowed_in(connection, key, where, band, query, wanted) if where.selective else None
         while True:
             keys, strengths = band.search(query, wanted, allowed)
             nos = keys >> PART_BITS
@@ -234,13 +236,22 @@ class Bands:
         read_keys, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
         return read_keys, products(vectors, query)
 
-    def _allowed_in(self, connection: sqlite3.Connection, key: BandKey, where: Filter) -> Numbers:
+    def _allowed_in(
+        self, connection: sqlite3.Connection, key: BandKey, where: Filter, band: Band, query: Vectors, wanted: int
+    ) -> Numbers:
+        """Return the memories of a band that a filter lets through: enough of the nearest, or all."""
         cache_key = (key, replace(where, now=_ANY_TIME))
         allowed = self._allowed.get(cache_key)
         if allowed is None:
-            conditions, values = compiled_filter(SqliteStatements(connection), where)
+            statements = SqliteStatements(connection)
+            # A filter that lets many through need not be applied to all.
+            nearest, _ = band.search(query, _FILTERED_FIRST * wanted, None)
+            passing = filtered_numbers(statements, (nearest >> PART_BITS).tolist(), where)
+            if len(passing) >= wanted:
+                return np.fromiter(sorted(passing), np.int64)
+            conditions, values = compiled_filter(statements, where)
             place = {"space": key.space, "tier": key.tier.rank}
-            rows = SqliteStatements(connection).rows_of("matching", {"conditions": conditions}, **place, **values)
+            rows = statements.rows_of("matching", {"conditions": conditions}, **place, **values)
             allowed = self._allowed[cache_key] = np.fromiter((no for (no,) in rows), np.int64)
             self._allowed_size += len(allowed) + _ENTRY_SIZE
             while self._allowed_size > _FILTER_CACHE_SIZE:

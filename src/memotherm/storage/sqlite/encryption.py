@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import sqlite3
@@ -38,6 +39,7 @@ def recode(path: Path, key: str, new_key: str, busy_timeout_ms: int) -> None:
     try:
         with mapped(str(path)), closing(source):
             _lock(source, path, busy_timeout_ms)
+            _remove_partial_files(path)
             try:
                 cipher = driver.cipher_of(new_key, partial) if new_key else ""
                 export(source, partial, cipher)
@@ -81,17 +83,24 @@ def _lock(connection: sqlite3.Connection, path: Path, busy_timeout_ms: int) -> N
     """Empty the write-ahead log and keep everybody else from the file until the connection is closed."""
     connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try:
-        (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("COMMIT")  # the lock stays
+        (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     except driver.errors() as exc:
         if getattr(exc, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise
         busy, mode = True, "wal"
     if busy or mode != "delete":
         raise StoreBusy(f"{path} is in use: close it in all processes (servers, agents, hooks) and try again")
-    connection.execute("BEGIN EXCLUSIVE")
-    connection.execute("COMMIT")  # the lock stays
+
+
+def _remove_partial_files(path: Path) -> None:
+    """Remove what a process left that was killed; the copies for a decryption are not encrypted."""
+    for file in path.parent.glob(f".{glob.escape(path.name)}.*.partial*"):
+        file.unlink(missing_ok=True)
 
 
 def _verify(source: sqlite3.Connection, partial: Path, cipher: str) -> None:

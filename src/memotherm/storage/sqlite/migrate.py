@@ -51,7 +51,12 @@ def _look(path: str, key: str) -> None:
     cipher = driver.cipher_of(key, path) if key else None
     uri = read_only_uri(file) if key or _marked(path) else f"{file.absolute().as_uri()}?mode=ro&immutable=1"
     with mapped(path), closing(driver.connect(uri, cipher, uri=True)) as connection:
-        _version(connection, path)
+        try:
+            _version(connection, path)
+        except driver.errors() as exc:
+            # A process was killed in a transaction; opening the file for writing takes it back.
+            if getattr(exc, "sqlite_errorcode", 0) != sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise
 
 
 def _marked(path: str) -> bool:

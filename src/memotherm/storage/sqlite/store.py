@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.errors import StoreDamaged, StoreError, StoreUnavailable
-from memotherm.model import Scope, Tier
+from memotherm.model import Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
@@ -41,11 +41,15 @@ from memotherm.storage.sqlstore import (
     new_waiting,
     visible_rows,
 )
-from memotherm.storage.values import Filter, Identity, RecallEntry, Scores
+from memotherm.storage.statements import Statements
+from memotherm.storage.values import Filter, Find, Identity, RecallEntry, Scores
 
 __all__ = ["SqliteStore"]
 
 Vectors = NDArray[np.float32]
+
+#: The share of all memories from which on a listing reads the table in its own order.
+_LARGE_SHARE = 0.1
 
 
 class SqliteStore(SqlStore):
@@ -142,17 +146,32 @@ class SqliteStore(SqlStore):
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
         known = self._visible.get(scope)
-        if known is not None and known[0] == self._rows("space_last")[0][0]:
-            return known[1]
+        if known is not None:
+            last, adopted = self._rows("space_last")[0]
+            self._shared.saw(adopted)
+            if known[0] == last:
+                return known[1]
         with self._reading() as statements:
-            last = int(statements.value("space_last"))
-            spaces = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
+            last, adopted = statements.rows("space_last")[0]
+            spaces = tuple(space for space, _ in statements.rows("spaces_visible", **scope_row(scope)))
+        self._shared.saw(adopted)
         # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
         if self.name != MEMORY:
             if len(self._visible) >= MOST_SCOPES:
                 self._visible.clear()
             self._visible[scope] = (last, spaces)
         return spaces
+
+    def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:
+        """Return whether a large share of all memories is listed, so that a page is soon full.
+
+        A page of 100 from one space with 100,000 memories takes 1 ms instead of 320 ms by the index and a sort.
+        """
+        if find.tier is Tier.HOT or find.tags is not None or find.retention not in (None, Retention.ACTIVE):
+            return False
+        tiers = [tier.rank for tier in (Tier if find.tier is None else [find.tier])]
+        count = int(statements.value("count_in", spaces=list(spaces), tiers=tiers))
+        return count >= _LARGE_SHARE * int(statements.value("memory_last_no"))
 
     # Searching
 
@@ -243,11 +262,13 @@ class SqliteStore(SqlStore):
             # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
             scopes: dict[int, Scope] = {}
             transaction = SqliteTransaction(
-                statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
+                statements, lambda space: self._scope(statements, space, scopes), self._shared.window_micros, made_by
             )
+            self._shared.saw(transaction.adopted)
             yield transaction
             transaction.finish()
             log_pending = Erasure.log_pending(statements)
+        self._shared.saw(transaction.adopted)
         if transaction.purged or log_pending:
             self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))
 
