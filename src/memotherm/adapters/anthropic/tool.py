@@ -1,0 +1,215 @@
+"""The memory tool with keyed memories instead of files: every edit is in the ledger and can be undone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+from anthropic.types.beta import (
+    BetaCacheControlEphemeralParam,
+    BetaMemoryTool20250818Command,
+    BetaMemoryTool20250818CreateCommand,
+    BetaMemoryTool20250818DeleteCommand,
+    BetaMemoryTool20250818InsertCommand,
+    BetaMemoryTool20250818RenameCommand,
+    BetaMemoryTool20250818StrReplaceCommand,
+    BetaMemoryTool20250818ViewCommand,
+)
+from anyio.to_thread import run_sync
+
+from memotherm import opening
+from memotherm.adapters.anthropic.editing import directory_view, file_view, inserted, replaced, snippet
+from memotherm.adapters.anthropic.files import ROOT, Files, key_of, text_of
+from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.memory import Memotherm
+from memotherm.model import Memory, Scope
+
+__all__ = ["AsyncMemothermMemoryTool", "MemothermMemoryTool"]
+
+#: How often an edit is tried again after another process has changed the file.
+_ATTEMPTS = 5
+_LONGEST_FILE = 20_000_000
+
+
+class MemothermMemoryTool(BetaAbstractMemoryTool):
+    """The memory tool of Claude with a Memotherm store: files are memories with the path as key."""
+
+    def __init__(
+        self,
+        memory: Memotherm | str | os.PathLike[str] | None = None,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+        scope: Scope | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Open a memory.
+
+        Args:
+            memory: A path or URL as in `memotherm.open`, or an open memory, which stays open on `close`.
+            cache_control: As in the SDK.
+            scope: The scope of the files.
+            settings: Settings by name.
+        """
+        super().__init__(cache_control=cache_control)
+        self._owner = not isinstance(memory, Memotherm)
+        self.memory = (
+            memory
+            if isinstance(memory, Memotherm)
+            else opening.open(memory, scope=scope, settings={"max_content_chars": _LONGEST_FILE, **(settings or {})})
+        )
+        self._files = Files(self.memory)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the memory if this tool has opened it."""
+        if self._owner:
+            self.memory.close()
+
+    def execute(self, command: BetaMemoryTool20250818Command) -> str:
+        """Execute a command; what the store refuses is an error that the model can read."""
+        try:
+            return str(super().execute(command))
+        except InvalidInput as exc:
+            raise ToolError(str(exc)) from exc
+
+    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """Show a file with line numbers, or the files of a directory."""
+        key = key_of(command.path)
+        memory = None if key == ROOT else self._files.read(key)
+        if memory is not None:
+            return file_view(command.path, text_of(memory), command.view_range)
+        found = list(self._files.inside(key))
+        if not found and key != ROOT:
+            raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
+        sizes = {(each.key or "").removeprefix(f"{key}/"): len(text_of(each).encode()) for each in found}
+        return directory_view(command.path, sizes)
+
+    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """Create a file."""
+        key = key_of(command.path)
+        with self._lock:
+            if self._files.exists(key):
+                raise ToolError(f"File {command.path} already exists")
+            self._files.require_directories(key)
+            self._files.create(key, command.file_text)
+        return f"File created successfully at: {command.path}"
+
+    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """Replace a text that occurs once in a file."""
+        new = command.new_str or ""
+        before, after = self._edit(
+            command.path, lambda text: replaced(command.path, text, command.old_str, new), "str_replace"
+        )
+        return snippet(before, after, command.old_str)
+
+    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """Insert lines into a file."""
+        self._edit(command.path, lambda text: inserted(text, command.insert_line, command.insert_text), "insert")
+        return f"The file {command.path} has been edited."
+
+    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """Delete a file or a directory; it can be restored within the grace days."""
+        key = key_of(command.path)
+        if key == ROOT:
+            raise ToolError("Cannot delete the /memories directory itself")
+        if not self._files.delete(key):
+            raise ToolError(f"The path {command.path} does not exist")
+        return f"Successfully deleted {command.path}"
+
+    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """Move a file or a directory."""
+        key, new_key = key_of(command.old_path), key_of(command.new_path)
+        if key == ROOT:
+            raise ToolError("Cannot rename the /memories directory itself")
+        with self._lock:
+            if self._files.exists(new_key):
+                raise ToolError(f"The destination {command.new_path} already exists")
+            if new_key.startswith(f"{key}/"):
+                raise ToolError(f"Cannot move {command.old_path} into itself")
+            self._files.require_directories(new_key)
+            if not self._files.move(key, new_key):
+                raise ToolError(f"The path {command.old_path} does not exist")
+        return f"Successfully renamed {command.old_path} to {command.new_path}"
+
+    def clear_all_memory(self) -> str:
+        """Delete all files; they can be restored within the grace days."""
+        self._files.delete(ROOT)
+        return "All memory cleared"
+
+    def _edit(self, path: str, change: Callable[[str], str], why: str) -> tuple[str, str]:
+        """Change the text of a file, again if another process has changed it meanwhile; return both texts."""
+        for _ in range(_ATTEMPTS):
+            memory = self._file(path)
+            before = text_of(memory)
+            after = change(before)
+            try:
+                self._files.rewrite(memory, after, why)
+            except StaleWrite:
+                continue
+            return before, after
+        raise ToolError(f"The file {path} is being changed by others. Please try again.")
+
+    def _file(self, path: str) -> Memory:
+        key = key_of(path)
+        memory = None if key == ROOT else self._files.read(key)
+        if memory is None and self._files.exists(key):
+            raise ToolError(f"The path {path} is not a file.")
+        if memory is None:
+            raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
+        return memory
+
+
+class AsyncMemothermMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The same tool for the asynchronous client; its commands run on other threads."""
+
+    def __init__(
+        self,
+        memory: Memotherm | str | os.PathLike[str] | None = None,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+        scope: Scope | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Open a memory; the arguments are those of `MemothermMemoryTool`."""
+        super().__init__(cache_control=cache_control)
+        self._tool = MemothermMemoryTool(memory, scope=scope, settings=settings)
+        self.memory = self._tool.memory
+
+    async def close(self) -> None:
+        """Close the memory if this tool has opened it."""
+        await run_sync(self._tool.close)
+
+    async def execute(self, command: BetaMemoryTool20250818Command) -> str:
+        """Execute a command."""
+        return await run_sync(self._tool.execute, command)
+
+    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """Show a file with line numbers, or the files of a directory."""
+        return await run_sync(self._tool.view, command)
+
+    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """Create a file."""
+        return await run_sync(self._tool.create, command)
+
+    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """Replace a text that occurs once in a file."""
+        return await run_sync(self._tool.str_replace, command)
+
+    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """Insert lines into a file."""
+        return await run_sync(self._tool.insert, command)
+
+    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """Delete a file or a directory."""
+        return await run_sync(self._tool.delete, command)
+
+    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """Move a file or a directory."""
+        return await run_sync(self._tool.rename, command)
+
+    async def clear_all_memory(self) -> str:
+        """Delete all files."""
+        return await run_sync(self._tool.clear_all_memory)

@@ -1,0 +1,1 @@
+"""Plugins of pytest that run the tests of other frameworks with our adapters."""
