@@ -115,6 +115,7 @@ class AsyncPolicies(_Derived[Policies]):
     history = _off_thread(Policies.history)
     adopt = _off_thread(Policies.adopt)
     rollback = _off_thread(Policies.rollback)
+    replay = _off_thread(Policies.replay)
 
 
 class AsyncMemotherm(_Derived[Memotherm]):
@@ -174,6 +175,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     widen = _off_thread(Memotherm.widen)
     compact = _off_thread(Memotherm.compact)
     maintain = _off_thread(Memotherm.maintain)
+    replay = _off_thread(Memotherm.replay)
     metrics = _off_thread(Memotherm.metrics)
     reembed = _off_thread(Memotherm.reembed)
     check = _off_thread(Memotherm.check)

@@ -38,7 +38,8 @@ from memotherm.model.results import (
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
-from memotherm.policies import Policies
+from memotherm.policies import Policies, PolicySource
+from memotherm.policy.replay import Replay
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
@@ -757,6 +758,16 @@ class Memotherm:
         """Return the notes of a folder that is indexed."""
         name = root.collection.removeprefix("notes:")
         return Notes(self._note_services(root.scope), root.path, root.extra, name)
+
+    def replay(
+        self,
+        policies: Sequence[PolicySource],
+        since: datetime | str | None = None,
+        limit: int = 10,
+        progress: Progress | None = None,
+    ) -> Replay:
+        """Return what policies would have done with the past of these memories; see `policies.replay`."""
+        return self.policies.replay(policies, since, limit, progress)
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""

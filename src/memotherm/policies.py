@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model import Memory, Move
+from memotherm.model.clock import as_moment
 from memotherm.policy import Finding, Policy, load
 from memotherm.policy.compare import Difference, differences
-from memotherm.services import View
+from memotherm.policy.replay import Replay, replay_timeline
+from memotherm.services import View, require_limit
 from memotherm.storage.values import AdoptionRow, Cause
 from memotherm.tiers.adoption import (
     Adoption,
@@ -22,6 +25,8 @@ from memotherm.tiers.adoption import (
     put_back,
     restored_moves,
 )
+from memotherm.tiers.history import read_timeline
+from memotherm.vectors.vectorizer import Progress
 
 __all__ = ["Policies", "PolicySource", "require_adoptable"]
 
@@ -45,6 +50,43 @@ class Policies:
         """Return the memories whose next move differs between two policies."""
         sides = (_loaded(first), _loaded(second))
         return list(differences(*sides, self._memories(), self._view.now(), self._view.services.settings))
+
+    def replay(
+        self,
+        policies: Sequence[PolicySource],
+        since: datetime | str | None = None,
+        limit: int = 10,
+        progress: Progress | None = None,
+    ) -> Replay:
+        """Return what policies would have done with the past of these memories; nothing is changed.
+
+        Beside them stand everything live, what was recorded, and for each policy an LRU and an oracle of its size.
+
+        Args:
+            policies: Policies, paths of their files, or names of those that come with the package.
+            since: When the period begins, or how long ago, such as "90d"; None for the beginning of the recall log.
+            limit: How many of the best hits of a question it demands at most.
+            progress: Called with (done, total) for the questions and then for the steps of all policies.
+        """
+        loaded = [_loaded(policy) for policy in policies]
+        if not loaded:
+            raise InvalidInput("name at least one policy to replay, such as builtin")
+        if len({policy.name for policy in loaded}) < len(loaded):
+            raise InvalidInput("two of the policies have the same name: give each its own [policy] name")
+        require_limit(limit, self._view.services.settings.pool_size)
+        view, now = self._view.at_and_below(), self._view.now()
+        settings = view.services.settings
+        timeline = read_timeline(
+            view.services.store,
+            view.services.pipeline,
+            view.scope,
+            now,
+            settings,
+            since=None if since is None else as_moment(since, "since", now),
+            first=limit,
+            progress=progress,
+        )
+        return replay_timeline(timeline, loaded, settings, progress)
 
     def current(self) -> Policy:
         """Return the policy in force: the one adopted last, or the built-in one."""

@@ -903,3 +903,20 @@ def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     done = cli("policy", "rollback", "--yes", "--json").data
     assert ([back["to"] for back in done["moves"]], done["adoption"]["name"]) == (["warm"], "builtin")
     assert len(cli("policy", "history", "--json").data["adoptions"]) == 2
+
+
+def test_the_past_of_a_store_is_replayed(cli: Cli, tmp_path: Path):
+    """A table with the rows to compare with, the same as JSON, and what is missing without a log."""
+    (tmp_path / "house.toml").write_text('[policy]\nname = "house"\nextends = "builtin"\n', "utf-8")
+    remembered(cli, "we use SQLite", "--kind", "decision")
+    assert "recall log has no questions" in cli("policy", "replay", "builtin").err
+    cli("recall", "SQLite")
+
+    table = cli("policy", "replay", "house.toml", "builtin")
+    assert [line.split()[0] for line in table.out.splitlines()[1:9]] == [
+        *("everything", "oracle@house", "house", "lru@house"),
+        *("oracle@builtin", "builtin", "lru@builtin", "recorded"),
+    ]
+    found = cli("policy", "replay", "house.toml", "builtin", "--since", "1d", "--json").data
+    assert (found["questions"], found["asked_again"], found["demanded"]) == (1, 1, 1)
+    assert [row["live_hits"] for row in found["policies"] if row["name"] in ("house", "recorded")] == [1.0, 1.0]

@@ -78,6 +78,7 @@ class RecallLog:
             options={
                 **({"used": True} if touched else {}),
                 **({"filtered": True} if question.where.selective else {}),
+                **({"alone": True} if len(question.spaces) == 1 else {}),
                 **(options or {}),
             },
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memotherm.model import Memory, Move, Retention, Tier
-from memotherm.rules.rule import HotUse, RuleSet, Situation, Stay
+from memotherm.rules.rule import HotUse, Rule, RuleSet, Situation, Stay
 from memotherm.rules.select import Select
 
 __all__ = ["ACTIVE_HOT", "Decision", "Selector", "decide_all"]
@@ -15,8 +15,8 @@ __all__ = ["ACTIVE_HOT", "Decision", "Selector", "decide_all"]
 #: Selects what is hot and active, expired or not.
 ACTIVE_HOT = Select(tiers=(Tier.HOT,), expired=None)
 
-#: Returns the memories that a rule looks at, in order of their number.
-Selector = Callable[[Select], Iterable[Memory]]
+#: Returns the memories of a selection in order of their number; the rule is the one that will decide about them.
+Selector = Callable[[Select, Rule | None], Iterable[Memory]]
 
 
 class Decision(NamedTuple):
@@ -46,7 +46,7 @@ def decide_all(
         beside: Returns more hot memories, which stay and count towards the caps.
     """
     decided: dict[str, Decision | Stay] = {}
-    hot = [memory for memory in selected(ACTIVE_HOT) if own(memory)]
+    hot = [memory for memory in selected(ACTIVE_HOT, None) if own(memory)]
     for memory in hot:
         move = rules.first_move(memory, situation)
         if move is not None:
@@ -78,7 +78,7 @@ def _decide_others(
         others = _without_hot(selects)
         if others is None:
             continue
-        memories = selected(others)
+        memories = selected(others, rule)
         for memory in selects.sorted(list(memories)) if selects.order else memories:
             if memory.id in decided or not own(memory):
                 continue

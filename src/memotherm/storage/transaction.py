@@ -31,16 +31,7 @@ from memotherm.storage.rows import (
     tombstone,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import (
-    AdoptionRow,
-    Cause,
-    ChunkLocation,
-    ChunkRow,
-    NoteRow,
-    Record,
-    RootRow,
-    UsageCounts,
-)
+from memotherm.storage.values import AdoptionRow, Cause, ChunkLocation, ChunkRow, NoteRow, Record, RootRow, UsageCounts
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
 

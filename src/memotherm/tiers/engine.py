@@ -74,7 +74,7 @@ class RuleEngine:
         decisions = decide_all(
             rules,
             situation,
-            lambda selects: self._selected(selects, spaces, situation.now),
+            lambda selects, _: self._selected(selects, spaces, situation.now),
             own=lambda memory: scope.may_change(memory.scope),
         )
         moves = (
@@ -97,7 +97,7 @@ class RuleEngine:
         decisions = decide_all(
             rules,
             situation,
-            lambda selects: self._selected(selects, spaces, situation.now),
+            lambda selects, _: self._selected(selects, spaces, situation.now),
             beside=lambda: self._selected(ACTIVE_HOT, beside, situation.now) if beside else (),
         )
         moves = self._applied(decisions, rules, situation, cause, progress)

@@ -41,7 +41,7 @@ def _audited(store: str, wanted: list[Check]) -> list[Outcome]:
     with _started(store) as interfaces:
         for outcome in run(wanted, interfaces):
             outcomes.append(outcome)
-            sys.stderr.write(f"{store} {', '.join(outcome.check.ids)}: {outcome.result} {outcome.failure}\n")
+            sys.stderr.write(f"{store} {', '.join(outcome.check.ids)}: {outcome.failure or 'passed'}\n")
     return outcomes
 
 

@@ -12,7 +12,7 @@ from tests.spec.audit.table import audit
 _FULL: dict[str, Any] = {"total_tokens": 177_000}
 
 
-@audit("O01", "O02", decision="D10", fast=True)
+@audit("O01", O02="D10", fast=True)
 def a_flush_is_due_at_the_threshold(rest: Rest) -> None:
     at = 200_000 - 20_000 - 4_000
     assert rest.session("flush", "a", total_tokens=at - 1)["due"] is False
@@ -35,7 +35,7 @@ def the_prompts_say_what_to_do(rest: Rest) -> None:
     assert "append" in flush["prompt"]
 
 
-@audit("O06", decision="D32")
+@audit(O06="D32")
 def a_silent_reply_is_recognised(rest: Rest, python: Python) -> None:
     flush = rest.session("flush", **_FULL)
     assert flush["silent_token"] == "NO_REPLY"

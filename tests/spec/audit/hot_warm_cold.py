@@ -129,6 +129,15 @@ def the_end_of_a_session_compacts_if_the_setting_says_so(rest: Rest, python: Pyt
     assert str(every.get(blocker.id).tier) == "hot"
 
 
+@audit("H15")
+def the_hook_of_a_session_end_compacts(rest: Rest, hook: Hook) -> None:
+    blocker = rest.remember("Blocked by the ice", tags=["blocker"])
+    hook("UserPromptSubmit", prompt="Which ship is blocked by the ice?")
+    hook("SessionEnd")
+    hook.work()
+    assert rest.read(blocker)["tier"] == "hot"
+
+
 @audit("H17")
 def compact_runs_now_and_prints_the_counts(rest: Rest, cli: Cli) -> None:
     rest.remember("Blocked by the notary", tags=["blocker"])
@@ -139,7 +148,7 @@ def compact_runs_now_and_prints_the_counts(rest: Rest, cli: Cli) -> None:
     assert "cold=1" in printed
 
 
-@audit("H18", "H19", decision="D07")
+@audit(H18="D07", H19="D07")
 def decisions_and_tasks_go_cold(rest: Rest, tight: Rest) -> None:
     done = rest.remember("We chose the blue hull", kind="decision", metadata={"status": "done"})
     fresh = rest.remember("We chose the oak mast", kind="decision")
@@ -153,7 +162,7 @@ def decisions_and_tasks_go_cold(rest: Rest, tight: Rest) -> None:
     assert tight.read(task)["tier"] == "cold"
 
 
-@audit("H18", "H19", decision="D07")
+@audit(H18="D07", H19="D07")
 def decisions_and_tasks_go_cold_after_fourteen_days(python: Python) -> None:
     mem = python.open()
     decision = mem.remember("We chose the blue hull", kind="decision")
@@ -202,7 +211,7 @@ def promotion_never_passes_the_caps(tight: Rest, python: Python) -> None:
     assert 0 < mem.status().tiers["hot"].tokens <= 100  # type: ignore[index]
 
 
-@audit("H25", decision="D06")
+@audit(H25="D06")
 def what_is_no_blocker_leaves_hot(python: Python) -> None:
     mem = python.open(default_tier="hot")
     plain = mem.remember("The weather was fine")

@@ -12,7 +12,7 @@ from tests.spec.audit.table import audit
 _NAMES = ("pinned", "critical", "important", "normal", "low")
 
 
-@audit("E01", "E03", "E38", decision="D18")
+@audit("E01", "E38", E03="D18")
 def five_priorities_by_name_and_number(mcp: Mcp, rest: Rest) -> None:
     for number, name in enumerate(_NAMES):
         assert mcp("store_memory", content=f"A note of weight {name}", tier=name, sessionId="E01")["priority"] == name
@@ -96,7 +96,7 @@ def get_relevant_memories_returns_text(python: Python) -> None:
     assert len(text.splitlines()) == 1 + 5
 
 
-@audit("E12", decision="D15", fast=True)
+@audit(E12="D15", fast=True)
 def pinned_memories_do_not_count_towards_the_limit(rest: Rest) -> None:
     for number in range(5):
         rest.remember(f"Standing order {number}", priority="pinned")
@@ -107,7 +107,7 @@ def pinned_memories_do_not_count_towards_the_limit(rest: Rest) -> None:
     assert len(found["items"]) == 5 + 2
 
 
-@audit("E13", decision="D25")
+@audit(E13="D25")
 def the_answer_for_k_is_the_beginning_of_the_answer_for_more(rest: Rest) -> None:
     for number in range(40):
         rest.remember(
@@ -192,7 +192,7 @@ def pinned_memories_take_the_budget_first(rest: Rest) -> None:
     assert "linen" in wide["text"]
 
 
-@audit("E27", decision="D15")
+@audit(E27="D15")
 def pinned_over_budget_cuts_the_oldest_and_says_so(python: Python) -> None:
     mem = python.open()
     for name in ("oldest", "middle", "newest"):
@@ -207,7 +207,7 @@ def pinned_over_budget_cuts_the_oldest_and_says_so(python: Python) -> None:
     assert "pinned" in refusal(MemothermError, strict.context, budget=50)
 
 
-@audit("E29", decision="D17")
+@audit(E29="D17")
 def no_new_action_type_is_needed(cli: Cli, python: Python) -> None:
     captured = python.open().capture("The agent moved three crates to the pier")
     assert captured.memory is not None

@@ -43,7 +43,7 @@ def rows(outcomes: Outcomes) -> list[dict[str, Any]]:
             for line in outcome.check.ids:
                 row = by_id.setdefault(line, _row(line))
                 row["interfaces"] = sorted({*row["interfaces"], *(_NAMES[name] for name in outcome.check.interfaces)})
-                row[store] = _worse(row.get(store), outcome.result)
+                row[store] = _worse(row.get(store), outcome.result(line))
                 if outcome.failure:
                     row["reason"] = outcome.failure
     return [by_id[line] for line in LINES if line in by_id]

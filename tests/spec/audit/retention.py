@@ -19,7 +19,7 @@ def a_tier_is_hot_warm_or_cold(rest: Rest, cli: Cli) -> None:
     assert "hot" in cli.refused("move", stored["id"], "lukewarm")
 
 
-@audit("M02", "M20", decision="D01")
+@audit(M02="D01", M20="D01")
 def the_default_can_be_hot(cli: Cli) -> None:
     assert cli("remember", "Goals of the quarter", default_tier="hot")["tier"] == "hot"
 
@@ -100,7 +100,7 @@ def _used(mem: Memotherm, query: str, times: int) -> None:
         mem.recall(query, limit=1)
 
 
-@audit("M13", "M14", "M15", decision="D21")
+@audit("M13", "M14", "M15")
 def maintenance_promotes_and_demotes(python: Python) -> None:
     mem = python.open()
     used = mem.remember("The pump room is flooded")
@@ -156,7 +156,7 @@ def stored_tokens_count_in_every_tier(rest: Rest) -> None:
         assert sum(status[each]["items"] for each in ("hot", "warm", "cold")) == 1
 
 
-@audit("M21", decision="D34")
+@audit(M21="D34")
 def the_states_and_windows_of_retention(python: Python) -> None:
     mem = python.open(retention="standard")
     memory = mem.remember("A ledger nobody reads")

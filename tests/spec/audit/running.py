@@ -140,12 +140,11 @@ class Outcome:
     #: Why it failed; empty if it did not.
     failure: str = ""
 
-    @property
-    def result(self) -> str:
-        """OK, by decision, or FAIL."""
+    def result(self, line: str) -> str:
+        """Return OK, by decision, or FAIL."""
         if self.failure:
             return "FAIL"
-        return "OK" if self.check.decision is None else f"by decision {self.check.decision}"
+        return f"by decision {self.check.decisions[line]}" if line in self.check.decisions else "OK"
 
 
 def run(checks: Iterable[Check], interfaces: Interfaces) -> Iterator[Outcome]:

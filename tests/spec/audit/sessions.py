@@ -29,7 +29,7 @@ def the_status_counts_each_tier(tight: Rest, mcp: Mcp) -> None:
     assert status["warm"] == {"items": 0, "tokens": 0} == status["cold"]
 
 
-@audit("C02", "C07", decision="D23")
+@audit("C02", C07="D23")
 def an_item_has_all_fields_and_defaults(rest: Rest) -> None:
     item = rest.session("memories", content="The anchor is up", type="fact", metadata={"turn": 1})
     assert {"id", "content", "kind", "tier", "access_count", "accessed_at", "created_at", "relevance", "metadata"} <= {
@@ -43,7 +43,7 @@ def an_item_has_all_fields_and_defaults(rest: Rest) -> None:
     assert rest.ask("GET", "/sessions/nobody/status")[0] == 404
 
 
-@audit("C03", "C27", decision="D04", fast=True)
+@audit("C03", C27="D04", fast=True)
 def the_tools_have_the_parameters_of_the_document(mcp: Mcp) -> None:
     kinds = ("message", "fact", "decision", "entity", "context")
     for kind in kinds:
@@ -97,7 +97,7 @@ def a_recall_finds_what_was_spilled(rest: Rest) -> None:
     assert abs(new["relevance"] - (old["relevance"] + found["relevanceScores"][first["id"]]) / 2) < 0.01
 
 
-@audit("C08", decision="D36")
+@audit(C08="D36")
 def one_index_answers_the_three_orders(python: Python) -> None:
     mem = python.open()
     session = mem.session("s")
@@ -146,7 +146,7 @@ def a_spill_takes_the_least_relevant_and_oldest(rest: Rest) -> None:
     assert {move["to"] for move in result["moved"]} == {"cold"}
 
 
-@audit("C15", decision="D09")
+@audit(C15="D09")
 def a_used_memory_is_spilled_to_warm(rest: Rest) -> None:
     used = rest.add("The much used crate")
     for _ in range(3):
@@ -157,7 +157,7 @@ def a_used_memory_is_spilled_to_warm(rest: Rest) -> None:
     assert result["targetTier"] == "mixed"
 
 
-@audit("C20", "C33", decision="D11")
+@audit("C20", "C33")
 def a_recall_promotes_by_relevance_or_by_count(rest: Rest, python: Python) -> None:
     rest.add("Important fact", "fact")
     rest.session("spill")
@@ -220,6 +220,7 @@ def the_other_interfaces_prune_clear_demote_and_delete(mcp: Mcp, cli: Cli) -> No
     mcp("memory_forget", memory_id=items[1]["id"], sessionId="C44")
     assert mcp("memory_clear", sessionId="C44")["cleared"] == 2
     assert mcp("memory_end", sessionId="C44")["sessionId"] == "C44"
+    assert mcp("memory_compact", dryRun=True)["dryRun"] is True
     cli("session", "add", "c44", "A crate by a command")
     assert cli("session", "clear", "c44")["cleared"] == 1
     assert cli("session", "prune", "c44", "--keep", "0")["pruned"] == []
@@ -261,7 +262,7 @@ def every_setting_is_read(python: Python, cli: Cli) -> None:
     assert "prune" in [each.type for each in small.status().suggestions]
 
 
-@audit("C29", decision="D11")
+@audit(C29="D11")
 def the_example_of_the_conversation(tight: Rest) -> None:
     turns = ["The proposal is for the town hall", "We agreed on a budget of $50K for it", "The roof needs new tiles"]
     turns += [f"Turn {number}: we talked about the colour of window {number}" for number in range(3, 12)]
@@ -275,7 +276,7 @@ def the_example_of_the_conversation(tight: Rest) -> None:
     assert "$50K" in str(tight.get("/sessions/s/hot"))
 
 
-@audit("C30", decision="D12")
+@audit(C30="D12")
 def the_example_of_the_status(python: Python) -> None:
     session = python.open(spill_suggested_at=0.8, hot_token_limit=100).session("s")
     while session.status().utilization_percent < 80:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -32,8 +32,8 @@ class Check:
 
     ids: tuple[str, ...]
     function: Callable[..., None]
-    #: The decision that replaces the wording of the line; the check asks for what was decided.
-    decision: str | None
+    #: The decisions that replace the wording of lines, by line; the check asks for what was decided.
+    decisions: Mapping[str, str]
     #: Whether the test suite runs it as well.
     fast: bool
 
@@ -46,11 +46,11 @@ class Check:
 _CHECKS: list[Check] = []
 
 
-def audit(*ids: str, decision: str | None = None, fast: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Register the function below as the check of lines."""
+def audit(*ids: str, fast: bool = False, **decided: str) -> Callable[[Callable[..., Any]], Any]:
+    """Register the function below as the check of lines, and of lines that a decision replaces: `E03="D18"`."""
 
     def registered(function: Callable[..., Any]) -> Callable[..., Any]:
-        _CHECKS.append(Check(ids, function, decision, fast))
+        _CHECKS.append(Check((*ids, *decided), function, decided, fast))
         return function
 
     return registered
