@@ -81,6 +81,7 @@ def test_python_blocks_run(
 
 def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: str) -> None:
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.syspath_prepend(tmp_path)
     write_files(page, tmp_path)
     namespace: dict[str, object] = {"__name__": "__docs__"}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -91,10 +92,10 @@ def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real
 
 
 def write_files(page: Path, folder: Path) -> None:
-    """Write every TOML block whose first line is a comment with a file name."""
+    """Write every block of TOML or Python whose first line is a comment with a file name."""
     for block in blocks(page):
-        name = re.match(r"# ([\w.-]+\.toml)$", block.body.splitlines()[0] if block.body else "")
-        if block.language == "toml" and name is not None:
+        name = re.match(r"# ([\w.-]+\.(?:toml|py))$", block.body.splitlines()[0] if block.body else "")
+        if block.language in {"toml", "python"} and name is not None:
             (folder / name[1]).write_text(block.body, encoding="utf-8")
 
 
@@ -124,10 +125,10 @@ def _shell(
     monkeypatch.chdir(tmp_path)
 
     def run(command: str) -> tuple[int, str]:
-        if re.search(r"[|<>&;$`]", command):
+        if command.startswith("python ") or re.search(r"[|<>&;$`]", command):
             done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
             return done.returncode, done.stdout + done.stderr
-        # Without pipes and redirections a process of its own would only load the same modules again.
+        # For one command of ours a process of its own would only load the same modules again.
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
         code = app.run(shlex.split(command, comments=True)[1:])
         told = capsys.readouterr()
@@ -138,14 +139,14 @@ def _shell(
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=title)
 def test_shell_commands_work(page: Path, tmp_path: Path, shell: Callable[[str], tuple[int, str]]) -> None:
-    """Every `$ memotherm ...` succeeds in one empty folder per page; every `$ make ...` names a target."""
+    """Every `$ memotherm ...` and `$ python ...` succeeds in one folder per page; every `$ make ...` names a target."""
     write_files(page, tmp_path)
     for line, command in commands(page):
         words = shlex.split(command, comments=True)
         if words[:1] == ["make"]:
             targets = [word for word in words[1:] if "=" not in word and not word.startswith("-")]
             assert set(targets) <= makefile_targets(), f"{title(page)}:{line}: {command}"
-        elif words[:1] == ["memotherm"]:
+        elif words[:1] in (["memotherm"], ["python"]):
             code, output = shell(command)
             assert code == 0, f"{title(page)}:{line}: {command}\n{output}"
 

@@ -25,9 +25,9 @@ from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
+from memotherm.remember.keys import checked_key
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
-from memotherm.rules.rule import RuleSource
 from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
@@ -36,10 +36,11 @@ from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
 from memotherm.tiers.engine import RuleEngine
+from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["ANY_RETENTION", "Services", "View", "require_limit"]
+__all__ = ["ANY_RETENTION", "Services", "View", "require_limit", "wanted_retentions"]
 
 #: Stands for active, archived and deleted in a listing.
 ANY_RETENTION = "any"
@@ -61,9 +62,11 @@ class Services:
     whole: Store
     #: What recalls read, which may be a replica of the store.
     reader: Store
+    in_force: PolicyInForce
+    #: The number of the adoption whose rules and limits these services use.
+    adoption: int
     settings: Settings
     clock: Clock
-    rules: RuleSource
     vectorizer: Vectorizer
     pipeline: Pipeline
     past: PastStates
@@ -81,13 +84,14 @@ class Services:
         store: Store,
         whole: Store,
         vectorizer: Vectorizer,
-        rules: RuleSource,
-        settings: Settings,
+        in_force: PolicyInForce,
         clock: Clock,
         ranking: RankingOptions = DEFAULT_RANKING,
         past: PastStates | None = None,
     ) -> Services:
         """Build the services of a store; `vectorizer` and `past` may belong to another tenant of the same database."""
+        regime = in_force.regime()
+        rules, settings = regime.rules, regime.settings
         vectorizer = vectorizer.on(store)
         reader = store.for_recall()
         pipeline = Pipeline(reader, vectorizer.on(reader), settings, ranking)
@@ -100,9 +104,10 @@ class Services:
             store=store,
             whole=whole,
             reader=reader,
+            in_force=in_force,
+            adoption=regime.adoption,
             settings=settings,
             clock=clock,
-            rules=rules,
             vectorizer=vectorizer,
             pipeline=pipeline,
             past=past or PastStates(settings, ranking),
@@ -125,20 +130,33 @@ class Services:
             store,
             self.whole,
             self.vectorizer,
-            self.rules,
-            self.settings,
+            self.in_force,
             self.clock,
             self.pipeline.options,
             self.past,
         )
 
 
-@dataclass(frozen=True, slots=True)
 class View:
     """A store as one scope sees it, and the arguments of the verbs as the services take them."""
 
-    services: Services
-    scope: Scope
+    __slots__ = ("_services", "scope")
+
+    def __init__(self, services: Services, scope: Scope) -> None:
+        self._services = services
+        self.scope = scope
+
+    @property
+    def services(self) -> Services:
+        """The services, with the rules and limits of the policy that is in force as far as was seen."""
+        services = self._services
+        if services.adoption != services.whole.adopted:
+            services = self._services = services.on(services.store)
+        return services
+
+    def refresh(self) -> None:
+        """Read which policy is in force, before the rules run."""
+        self.services.in_force.refresh()
 
     def narrowed(self, **fields: str | None) -> View:
         """Return a view from a narrower scope; another tenant has services of its own."""
@@ -236,6 +254,7 @@ class View:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
+        prefix: str | None = None,
         min_score: float | None = None,
         spaces: tuple[int, ...] | None = None,
         now: datetime | None = None,
@@ -259,6 +278,7 @@ class View:
                 since=self._moment(since, "since"),
                 until=self._moment(until, "until"),
                 where=None if where is None else parsed_where(where),
+                prefix=checked_key(prefix) if prefix else None,
             ),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
@@ -271,7 +291,7 @@ class View:
         if unknown:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
         tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
-        tags, where = filters.get("tags"), filters.get("where")
+        tags, where, prefix = filters.get("tags"), filters.get("where"), filters.get("prefix")
         retention = filters.get("retention", Retention.ACTIVE)
         return Find(
             now=self.now(),
@@ -283,6 +303,7 @@ class View:
             since=self._moment(filters.get("since"), "since"),
             until=self._moment(filters.get("until"), "until"),
             where=None if where is None else parsed_where(where),
+            prefix=checked_key(prefix) if prefix else None,
         )
 
     def _moment(self, value: datetime | str | None, name: str) -> datetime | None:
@@ -310,7 +331,7 @@ class View:
     def count_use(self, records: Sequence[Record]) -> None:
         """Count a use of memories that were read without a search."""
         log = RecallLog(self.services.store, self.services.settings)
-        log.count_use([record.no for record in records], self.now())
+        log.count_use([record.no for record in records], self.now(), self.spaces()[-1])
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
@@ -322,6 +343,16 @@ def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
     more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
     total = pluralize(sum(count.memories for count in largest), "memory")
     return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
+
+
+def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
+    """Return the retentions of a search: one of them, or all but purged for any."""
+    if retention == ANY_RETENTION:
+        return (Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED)
+    wanted = Retention.of(retention)
+    if wanted is Retention.PURGED:
+        raise InvalidInput("a purged memory has no content to search: use active, archived, deleted or any")
+    return (wanted,)
 
 
 def require_limit(limit: int, most: int) -> None:

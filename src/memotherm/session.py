@@ -20,7 +20,7 @@ from memotherm.notes.day import local_day
 from memotherm.notes.flush import Flush, flush_for, is_due
 from memotherm.notes.layout import Layout
 from memotherm.remember.draft import Draft
-from memotherm.services import View
+from memotherm.services import Services, View
 
 __all__ = ["Session"]
 
@@ -40,8 +40,11 @@ class Session(Generic[M]):
         self.memory = memory
         self.id = str(view.scope.session)
         self._view = view
-        self._services = view.services
         self._space = view.services.working.begin(view.scope, view.now())
+
+    @property
+    def _services(self) -> Services:
+        return self._view.services
 
     def __repr__(self) -> str:
         return f"<Session {self.id!r}>"
@@ -221,6 +224,7 @@ class Session(Generic[M]):
         return flush_for(total_tokens, context_window, day, file, settings)
 
     def _compact(self) -> Compaction:
+        self._view.refresh()
         return self._services.engine.compact(self._view.scope, self._view.cause("move"), dry_run=False)
 
     def _require_own(self, memory_id: str) -> None:

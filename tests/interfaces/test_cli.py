@@ -56,6 +56,11 @@ def test_the_demo_shows_the_week_from_monday_to_friday(demo: subprocess.Complete
         assert word in demo.stdout
 
 
+def test_the_demo_pads_no_line_outside_a_terminal(demo: subprocess.CompletedProcess[str]):
+    """What is piped is as wide as its text."""
+    assert max(map(len, demo.stdout.splitlines())) < 200
+
+
 def test_the_demo_shows_no_colours_outside_a_terminal(demo: subprocess.CompletedProcess[str]):
     """Output that is not a terminal is plain text."""
     assert "\x1b" not in demo.stdout

@@ -290,6 +290,30 @@ def test_a_stop_that_a_stop_hook_caused_keeps_nothing(home: Path):
     assert Spool(home / "spool").waiting() == []
 
 
+def test_secrets_reach_neither_the_spool_nor_the_store(home: Path) -> None:
+    """What looks like a credential is replaced before a job is written, and the worker says how often."""
+    said = "Deploy with password: hunter2 and <private>meet at noon</private> tell Bob"
+    hook({"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": said}, "--no-worker")
+    hook({"hook_event_name": "SessionEnd", "session_id": "s1"}, "--no-worker")
+    (job, _) = (path.read_text() for path in Spool(home / "spool").waiting())
+    assert "Deploy with password: [redacted] and [redacted] tell Bob" in job
+    result = process_spool(Spool(home / "spool"))
+    assert (result.captured, result.redacted) == (1, 2)
+    assert b"hunter2" not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_folder_that_is_excluded_is_not_captured(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of its conversations is spooled or logged, and memories are recalled as before."""
+    monkeypatch.setenv("MEMOTHERM_CAPTURE_EXCLUDE", f"{tmp_path}/client*,other")
+    folder = tmp_path / "clients" / "acme"
+    folder.mkdir(parents=True)
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "Tell me of the staging heron"}
+    output, _ = hook({**prompt, "cwd": str(folder)}, "--no-worker")
+    assert FACT in output
+    assert Spool(home / "spool").waiting() == []
+    assert b"Tell me of the" not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
 def test_capture_can_be_refused(home: Path):
     """`--no-capture` recalls and keeps nothing, but sessions still end."""
     hook({"hook_event_name": "UserPromptSubmit", "prompt": "Something private"}, "--no-capture")

@@ -23,7 +23,7 @@ from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy
-from memotherm.recall.log import RecallLog
+from memotherm.recall.log import RecallLog, logged_query
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
@@ -39,7 +39,9 @@ __all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
 _MOST_HOT = 200
 #: The most characters of a prompt that are searched for: its start and its end.
 _QUERY_CHARS = 2000
-_NOT_HASHED = {"store", "openai_api_key", "gemini_api_key"}
+_NOT_HASHED = {
+    "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -234,7 +236,7 @@ class Assembler:
         if not receipt.included or not self._settings.receipt_days:
             return None
         return ReceiptRow(
-            query=receipt.query if self._settings.recall_log == "text" else None,
+            query=None if receipt.query is None else logged_query(receipt.query, self._settings),
             budget=receipt.budget,
             tokens=receipt.tokens,
             format=receipt.format,

@@ -24,7 +24,7 @@ from memotherm.errors import (
     SettingsError,
     StoreError,
 )
-from memotherm.hooks.destination import destination, job_settings, resolved
+from memotherm.hooks.destination import destination, excluded, job_settings, redacted, resolved
 from memotherm.hooks.sealing import unseal
 from memotherm.hooks.spool import Job, Spool
 from memotherm.model import Scope
@@ -34,7 +34,7 @@ from memotherm.settings import data_home
 from memotherm.settings.private_files import create_file
 from memotherm.text.person import kind_about_user
 
-__all__ = ["Postponed", "WorkerResult", "postponed", "process_spool"]
+__all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
 
 #: How texts begin that a host adds to the conversation, and commands to the host itself.
 _HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
@@ -57,6 +57,8 @@ class WorkerResult(NamedTuple):
     skipped: int = 0
     #: Characters of recalled memories that were removed from captured texts.
     removed_chars: int = 0
+    #: Credentials and private passages that were replaced in captured texts.
+    redacted: int = 0
     ended: int = 0
     #: Jobs of sessions that have not ended, and jobs that are to be tried again.
     waiting: int = 0
@@ -103,8 +105,8 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
         return WorkerResult()
     with contextlib.ExitStack() as stack:
         opened: dict[str, Memotherm] = {}
-        with _lock(spool) as locked:
-            if not locked:
+        with locked(spool) as free:
+            if not free:
                 return WorkerResult(busy=True)
             now = read_clock(clock).timestamp()
             result = _process(spool, now, opened, stack, include_running=include_running)
@@ -187,6 +189,9 @@ def _placed(job: dict[str, Any]) -> dict[str, Any]:
     if "settings" not in job:
         # The hook could not read them.
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
+    if excluded(job):
+        # Found only now, because the hook could not read the settings.
+        return {**job, "excluded": True}
     scope = job["scope"]
     kind = kind_about_user(str(job.get("text", ""))) if job.get("role") == "user" else None
     if kind is None or "user" not in scope:
@@ -215,9 +220,14 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
         return result._replace(ended=result.ended + 1)
     if job["do"] != "capture":
         raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
+    if job.get("excluded"):
+        return result._replace(skipped=result.skipped + 1)
     job = unseal(job, mem.settings.key)
-    text = str(job["text"]) if "text" in job else _last_reply(Path(str(job["transcript"])))
-    content = text.strip()[:_MAX_CHARS]
+    if "text" not in job:
+        job = {**job, "text": _last_reply(Path(str(job["transcript"])))}
+    job = redacted(job, mem.settings)
+    content = job["text"][:_MAX_CHARS]
+    result = result._replace(redacted=result.redacted + job["redacted"])
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
         return result._replace(skipped=result.skipped + 1)
     metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
@@ -246,8 +256,8 @@ def _last_reply(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _lock(spool: Spool) -> Iterator[bool]:
-    """Lock the spool unless another process has; the operating system releases the lock of a process that dies."""
+def locked(spool: Spool) -> Iterator[bool]:
+    """Lock the spool, unless another process has; the operating system releases the lock of a process that dies."""
     create_file(spool.folder / "lock")
     with (spool.folder / "lock").open("a+b") as file:
         yield _try_lock(file)

@@ -14,6 +14,7 @@ from memotherm.hooks.events import MAX_CHARS, HookEvent, truncated
 from memotherm.hooks.options import SCOPE_OPTIONS, Options
 from memotherm.hooks.server import post, running_server
 from memotherm.settings import data_home, default_store, load
+from memotherm.settings.exclusion import is_excluded
 
 __all__ = ["AUTO", "project_name", "scope_of", "text_for"]
 
@@ -27,8 +28,10 @@ def text_for(event: HookEvent, options: Options, deadline: float) -> str:
     """Return the text for an event: recalled memories, and the prompt of a flush if one is due; empty if neither."""
     scope = scope_of(options.scope, event.folder)
     size = _size_to_flush(event)
-    answered = _from_server(event, options, scope, deadline, size) if event.moment == "prompt" else None
-    text, due = _in_process(event, options, scope, size) if answered is None else answered
+    unlogged = is_excluded(load().capture_exclude, scope.get("project"), event.folder or str(Path.cwd()))
+    asks_server = event.moment == "prompt" and not unlogged
+    answered = _from_server(event, options, scope, deadline, size) if asks_server else None
+    text, due = _in_process(event, options, scope, size, unlogged=unlogged) if answered is None else answered
     if not due:
         return text
     from memotherm.model.clock import system_clock
@@ -104,13 +107,14 @@ def _from_server(
 
 
 def _in_process(
-    event: HookEvent, options: Options, scope: dict[str, str], size: tuple[int, int] | None
+    event: HookEvent, options: Options, scope: dict[str, str], size: tuple[int, int] | None, *, unlogged: bool
 ) -> tuple[str, bool]:
-    """Return the text, and whether to prompt a flush."""
+    """Return the text, and whether to prompt a flush; with `unlogged`, the recall log does not get the prompt."""
     import memotherm
     from memotherm.model import Scope
 
-    with memotherm.open(options.store, scope=Scope(**scope)) as mem:
+    settings = {"recall_log": "off"} if unlogged else None
+    with memotherm.open(options.store, scope=Scope(**scope), settings=settings) as mem:
         session = mem.session(event.session)
         if event.moment == "compact":
             session.context_compacted()

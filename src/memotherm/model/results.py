@@ -12,6 +12,7 @@ __all__ = [
     "Captured",
     "Compaction",
     "Durations",
+    "Erased",
     "EventPage",
     "Heat",
     "Maintenance",
@@ -209,6 +210,30 @@ class Captured(Value):
     why: str = ""
     #: How many characters of recalled memories were removed from the text.
     removed_chars: int = 0
+    #: How many credentials and private passages were replaced by a mark.
+    redacted: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Erased(Value):
+    """What was erased at and below a scope."""
+
+    scope: Scope
+    #: Memories of any retention; those of them with vectors, and with words in the text index.
+    memories: int = 0
+    with_vectors: int = 0
+    with_words: int = 0
+    #: Entries of the recall log, receipts of contexts, and states of sessions.
+    recalls: int = 0
+    receipts: int = 0
+    sessions: int = 0
+    #: Files of notes that are no longer indexed, and the folders where they still are.
+    notes: int = 0
+    folders: tuple[str, ...] = ()
+    #: Marks of erased contents, without the contents, which keep imports from bringing them back.
+    tombstones: int = 0
+    #: Captured texts that waited for a worker; the commands and the server erase them.
+    jobs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -299,6 +324,8 @@ class Status(Value):
     seq: int
     #: The number of the store's schema.
     schema: int
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str = ""
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()
     #: Where the memories are, if none can be seen from this scope.

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.exceptions import HTTPException
 
+from memotherm.hooks.erasing import erase_jobs
+from memotherm.hooks.worker import user_spool
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.parameters import Inside, View
 from memotherm.rest.routes.responses import compaction_response
 from memotherm.rest.schemas.administration import (
     CompactionResponse,
     CompactRequest,
+    ErasedResponse,
+    EraseRequest,
     MaintenanceResponse,
     ScopesResponse,
     StatusResponse,
@@ -60,3 +66,12 @@ def maintain(view: View) -> Json:
         "embedded": run.embedded,
         "degraded": list(run.degraded),
     }
+
+
+@router.post("/erase", operation_id="erase", response_model=ErasedResponse)
+def erase(view: View, body: EraseRequest) -> Json:
+    """Erase everything at and below the scope of the request permanently; `confirm` repeats the scope."""
+    if not view.scope.items() or body.confirm != str(view.scope):
+        raise HTTPException(409, f"confirm must be {str(view.scope)!r}, a scope with a field: nothing was erased")
+    jobs = erase_jobs(user_spool(), view.status().store, view.scope)
+    return serializers.erased_json(replace(view.erase(), jobs=jobs))

@@ -29,13 +29,14 @@ from memotherm.rest.schemas.filters import ChangeManyRequest, FindRequest, Liste
 from memotherm.rest.schemas.memories import (
     ChangedManyResponse,
     KeysResponse,
-    MemoriesResponse,
     MemoryPageResponse,
     MemoryResponse,
     MoveRequest,
     PrioritizeRequest,
     ReadMemoryResponse,
     ReasonRequest,
+    RememberedManyResponse,
+    RememberedResponse,
     RememberManyRequest,
     RememberRequest,
     UpdateRequest,
@@ -107,24 +108,26 @@ def _change_many(verb: Callable[..., list[Memory]], body: ChangeManyRequest) -> 
     return {"count": len(memories), "dry_run": dry_run}
 
 
-@router.post("/memories", operation_id="remember", status_code=201, response_model=MemoryResponse)
+@router.post("/memories", operation_id="remember", status_code=201, response_model=RememberedResponse)
 @once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, replace the one with the same key, or count a use of one with the same content."""
     remember_it = in_session(view, body.session).remember
     # A time of expiry that has passed, or a time to live beside it, is a conflict.
     memory = remember_it(**body.arguments()) if body.expires_at is None else apply(remember_it, **body.arguments())
-    return memory_response(memory, response, created=True)
+    warnings = serializers.secret_warnings(view.secrets_in(body.content))
+    return {**memory_response(memory, response, created=True), "warnings": warnings}
 
 
-@router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=MemoriesResponse)
+@router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=RememberedManyResponse)
 @once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
     drafts = [request.arguments() for request in body.memories]
     expiring = any(request.expires_at is not None for request in body.memories)
     memories = apply(view.remember_many, drafts) if expiring else view.remember_many(drafts)
-    return {"memories": [serializers.memory_json(memory) for memory in memories]}
+    found = [view.secrets_in(request.content) for request in body.memories]
+    return {"memories": [*map(serializers.remembered_json, memories, found)]}
 
 
 @router.get("/memories:key", operation_id="get_by_key", response_model=MemoryResponse)

@@ -37,6 +37,8 @@ __all__ = [
     "ReasonRequest",
     "RememberManyRequest",
     "RememberRequest",
+    "RememberedManyResponse",
+    "RememberedResponse",
     "UpdateRequest",
 ]
 
@@ -139,6 +141,12 @@ class MemoryResponse(BaseModel):
     version: int
 
 
+class RememberedResponse(MemoryResponse):
+    """A memory that was stored."""
+
+    warnings: list[str] = Field(description="Which secrets the content seems to contain.")
+
+
 class ReadMemoryResponse(MemoryResponse):
     """A memory that was read by its id."""
 
@@ -150,6 +158,12 @@ class MemoriesResponse(BaseModel):
     """A list of memories."""
 
     memories: list[MemoryResponse]
+
+
+class RememberedManyResponse(BaseModel):
+    """The memories that were stored."""
+
+    memories: list[RememberedResponse]
 
 
 class KeysResponse(BaseModel):

@@ -67,6 +67,7 @@ class RecallRequest(FilterRequest):
     inside: bool = False
     include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
     session: SessionName | None = None
+    retention: Literal["active", "archived", "deleted", "any"] = "active"
     as_of: str | None = Field(
         default=None,
         description="Answer from the state at an earlier time, such as `2026-01-31T12:00:00Z`.",

@@ -104,9 +104,23 @@ CREATE TABLE events (
     actor   TEXT    NOT NULL,
     rule    TEXT    NOT NULL,
     why     TEXT    NOT NULL,
-    changes TEXT    NOT NULL
+    changes TEXT    NOT NULL,
+    policy  TEXT    NOT NULL DEFAULT ''
 );
 CREATE INDEX events_by_memory ON events (no, seq);
+CREATE INDEX events_by_policy ON events (policy, no) WHERE policy <> '';
+
+-- The policies that were adopted and rolled back, in order: `hash` is that of the policy in force from then on, empty
+-- for the built-in rules, and `document` its text with everything that it extends. The events of moves have the hash.
+CREATE TABLE adoptions (
+    adoption INTEGER PRIMARY KEY,
+    at       INTEGER NOT NULL,
+    actor    TEXT    NOT NULL,
+    action   TEXT    NOT NULL CHECK (action IN ('adopt', 'rollback')),
+    name     TEXT    NOT NULL,
+    hash     TEXT    NOT NULL,
+    document TEXT    NOT NULL
+);
 
 CREATE TABLE recalls (
     recall     INTEGER PRIMARY KEY,
@@ -119,7 +133,8 @@ CREATE TABLE recalls (
     candidates TEXT    NOT NULL,
     returned   TEXT    NOT NULL,
     promoted   TEXT    NOT NULL,
-    degraded   TEXT    NOT NULL
+    degraded   TEXT    NOT NULL,
+    options    TEXT    NOT NULL
 );
 CREATE INDEX recalls_by_time ON recalls (at);
 
