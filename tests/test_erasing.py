@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.errors import InvalidInput, ReadOnly
 from memotherm.hooks.spool import Spool
+from memotherm.rest.app import application
+from memotherm.tools.serializers import everything_json
 from tests.helpers import ROOT
 
 #: In every text of Ana, and in no other.
@@ -75,6 +78,20 @@ def test_erasing_a_user_leaves_no_trace_and_nobody_else_loses_anything(
     assert [hit.memory.id for hit in bob.recall("wombat")] == [kept.id]
 
 
+def test_everything_of_a_user_can_be_read_for_a_request_of_access(open_mem: Callable[..., Memotherm]) -> None:
+    """Memories of any retention in all projects, their events, the receipts and the queries; nothing of others."""
+    mem = open_mem()
+    _life_of_ana(mem)
+    mem.scoped(user="bob").remember("Bob keeps a wombat")
+    mem.scoped(user="bob").recall("wombat")
+    stored = mem.scoped(user="ana").everything()
+    assert sorted(str(memory.retention) for memory in stored.memories) == ["active"] * 3 + ["archived", "deleted"]
+    assert {event.memory_id for event in stored.events} == {memory.id for memory in stored.memories}
+    assert {f"where is the {WORD}", f"the {WORD}"} <= {recall.query for recall in stored.recalls}
+    assert len(stored.receipts) == 2
+    assert "wombat" not in str(list(everything_json(stored)))
+
+
 def test_what_was_erased_does_not_come_back_with_an_import(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """Its marks remain."""
     ana = open_mem().scoped(user="ana")
@@ -122,6 +139,9 @@ def test_the_command_asks_and_erases_the_jobs_of_hooks(tmp_path: Path, monkeypat
     spool.set_aside(spool.add({**job, "text": f"my {WORD}", "scope": {"user": "ana", "project": "x"}}))
     spool.add({**job, "text": f"my {WORD}", "scope": {"user": "ana"}})
     kept = spool.add({**job, "text": "my wombat", "scope": {"user": "bob"}})
+    export = [sys.executable, "-m", "memotherm", "export", "--store", store, "--user", "ana", "--everything"]
+    lines = subprocess.run(export, capture_output=True, check=True).stdout.splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["memory", "event"]
     command = [sys.executable, "-m", "memotherm", "erase", "--store", store, "--user", "ana", "--json"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
     done = subprocess.run([*command, "--yes"], capture_output=True, check=True)
@@ -157,3 +177,23 @@ def test_an_erasure_that_was_killed_is_continued(tmp_path: Path) -> None:
         assert mem.erase().memories == sum(count.memories for count in remaining.values())
         assert sum(count.memories for count in remaining.values()) % 100 == 0
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()]
+
+
+@pytest.mark.sqlite
+def test_the_server_erases_the_scope_that_the_request_confirms(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another confirmation than the scope of the request is a conflict, and nothing is erased."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
+    mem = open_mem()
+    headers = {"Memotherm-Scope": "user=ana"}
+    with TestClient(application(mem), "http://127.0.0.1") as client:
+        stored = client.post("/memories", json={"content": "the password is hunter2"}, headers=headers).json()
+        assert stored["warnings"] == [
+            "it seems to contain a password and was stored as it is: purge it if it is a secret"
+        ]
+        refused = client.post("/erase", json={"confirm": "user=bob"}, headers=headers)
+        assert (refused.status_code, len(mem.find(inside=True))) == (409, 1)
+        assert client.post("/erase", json={"confirm": "everyone"}).status_code == 409
+        erased = client.post("/erase", json={"confirm": "user=ana"}, headers=headers)
+        assert (erased.status_code, erased.json()["memories"], len(mem.find(inside=True))) == (200, 1, 0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memotherm import Memotherm, Scope
+from memotherm import Memotherm, Scope, tools
 from memotherm.errors import SettingsError
 from memotherm.text.redaction import MARK, Redactor
 
@@ -156,3 +156,13 @@ def test_imports_are_redacted_but_not_our_own_exports(open_mem: Callable[..., Me
     contents = [memory.content for memory in mem.find()]
     assert contents == ["the password is hunter3", f"the password is {MARK}"]
     assert "AKIA" not in str([memory.metadata for memory in mem.find()])
+
+
+def test_tools_store_secrets_and_warn(open_mem: Callable[..., Memotherm]) -> None:
+    """What an agent stores on purpose is kept, with a warning; other results have none."""
+    mem = open_mem()
+    stored = tools.call(mem, "store_memory", {"content": "the key is AKIAIOSFODNN7EXAMPLE"})
+    assert "AKIA" in stored["content"]
+    (warning,) = stored["warnings"]
+    assert "an AWS access key" in warning
+    assert tools.call(mem, "store_memory", {"content": "Blue is the colour of the shop"})["warnings"] == []

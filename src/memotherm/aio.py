@@ -116,6 +116,9 @@ class AsyncPolicies(_Derived[Policies]):
     adopt = _off_thread(Policies.adopt)
     rollback = _off_thread(Policies.rollback)
     replay = _off_thread(Policies.replay)
+    start_shadow = _off_thread(Policies.start_shadow)
+    stop_shadow = _off_thread(Policies.stop_shadow)
+    shadow_report = _off_thread(Policies.shadow_report)
 
 
 class AsyncMemotherm(_Derived[Memotherm]):
@@ -166,6 +169,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     restore_many = _off_thread(Memotherm.restore_many)
     purge_many = _off_thread(Memotherm.purge_many)
     erase = _off_thread(Memotherm.erase)
+    everything = _off_thread(Memotherm.everything)
     undo = _off_thread(Memotherm.undo)
     capture = _off_thread(Memotherm.capture)
     secrets_in = _off_thread(Memotherm.secrets_in)

@@ -25,6 +25,7 @@ from memotherm.model.results import (
     Compaction,
     Erased,
     EventPage,
+    Everything,
     Heat,
     Maintenance,
     Metrics,
@@ -45,6 +46,7 @@ from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.capturing import prepared
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
 from memotherm.remember.erasing import all_erased, erase
+from memotherm.remember.everything import everything
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
@@ -506,6 +508,10 @@ class Memotherm:
             degraded=tuple(reason for reason in degraded if reason),
             hint="" if inside or any(count.memories for count in counts.tiers.values()) else self._view.hint(),
         )
+
+    def everything(self) -> Everything:
+        """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""
+        return everything(self._view.inside, self.scope)
 
     def scopes(self) -> list[ScopeCount]:
         """Return every scope at and below this one that holds memories, with counts and tokens."""

@@ -7,23 +7,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memotherm.errors import InvalidInput, PolicyError
+from memotherm.errors import InvalidInput, NotFound, PolicyError
 from memotherm.model import Memory, Move
 from memotherm.model.clock import as_moment
 from memotherm.policy import Finding, Policy, load
 from memotherm.policy.compare import Difference, differences
 from memotherm.policy.replay import Replay, replay_timeline
 from memotherm.services import View, require_limit
-from memotherm.storage.values import AdoptionRow, Cause
+from memotherm.storage.tallies import SHADOW_MISSED, SHADOW_SPARED
+from memotherm.storage.values import AdoptionRow, Cause, Tally
 from memotherm.tiers.adoption import (
     Adoption,
     Rollback,
+    ShadowReport,
     Skipped,
     adopt,
     adopted_policies,
     adoption_of,
+    end_shadow,
     put_back,
     restored_moves,
+    shadow,
 )
 from memotherm.tiers.history import read_timeline
 from memotherm.vectors.vectorizer import Progress
@@ -97,7 +101,7 @@ class Policies:
         return self._view.services.in_force.notice()
 
     def history(self) -> list[Adoption]:
-        """Return which policies were adopted and rolled back, in order."""
+        """Return which policies were adopted, rolled back and run in the shadow, in order."""
         return [adoption_of(row) for row in self._view.services.whole.adoptions()]
 
     def adopt(self, policy: PolicySource) -> Adoption:
@@ -136,6 +140,50 @@ class Policies:
             moves += moved
             skipped += left
         return moves, skipped
+
+    def start_shadow(self, policy: PolicySource) -> Adoption:
+        """Let a policy decide beside the one in force: its moves are recorded, and recalls count what it would miss.
+
+        One policy at a time can be in the shadow; what it would have done there before is forgotten.
+        """
+        self._require_whole()
+        loaded = _loaded(policy)
+        require_adoptable(loaded, self.lint(loaded))
+        services = self._view.services
+        return shadow(services.whole, loaded, self._view.cause("shadow"))
+
+    def stop_shadow(self) -> ShadowReport:
+        """Take the policy out of the shadow, and return its last report."""
+        self._require_whole()
+        report = self.shadow_report()
+        end_shadow(self._view.services.whole, self._shadow(), self._view.cause("end_shadow"))
+        return report
+
+    def shadow_report(self) -> ShadowReport:
+        """Return what the policy in the shadow would have missed and spared, and where it would have memories."""
+        policy, store = self._shadow(), self._view.inside
+        started = next(row for row in store.adoptions() if (row.action, row.hash) == ("shadow", policy.digest))
+        spaces = store.spaces_within(self._view.scope)
+        # Recalls from scopes without visible spaces are counted under space 0.
+        tallies = store.tallies(spaces if self._view.scope.items() else (0, *spaces))
+        missed, spared = (tallies.get(name + policy.digest, Tally()) for name in (SHADOW_MISSED, SHADOW_SPARED))
+        return ShadowReport(
+            name=policy.name,
+            hash=policy.digest,
+            since=started.at,
+            recalls=missed.times,
+            missed=missed.amount,
+            spared=spared.amount,
+            differing=store.shadow_counts(spaces, policy.digest),
+        )
+
+    def _shadow(self) -> Policy:
+        policy = self._view.services.in_force.refresh().shadow
+        if policy is None:
+            raise NotFound(
+                "no policy is in the shadow: start one with start_shadow, or `memotherm policy shadow start`"
+            )
+        return policy
 
     def _require_whole(self) -> None:
         if self._view.scope.items():

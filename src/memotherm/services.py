@@ -37,6 +37,7 @@ from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.in_force import PolicyInForce
+from memotherm.tiers.shadow import ShadowedEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -98,7 +99,8 @@ class Services:
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        engine = RuleEngine(store, changes, vectorizer, rules, settings)
+        parts = (store, changes, vectorizer, rules, settings)
+        engine = RuleEngine(*parts) if regime.shadow is None else ShadowedEngine(*parts, regime.shadow)
         assembler = Assembler(store, pipeline, settings)
         return cls(
             store=store,

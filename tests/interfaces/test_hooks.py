@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import re
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -702,6 +703,19 @@ def test_a_server_that_is_gone_is_no_loss(home: Path):
     """The file of a server that was killed: the hook opens the store itself."""
     with advertised(home, "127.0.0.1", 9, str(home / "memory.db")):
         assert FACT in hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})[0]
+
+
+def test_a_server_that_answers_too_late_loses_no_memory(home: Path):
+    """It has recorded that it returned memories, but the host never received them: the hook returns them."""
+    with memotherm.open() as mem:
+        mem.session("s1").before_turn("staging")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        advertised(home, "127.0.0.1", silent.getsockname()[1], str(home / "memory.db")),
+    ):
+        out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})
+
+    assert FACT in out
 
 
 def test_only_this_machine_is_asked(home: Path):

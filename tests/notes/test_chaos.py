@@ -150,8 +150,11 @@ def _require_a_note(mem: Memotherm, root: Path, data: bytes) -> None:
 
 @pytest.mark.sqlite  # the other process opens the file
 @pytest.mark.plain_file
-def test_killed_in_mid_sync_again_and_again(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+def test_killed_in_mid_sync_again_and_again(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """Each run goes on where the last one was killed; in the end nothing is missing and nothing is double."""
+    record_property("tries", KILLS)
     root, store = tmp_path / "w", tmp_path / "a.db"
     many(root, 160)
     chance = random.Random(11)

@@ -36,6 +36,9 @@ def source(tmp_path: Path) -> Path:
             _lived_in(mem.scoped(tenant=tenant) if tenant else mem, tmp_path / f"notes-{tenant}")
         mem.key_value("keys").put("ops", {"hash": "x"})
         mem.policies.adopt("builtin")
+        mem.remember("said and done", kind="task", metadata={"status": "done"})
+        mem.policies.start_shadow("builtin")
+        mem.compact()
     return path
 
 

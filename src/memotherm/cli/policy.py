@@ -17,6 +17,7 @@ from memotherm.errors import PolicyError
 from memotherm.policies import require_adoptable
 from memotherm.policy import Finding, load
 from memotherm.text.quantity import pluralize
+from memotherm.tiers.adoption import ShadowReport
 from memotherm.tools.serializers import (
     adoption_json,
     case_json,
@@ -24,6 +25,7 @@ from memotherm.tools.serializers import (
     finding_json,
     policy_json,
     rollback_json,
+    shadow_json,
 )
 
 __all__ = ["command"]
@@ -233,6 +235,64 @@ def history(store: StoreOptions, as_json: bool) -> None:
         click.echo(printable(str(adoption)))
     if not adoptions:
         click.echo("no policy was adopted: the built-in rules are in force")
+
+
+@command.group("shadow", cls=SuggestingGroup)
+def shadow() -> None:
+    """Let a policy decide beside the one in force, without moving anything."""
+
+
+@shadow.command("start")
+@click.argument("policy")
+@store_option
+@json_option
+def start(policy: str, store: StoreOptions, as_json: bool) -> None:
+    """Put a policy in the shadow: compact and maintain record what it would move, recalls what it would miss.
+
+    \b
+    memotherm policy shadow start policy.toml
+    """
+    with opened(store, existing=True) as mem:
+        started = mem.policies.start_shadow(policy)
+    if as_json:
+        print_json(adoption_json(started))
+    else:
+        click.echo(f"{started.name} ({started.hash}) is in the shadow")
+
+
+@shadow.command("report")
+@store_option
+@json_option
+def report(store: StoreOptions, as_json: bool) -> None:
+    """Print what the policy in the shadow would have missed and spared.
+
+    \b
+    memotherm policy shadow report --json
+    """
+    with opened(store, existing=True) as mem:
+        _print_report(mem.policies.shadow_report(), as_json=as_json)
+
+
+@shadow.command("stop")
+@store_option
+@json_option
+def stop(store: StoreOptions, as_json: bool) -> None:
+    """Take the policy out of the shadow, and print its last report.
+
+    \b
+    memotherm policy shadow stop
+    """
+    with opened(store, existing=True) as mem:
+        _print_report(mem.policies.stop_shadow(), as_json=as_json)
+
+
+def _print_report(found: ShadowReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(shadow_json(found))
+        return
+    click.echo(printable(str(found)))
+    for (tier, real), count in found.differing.items():
+        click.echo(f"  {pluralize(count.memories, 'memory')} would be {tier} instead of {real} ({count.tokens} tokens)")
 
 
 def _print_findings(policy: str, found: Sequence[Finding]) -> None:

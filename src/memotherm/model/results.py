@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from memotherm.model import Event, Memory, Move, Retention, Scope, Tier
+from memotherm.model.receipts import KeptReceipt
 from memotherm.model.value import Value
 
 __all__ = [
@@ -14,7 +16,9 @@ __all__ = [
     "Durations",
     "Erased",
     "EventPage",
+    "Everything",
     "Heat",
+    "LoggedRecall",
     "Maintenance",
     "Metrics",
     "Page",
@@ -187,6 +191,8 @@ class Metrics(Value):
     #: The durations of recalls that did not search cold, and of those that did.
     live_recalls: Durations = field(default_factory=Durations)
     cold_recalls: Durations = field(default_factory=Durations)
+    #: Returned memories that policies in the shadow would have had cold, by hash.
+    shadow_missed: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def as_dict(self) -> dict[str, float]:
         """Return the six metrics under their exported names."""
@@ -234,6 +240,29 @@ class Erased(Value):
     tombstones: int = 0
     #: Captured texts that waited for a worker; the commands and the server erase them.
     jobs: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class LoggedRecall(Value):
+    """An entry of the recall log."""
+
+    at: datetime
+    #: The query, or its SHA-256 if the setting `recall_log` says so; empty for uses without a query.
+    query: str
+    tiers: tuple[Tier, ...] = ()
+    #: How many memories were returned.
+    returned: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Everything(Value):
+    """What is stored at and below a scope, each oldest first."""
+
+    #: Memories of any retention but purged.
+    memories: tuple[Memory, ...] = ()
+    events: tuple[Event, ...] = ()
+    receipts: tuple[KeptReceipt, ...] = ()
+    recalls: tuple[LoggedRecall, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

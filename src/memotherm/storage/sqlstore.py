@@ -26,7 +26,7 @@ from memotherm.storage.receipts import receipt_of, receipt_row
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.tallies import recall_tallies
+from memotherm.storage.tallies import recall_tallies, shadow_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
     AdoptionRow,
@@ -43,6 +43,7 @@ from memotherm.storage.values import (
     RecallEntry,
     Record,
     RootRow,
+    ShadowTier,
     Tally,
 )
 
@@ -111,6 +112,8 @@ class _Shared:
         self.window_micros = window_micros
         #: The number of the last adoption of a policy that was seen; a replica may still show an earlier one.
         self.adopted = 0
+        #: The hash of the policy in the shadow; empty without one.
+        self.shadow = ""
 
     def saw(self, adopted: int) -> None:
         """Note the number of an adoption that was read."""
@@ -422,6 +425,23 @@ class SqlStore(ABC):
             self._shared.saw(rows[-1]["number"])
         return [AdoptionRow(**{**row, "at": from_micros(row["at"])}) for row in rows]
 
+    def set_shadow(self, policy: str) -> None:
+        """Let the log of recalls count what the policy with a hash would have had cold."""
+        self._shared.shadow = policy
+
+    def shadow_tiers(self, spaces: Sequence[int], policy: str) -> dict[int, ShadowTier]:
+        """Return the tiers in which a policy in the shadow would have memories of some spaces, by number."""
+        rows = self._rows("shadow_tiers_of", spaces=list(spaces), policy=policy)
+        return {no: ShadowTier(no, _TIERS[tier], rule, from_micros(since)) for no, tier, rule, since in rows}
+
+    def shadow_counts(self, spaces: Sequence[int], policy: str) -> dict[tuple[Tier, Tier], TierCount]:
+        """Return how many active memories a policy in the shadow would have in another tier: (its tier, the real)."""
+        rows = self._rows("shadow_counts", spaces=list(spaces), policy=policy)
+        return {
+            (_TIERS[shadow], _TIERS[real]): TierCount(memories=memories, tokens=tokens)
+            for shadow, real, memories, tokens in rows
+        }
+
     def set_use_window(self, days: float) -> None:
         """Set the days in which uses count as recent."""
         self._shared.window_micros = int(days * _MICROS_PER_DAY)
@@ -475,6 +495,14 @@ class SqlStore(ABC):
             statements.run("recall_add", **_recall_row(entry))
         if keep and entry.query:
             statements.run_many("tally_add", recall_tallies(entry))
+            if self._shared.shadow and Tier.COLD not in entry.tiers:
+                self._log_shadow(statements, entry, self._shared.shadow)
+
+    def _log_shadow(self, statements: Statements, entry: RecallEntry, policy: str) -> None:
+        """Count what the policy in the shadow would have had cold: returned memories, and candidates."""
+        nos = {*entry.returned, *(no for no, _ in entry.candidates)}
+        cold = {no for (no,) in statements.rows("shadow_cold", policy=policy, nos=list(nos))}
+        statements.run_many("tally_add", shadow_tallies(entry, policy, cold))
 
     # Embedders and their vectors
 

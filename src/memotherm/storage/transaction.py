@@ -31,7 +31,17 @@ from memotherm.storage.rows import (
     tombstone,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import AdoptionRow, Cause, ChunkLocation, ChunkRow, NoteRow, Record, RootRow, UsageCounts
+from memotherm.storage.values import (
+    AdoptionRow,
+    Cause,
+    ChunkLocation,
+    ChunkRow,
+    NoteRow,
+    Record,
+    RootRow,
+    ShadowTier,
+    UsageCounts,
+)
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
 
@@ -309,6 +319,18 @@ class SqlTransaction(ABC):
         row = {name: getattr(adoption, name) for name in ("actor", "action", "name", "hash", "document")}
         self.adopted = int(self._sql.value("adoption_add", at=to_micros(adoption.at), **row))
         return self.adopted
+
+    def put_shadow_tiers(self, policy: str, tiers: Sequence[ShadowTier]) -> None:
+        """Store the tiers in which a policy in the shadow would have memories."""
+        rows = [
+            {"no": no, "policy": policy, "tier": tier.rank, "rule": rule, "since": to_micros(since)}
+            for no, tier, rule, since in tiers
+        ]
+        self._sql.run_many("shadow_tier_put", rows)
+
+    def drop_shadow_tiers(self, policy: str) -> None:
+        """Delete what a policy in the shadow would have done."""
+        self._sql.run("shadow_tiers_drop", policy=policy)
 
     def moved_by(self, policy: str) -> list[str]:
         """Return the ids of the memories that rules of a policy have moved."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
 from memotherm.errors import LimitReached, NotFound
 from memotherm.model import Event, Move, Retention, Tier
+from memotherm.model.results import TierCount
 from memotherm.model.value import Value
 from memotherm.policy.document import Policy
 from memotherm.remember.changes import Changes
@@ -20,12 +21,15 @@ __all__ = [
     "Adoption",
     "AdoptionStore",
     "Rollback",
+    "ShadowReport",
     "Skipped",
     "adopt",
     "adopted_policies",
     "adoption_of",
+    "end_shadow",
     "put_back",
     "restored_moves",
+    "shadow",
 ]
 
 _BUILTIN = "builtin"
@@ -38,9 +42,9 @@ class Adoption(Value):
     number: int
     at: datetime
     actor: str
-    #: adopt or rollback.
+    #: adopt, rollback, shadow or end_shadow.
     action: str
-    #: The name and hash of the policy in force from then on; no hash means the built-in rules.
+    #: The name and hash of the policy in force or in the shadow from then on; no hash means the built-in rules.
     name: str
     hash: str
 
@@ -77,6 +81,28 @@ class Rollback(Value):
         return f"{self.name}: {len(self.moves)} moves taken back, {len(self.skipped)} left, now {self.adoption.name}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ShadowReport(Value):
+    """What a policy in the shadow would have done."""
+
+    name: str
+    hash: str
+    #: When it was first put there, from which on recalls are counted.
+    since: datetime
+    #: The recalls that did not search cold.
+    recalls: int
+    #: Returned memories that it would have had cold.
+    missed: int
+    #: Candidates that were not returned and that it would have had cold, so that no search had looked at them.
+    spared: int
+    #: Memories that it would have in another tier now: (its tier, the tier they are in).
+    differing: Mapping[tuple[Tier, Tier], TierCount] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        counts = f"{self.missed} returned memories missed, {self.spared} candidates spared in {self.recalls} recalls"
+        return f"{self.name} ({self.hash}) in the shadow since {self.since:%Y-%m-%d %H:%M}: {counts}"
+
+
 class AdoptionStore(PolicyStore, TransactionalStore, Protocol):
     """The parts of a store that an adoption uses."""
 
@@ -89,15 +115,28 @@ def adoption_of(row: AdoptionRow) -> Adoption:
 
 def adopt(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
     """Put a policy in force that has no errors."""
-    row = AdoptionRow(
+    return _recorded(store, _row(policy, cause, "adopt"))
+
+
+def shadow(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
+    """Put a policy in the shadow, and forget what it would have done there before."""
+    return _recorded(store, _row(policy, cause, "shadow"), forget=policy.digest)
+
+
+def end_shadow(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
+    """Take a policy out of the shadow."""
+    return _recorded(store, replace(_row(policy, cause, "end_shadow"), document=""), forget=policy.digest)
+
+
+def _row(policy: Policy, cause: Cause, action: str) -> AdoptionRow:
+    return AdoptionRow(
         at=cause.at,
         actor=cause.actor,
-        action="adopt",
+        action=action,
         name=policy.name,
         hash=policy.digest,
         document=policy.packed(),
     )
-    return _recorded(store, row)
 
 
 def adopted_policies(store: AdoptionStore) -> list[AdoptionRow]:
@@ -114,8 +153,10 @@ def put_back(store: AdoptionStore, line: Sequence[AdoptionRow], cause: Cause) ->
     return _recorded(store, replace(before, number=0, at=cause.at, actor=cause.actor, action="rollback"))
 
 
-def _recorded(store: AdoptionStore, row: AdoptionRow) -> Adoption:
+def _recorded(store: AdoptionStore, row: AdoptionRow, forget: str = "") -> Adoption:
     with store.write() as transaction:
+        if forget:
+            transaction.drop_shadow_tiers(forget)
         number = transaction.adopt(row)
     return adoption_of(replace(row, number=number))
 
@@ -125,7 +166,7 @@ def _line(adoptions: Sequence[AdoptionRow]) -> list[AdoptionRow]:
     for adoption in adoptions:
         if adoption.action == "adopt":
             line.append(adoption)
-        elif line:
+        elif adoption.action == "rollback" and line:
             line.pop()
     return line
 

@@ -71,16 +71,10 @@ class RuleEngine:
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "compact", self._settings)
-        decisions = decide_all(
-            rules,
-            situation,
-            lambda selects, _: self._selected(selects, spaces, situation.now),
-            own=lambda memory: scope.may_change(memory.scope),
-        )
-        moves = (
-            [decision.move for decision in decisions] if dry_run else self._applied(decisions, rules, situation, cause)
-        )
-        if not dry_run:
+        if dry_run:
+            moves = [decision.move for decision in self._decided(rules, spaces, situation, scope)]
+        else:
+            moves = self._run("compact", rules, spaces, situation, cause, scope)
             self._log_run("compact", scope, spaces, situation)
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
@@ -94,13 +88,7 @@ class RuleEngine:
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "maintain", self._settings)
         beside = tuple(set(around) - set(spaces))
-        decisions = decide_all(
-            rules,
-            situation,
-            lambda selects, _: self._selected(selects, spaces, situation.now),
-            beside=lambda: self._selected(ACTIVE_HOT, beside, situation.now) if beside else (),
-        )
-        moves = self._applied(decisions, rules, situation, cause, progress)
+        moves = self._run("maintain", rules, spaces, situation, cause, beside=beside, progress=progress)
         self._log_run("maintain", scope, spaces, situation)
         embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
@@ -116,6 +104,37 @@ class RuleEngine:
             ended=ended,
             embedded=embedded,
             degraded=(*rules.degraded(), *degraded),
+        )
+
+    def _run(
+        self,
+        during: str,  # noqa: ARG002 - for an engine that also runs other rules
+        rules: RuleSet,
+        spaces: tuple[int, ...],
+        situation: Situation,
+        cause: Cause,
+        scope: Scope | None = None,
+        beside: tuple[int, ...] = (),
+        progress: Progress | None = None,
+    ) -> list[Move]:
+        """Decide and apply the moves of one run, as far as a scope may change memories; None may change all."""
+        decisions = self._decided(rules, spaces, situation, scope, beside)
+        return self._applied(decisions, rules, situation, cause, progress)
+
+    def _decided(
+        self,
+        rules: RuleSet,
+        spaces: tuple[int, ...],
+        situation: Situation,
+        scope: Scope | None = None,
+        beside: tuple[int, ...] = (),
+    ) -> list[Decision]:
+        return decide_all(
+            rules,
+            situation,
+            lambda selects, _: self._selected(selects, spaces, situation.now),
+            own=lambda memory: scope is None or scope.may_change(memory.scope),
+            beside=lambda: self._selected(ACTIVE_HOT, beside, situation.now) if beside else (),
         )
 
     def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:

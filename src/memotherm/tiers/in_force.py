@@ -16,8 +16,9 @@ from memotherm.rules.retention import RETENTION_RULES
 from memotherm.rules.rule import RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import PolicyStore
+from memotherm.storage.values import AdoptionRow
 
-__all__ = ["PolicyInForce", "Regime"]
+__all__ = ["PolicyInForce", "Regime", "rules_of"]
 
 _log = getLogger(__name__)
 
@@ -34,6 +35,8 @@ class Regime:
     policy: Policy | None = None
     #: Why an adopted policy cannot be used.
     problem: str = ""
+    #: The policy in the shadow.
+    shadow: Policy | None = None
 
 
 class PolicyInForce:
@@ -57,11 +60,12 @@ class PolicyInForce:
         """Read from the store which policy is in force."""
         with self._lock:
             adoptions = self._store.adoptions()
-            last = adoptions[-1] if adoptions else None
-            number = 0 if last is None else last.number
+            number = adoptions[-1].number if adoptions else 0
             if self._regime.adoption != number:
-                self._regime = self._regime_of(number, "" if last is None or not last.hash else last.document)
+                regime = self._regime_of(number, _document(adoptions, "adopt", "rollback"))
+                self._regime = replace(regime, shadow=_shadow(_document(adoptions, "shadow", "end_shadow")))
                 self._store.set_use_window(self._regime.settings.use_window_days)
+                self._store.set_shadow("" if self._regime.shadow is None else self._regime.shadow.digest)
             return self._regime
 
     def _regime_of(self, adoption: int, document: str) -> Regime:
@@ -75,7 +79,7 @@ class PolicyInForce:
             return Regime(adoption=adoption, rules=self.given, settings=self._settings, policy=policy)
         if policy is None:
             return Regime(adoption=adoption, rules=installed_rules, settings=self._settings)
-        rules = _rules_of(policy)
+        rules = rules_of(policy)
         return Regime(adoption=adoption, rules=rules, settings=policy.settings(self._settings), policy=policy)
 
     def current(self) -> Policy:
@@ -90,7 +94,20 @@ class PolicyInForce:
         return f"the adopted policy {policy.name} ({policy.digest}) is not used: rules were given to open()"
 
 
-def _rules_of(policy: Policy) -> RuleSource:
+def _document(adoptions: Sequence[AdoptionRow], *actions: str) -> str:
+    """Return the document of the last adoption with one of some actions."""
+    return next((row.document for row in reversed(adoptions) if row.action in actions), "")
+
+
+def _shadow(document: str) -> Policy | None:
+    try:
+        return unpacked(document) if document else None
+    except PolicyError as exc:
+        _log.warning("the policy in the shadow cannot be read and is not run: %s", exc)
+        return None
+
+
+def rules_of(policy: Policy) -> RuleSource:
     """Return the rules of retention, those of a policy, which carry its hash, and those of plugins."""
     own = tuple(replace(rule, policy=policy.digest) for rule in policy.tier_rules)
     known = {rule.id for rule in (*DEFAULT_RULES, *own)}

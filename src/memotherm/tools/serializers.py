@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Erased, Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
+from memotherm.model.results import Erased, Everything, Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 from memotherm.policy import Finding, Policy
 from memotherm.policy.cases import CaseResult
 from memotherm.policy.compare import Difference
-from memotherm.tiers.adoption import Adoption, Rollback
+from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
 
 __all__ = [
     "Json",
@@ -24,6 +24,7 @@ __all__ = [
     "difference_json",
     "erased_json",
     "event_json",
+    "everything_json",
     "finding_json",
     "flush_json",
     "hit_json",
@@ -41,6 +42,7 @@ __all__ = [
     "scope_count_json",
     "secret_warnings",
     "session_status_json",
+    "shadow_json",
     "status_json",
 ]
 
@@ -114,6 +116,17 @@ def erased_json(erased: Erased) -> Json:
     """Return what was erased."""
     values = {field.name: getattr(erased, field.name) for field in fields(erased)}
     return {**values, "scope": dict(erased.scope.items()), "folders": list(erased.folders)}
+
+
+def everything_json(stored: Everything) -> Iterator[Json]:
+    """Yield what is stored at and below a scope, each with its `type`: memory, event, receipt or recall."""
+    yield from ({"type": "memory", **memory_json(memory)} for memory in stored.memories)
+    yield from ({"type": "event", **event_json(event)} for event in stored.events)
+    yield from ({"type": "receipt", **receipt.as_dict()} for receipt in stored.receipts)
+    for recall in stored.recalls:
+        tiers = [str(tier) for tier in recall.tiers]
+        at = recall.at.isoformat()
+        yield {"type": "recall", "at": at, "query": recall.query, "tiers": tiers, "returned": recall.returned}
 
 
 def event_json(event: Event) -> Json:
@@ -200,6 +213,22 @@ def rollback_json(rollback: Rollback) -> Json:
         "adoption": adoption_json(rollback.adoption),
         "moves": [move_json(move) for move in rollback.moves],
         "skipped": [{"id": skipped.id, "why": skipped.why} for skipped in rollback.skipped],
+    }
+
+
+def shadow_json(report: ShadowReport) -> Json:
+    """Return the report about a policy in the shadow."""
+    return {
+        "name": report.name,
+        "hash": report.hash,
+        "since": report.since.isoformat(),
+        "recalls": report.recalls,
+        "missed": report.missed,
+        "spared": report.spared,
+        "differing": [
+            {"shadow": str(shadow), "tier": str(tier), "memories": count.memories, "tokens": count.tokens}
+            for (shadow, tier), count in report.differing.items()
+        ],
     }
 
 

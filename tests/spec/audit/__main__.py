@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the checks on each store, print the table, and return 1 if a line fails."""
     options = _parser().parse_args(arguments)
     wanted = [check for check in checks() if not options.only or set(check.ids) & set(options.only)]
-    outcomes = {store: _audited(store, wanted) for store in options.store or ("sqlite", "postgresql")}
+    stores = options.store or ("sqlite", "postgresql")
+    with ThreadPoolExecutor(len(stores)) as pool:
+        outcomes = dict(zip(stores, pool.map(lambda store: _audited(store, wanted), stores), strict=True))
     if options.output is not None:
         options.output.write_text(page(outcomes), "utf-8")
     sys.stdout.write(json.dumps(rows(outcomes), indent=2) + "\n" if options.json else text(outcomes))

@@ -64,7 +64,7 @@ class Interfaces:
             "mcp": lambda: Mcp(self._portal, self._mcp, scope),
             "notes": lambda: NotesMcp(self._portal, self._notes_mcp, scope, self._notes),
             "cli": lambda: Cli(self._store, scope, self._environment, self._new_folder()),
-            "hook": lambda: Hook(self._store, scope, self._environment, self._new_folder()),
+            "hook": lambda: Hook(self._store, scope, self._alone, self._new_folder()),
             "python": lambda: Python(lambda: self._empty(own), _closing(own), self._new_folder()),
         }
         return make[name]()
@@ -72,6 +72,11 @@ class Interfaces:
     @cached_property
     def _store(self) -> str:
         return self._empty(self._stack)
+
+    @cached_property
+    def _alone(self) -> dict[str, str]:
+        """The variables of a process that does not find the server, which may be too busy to answer it in time."""
+        return {**self._environment, "MEMOTHERM_HOME": str(self._folder / "alone")}
 
     @cached_property
     def _rest(self) -> Served:

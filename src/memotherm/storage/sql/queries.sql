@@ -321,6 +321,26 @@ INSERT INTO adoptions (at, actor, action, name, hash, document)
 VALUES (:at, :actor, :action, :name, :hash, :document)
 RETURNING adoption
 
+-- shadow_tiers_of: The tiers in which a policy in the shadow would have the memories of some spaces.
+SELECT s.no, s.tier, s.rule, s.since FROM shadow_tiers s JOIN memories m ON {same s m}m.no = s.no
+WHERE {own s}s.policy = :policy AND m.space {in spaces}
+
+-- shadow_cold: Those of some memories that a policy in the shadow would have cold.
+SELECT no FROM shadow_tiers WHERE {own}policy = :policy AND tier = 2 AND no {in nos}
+
+-- shadow_counts: Where a policy in the shadow would have memories, and where they are.
+SELECT s.tier, m.tier, count(*), CAST(sum(m.tokens) AS BIGINT)
+FROM shadow_tiers s JOIN memories m ON {same s m}m.no = s.no
+WHERE {own s}s.policy = :policy AND m.space {in spaces} AND m.retention = 0 AND s.tier <> m.tier
+GROUP BY s.tier, m.tier ORDER BY s.tier, m.tier
+
+-- shadow_tier_put: The tier in which a policy in the shadow would have a memory.
+INSERT INTO shadow_tiers (no, policy, tier, rule, since) VALUES (:no, :policy, :tier, :rule, :since)
+ON CONFLICT ({key}no, policy) DO UPDATE SET tier = excluded.tier, rule = excluded.rule, since = excluded.since
+
+-- shadow_tiers_drop: Forget what a policy in the shadow would have done.
+DELETE FROM shadow_tiers WHERE {own}policy = :policy
+
 -- events_rewrite: Replace the changes of an event of a purged memory.
 UPDATE events SET changes = :changes WHERE {own}seq = :seq
 

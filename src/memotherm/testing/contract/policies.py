@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memotherm.model import Tier
-from memotherm.storage.values import AdoptionRow
+from memotherm.model.results import TierCount
+from memotherm.storage.values import AdoptionRow, RecallEntry, ShadowTier, Tally
 from memotherm.testing.contract.base import Contract
 
 __all__ = ["PoliciesContract"]
@@ -53,3 +54,34 @@ class PoliciesContract(Contract):
             assert [event.policy for event in transaction.events(moved)] == ["", "1f"]
         assert [event.policy for event in self.store.events(moved)] == ["", "1f"]
         assert [event.policy for event in self.store.events(other)] == ["", ""]
+
+    def test_the_tiers_of_a_policy_in_the_shadow_are_kept_apart(self) -> None:
+        """By policy; those that differ from the store are counted, and recalls count what it would have cold."""
+        cold, same = self.stored("cold in the shadow", tokens=3), self.stored("the same in both")
+        now, spaces = self.clock(), self.seen()
+        tiers = [ShadowTier(cold.no, Tier.COLD, "house.cool", now), ShadowTier(same.no, Tier.WARM, "", now)]
+        with self.store.write() as transaction:
+            transaction.put_shadow_tiers("1f", tiers[:1])
+            transaction.put_shadow_tiers("1f", tiers)
+        self.store.set_shadow("1f")
+        entry = RecallEntry(
+            at=now,
+            space=cold.space,
+            query="otter",
+            tiers=(Tier.WARM,),
+            micros=1,
+            candidates=[(cold.no, 1.0)],
+            returned=[cold.no, same.no],
+        )
+        self.store.log_recall(entry, keep=True)
+        self.store.log_recall(replace(entry, returned=[same.no]), keep=True)
+        self.store.log_recall(replace(entry, tiers=tuple(Tier)), keep=True)
+
+        assert self.store.shadow_tiers(spaces, "1f") == {tier.no: tier for tier in tiers}
+        assert self.store.shadow_tiers([], "1f") == self.store.shadow_tiers(spaces, "2f") == {}
+        assert self.store.shadow_counts(spaces, "1f") == {(Tier.COLD, Tier.WARM): TierCount(memories=1, tokens=3)}
+        tallies = self.store.tallies(spaces)
+        assert (tallies["shadow.missed:1f"], tallies["shadow.spared:1f"]) == (Tally(2, 1), Tally(2, 1))
+        with self.store.write() as transaction:
+            transaction.drop_shadow_tiers("1f")
+        assert self.store.shadow_tiers(spaces, "1f") == {}
