@@ -111,6 +111,7 @@ def main() -> int:
         printed(days)
         written(days, claude_version())
         found["first day: every answer is found"] = days["defaults"]["answers found"] == days["defaults"]["questions"]
+        found["first day: small talk injects nothing"] = not days["defaults"]["tokens with small talk"]
         found["first day: projects keep to themselves"] = not days["defaults"]["memories of the other project injected"]
     for name, well in found.items():
         sys.stdout.write(f"{'ok  ' if well else 'FAIL'} {name}\n")
