@@ -91,4 +91,6 @@ class StatusResponse(BaseModel):
     retention: dict[str, int]
     embedder: str
     degraded: list[str]
+    pending_vectors: int = Field(description="Memories that wait for their vectors.")
     metrics: dict[str, float]
+    measured: Json = Field(description="All metrics under the names of the Python API.")
