@@ -73,21 +73,21 @@ def find(view: View, body: FindRequest) -> Json:
     return page_response(view.find(**body.filters(), inside=body.inside, limit=body.limit, cursor=body.page))
 
 
-@route(router, "forget_many", response_model=ChangedManyResponse)
+@route(router, "forget_many", response_model=ChangedManyResponse, response_model_exclude_unset=True)
 @once
 def forget_many(view: View, body: ChangeManyRequest) -> Json:
     """Delete all memories that match filters, all or none; `count` must be their number."""
     return _change_many(view.forget_many, body)
 
 
-@route(router, "restore_many", response_model=ChangedManyResponse)
+@route(router, "restore_many", response_model=ChangedManyResponse, response_model_exclude_unset=True)
 @once
 def restore_many(view: View, body: ChangeManyRequest) -> Json:
     """Restore all deleted memories that match filters, all or none; `count` must be their number."""
     return _change_many(view.restore_many, body)
 
 
-@route(router, "purge_many", response_model=ChangedManyResponse)
+@route(router, "purge_many", response_model=ChangedManyResponse, response_model_exclude_unset=True)
 @once
 def purge_many(view: View, body: ChangeManyRequest) -> Json:
     """Erase all memories that match filters permanently, all or none; `count` must be their number."""
@@ -99,8 +99,8 @@ def _change_many(verb: Callable[..., list[Memory]], body: ChangeManyRequest) -> 
     memories = apply(verb, body.why, count=body.count, dry_run=dry_run, **body.filters())
     if dry_run and not body.dry_run:
         raise HTTPException(409, f"{pluralize(len(memories), 'memory')} match: send count={len(memories)} to confirm")
-    found = [encoding.memory_json(memory) for memory in memories] if body.memories else []
-    return {"count": len(memories), "dry_run": dry_run, "memories": found}
+    found = {"memories": [encoding.memory_json(memory) for memory in memories]} if body.memories else {}
+    return {"count": len(memories), "dry_run": dry_run, **found}
 
 
 @route(router, "remember", status_code=201, response_model=MemoryResponse)

@@ -22,6 +22,7 @@ from memotherm.rest.schemas.fields import (
     SessionName,
     Text,
     TierName,
+    absent,
 )
 
 __all__ = [
@@ -210,4 +211,4 @@ class ChangedManyResponse(BaseModel):
 
     count: int
     dry_run: bool
-    memories: list[MemoryResponse] = []
+    memories: list[MemoryResponse] = absent()
