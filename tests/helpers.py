@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hypothesis import settings as hypothesis_settings
 from numpy.typing import NDArray
 
 import memotherm
@@ -39,6 +41,11 @@ class Flaky(HashEmbedder):
         if self.down:
             raise EmbedderUnavailable(f"{self.name} is down: try again later")
         return super().embed(texts)
+
+
+def examples(count: int) -> int:
+    """Return how many examples a costly property has: `count` with `make explore`, less by default."""
+    return math.ceil(count * hypothesis_settings().max_examples / 100)
 
 
 def opened(path: Path | str = ":memory:", **arguments: Any) -> Memotherm:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
+import anyio
 import pytest
+from mcp import Client
+from starlette.testclient import TestClient
 
 from memotherm import Context, Memotherm, Settings
-from memotherm.errors import BudgetTooSmall, InvalidInput
+from memotherm.cli.app import run
+from memotherm.errors import BudgetTooSmall, InvalidInput, NotFound
+from memotherm.mcp.server import build
+from memotherm.rest.app import application
 from memotherm.testing import FakeClock
 from tests.golden import contexts
 from tests.helpers import python
@@ -24,6 +32,12 @@ Open = Callable[..., Memotherm]
 
 def said(context: Context) -> list[str]:
     return [entry.content for entry in context.included]
+
+
+def named(text: str) -> str:
+    """Return what a text names for the whole of a shortened memory."""
+    (found,) = re.findall(r"\[shortened: (\S+)\]", text)
+    return str(found)
 
 
 def uses(mem: Memotherm) -> dict[str, int]:
@@ -147,9 +161,49 @@ def test_a_memory_that_does_not_fit_is_shortened_with_its_id(mem: Memotherm) -> 
     some, little = mem.context("otters", budget=nothing.fits_at + 40), mem.context("otters", budget=nothing.fits_at)
 
     assert some.included[0].form == "shortened"
-    assert f"all day. [shortened: {memory.id}]" in some.text
     assert little.included[0].form == "title"
-    assert memory.id in little.text
+    assert "all day. [shortened: #" in some.text
+    for text in (some.text, little.text):
+        assert mem.get(named(text)).id == memory.id
+    assert mem.full_id(named(some.text)) == memory.id
+    with pytest.raises(NotFound):
+        mem.get("#999999")
+
+
+def test_a_memory_of_another_scope_is_not_found_by_its_number(mem: Memotherm) -> None:
+    """The number that a context names is looked up in what the scope can see."""
+    ours = mem.scoped(user="ann")
+    ours.remember("Otters hold hands. " + "They eat and dive and swim all day. " * 60)
+    number = named(ours.context("otters", budget=150).text)
+
+    assert ours.get(number).content.startswith("Otters")
+    with pytest.raises(NotFound):
+        mem.scoped(user="bob").get(number)
+
+
+def test_a_long_memory_enters_as_the_sentences_that_answer(mem: Memotherm) -> None:
+    """Not as its first ones; what is missing before them is marked."""
+    before, after = ("We talked about the garden. " * 30, "Then we talked about the weather. " * 30)
+    mem.remember(f"{before}The otter enclosure opens at nine. {after}")
+
+    context = mem.context("when does the otter enclosure open?", budget=120)
+
+    assert "- … The otter enclosure opens at nine. Then we talked" in context.text
+    assert context.included[0].reason.endswith("shortened to whole sentences")
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_long_memories_share_a_small_budget(mem: Memotherm, turn: bool) -> None:
+    """Several of them enter with their best sentences, where one would fill the budget."""
+    for pond in ("mill", "church", "forest", "station", "castle"):
+        mem.remember(f"The {pond} pond has otters. " + f"It lies behind the {pond} and is deep and cold. " * 30)
+
+    query = "which pond has otters?"
+    context = mem.session("s").before_turn(query, 400) if turn else mem.context(query, 400)
+
+    assert len(context.included) == 5
+    assert context.tokens <= 400
+    assert {entry.form for entry in context.included} <= {"shortened", "title"}
 
 
 def test_one_huge_memory_does_not_take_everything(mem: Memotherm) -> None:
@@ -472,3 +526,23 @@ def test_a_context_ends_with_the_line_of_its_cost(mem: Memotherm, format_: str) 
         context = mem.context("dam", budget, format_)
         assert context.tokens == sum(context.receipt.shares.values()) <= budget
         assert f"[{context.tokens:,}/{budget:,} tokens]" in context.text
+
+
+@pytest.mark.sqlite
+def test_every_interface_returns_a_shortened_memory_by_its_number(
+    open_mem: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a context names is accepted in place of an id."""
+    mem = open_mem(tmp_path / "memory.db")
+    memory = mem.remember("Otters hold hands. " + "They eat and dive and swim all day. " * 60)
+    number = named(mem.context("otters", budget=150).text)
+
+    async def called() -> Any:
+        async with Client(build(mem, ["all"])) as client:
+            return (await client.call_tool("memory_get", {"path": number})).structured_content
+
+    assert anyio.run(called)["id"] == memory.id
+    with TestClient(application(mem), base_url="http://127.0.0.1") as client:
+        assert client.get(f"/memories/{quote(number, safe='')}").json()["id"] == memory.id
+    assert run(["get", number, "--store", str(tmp_path / "memory.db"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == memory.id

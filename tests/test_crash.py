@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,9 @@ from memotherm.testing import HashEmbedder
 from tests.crash_writer import OPTIONS, state
 from tests.helpers import Peer, peers
 
-KILLS = int(os.environ.get("MEMOTHERM_TORTURE_KILLS", "100"))
+KILLS = int(os.environ.get("MEMOTHERM_TORTURE_KILLS", "30"))
+#: Kills of a writer that creates a store, or changes its embedder.
+RARE_KILLS = max(8, KILLS // 20)
 
 
 @pytest.fixture(name="forge")
@@ -105,8 +107,11 @@ def verify(known: dict[str, Any], found: dict[str, Any], intent: dict[str, Any] 
 
 
 @pytest.mark.timeout(240 + 3 * KILLS)
-def test_a_killed_writer_loses_nothing_it_acknowledged(forge: Peer, tmp_path: Path) -> None:
+def test_a_killed_writer_loses_nothing_it_acknowledged(
+    forge: Peer, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """One file survives a writer killed again and again, with every acknowledged write and a clean check."""
+    record_property("tries", KILLS)
     path = tmp_path / "agent.db"
     known: dict[str, Any] = {}
     acknowledgements = interruptions = 0
@@ -127,9 +132,12 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(forge: Peer, tmp_path: Pa
     assert interruptions > KILLS // 10, "hardly a write was interrupted: the test shows nothing"
 
 
-def test_a_kill_while_a_store_is_created_leaves_one_that_opens(forge: Peer, tmp_path: Path) -> None:
+def test_a_kill_while_a_store_is_created_leaves_one_that_opens(
+    forge: Peer, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """A file whose creation was interrupted becomes a good store at the next opening."""
-    for attempt, fate in zip(range(25), fates(7, 1), strict=False):
+    record_property("tries", RARE_KILLS)
+    for attempt, fate in zip(range(RARE_KILLS), fates(7, 1), strict=False):
         path = tmp_path / f"{attempt}.db"
         acknowledged, intent = killed(forge, f"write {attempt} {path}", fate)
         with memotherm.open(path, embedder=HashEmbedder(), settings=OPTIONS) as mem:
@@ -140,13 +148,16 @@ def test_a_kill_while_a_store_is_created_leaves_one_that_opens(forge: Peer, tmp_
             assert mem.check() == []
 
 
-def test_a_kill_during_reembed_leaves_vectors_that_serve(forge: Peer, tmp_path: Path) -> None:
+def test_a_kill_during_reembed_leaves_vectors_that_serve(
+    forge: Peer, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """Whenever a change of embedder is interrupted, nothing is mixed, and another run completes it."""
+    record_property("tries", RARE_KILLS)
     path = tmp_path / "agent.db"
     with memotherm.open(path, embedder=HashEmbedder(name="words-0")) as mem:
         mem.remember_many([{"content": f"fact number {number} of the archive"} for number in range(300)])
 
-    for attempt, fate in zip(range(25), fates(11, 2), strict=False):
+    for attempt, fate in zip(range(RARE_KILLS), fates(11, 2), strict=False):
         killed(forge, f"reembed {attempt} {path}", fate)
         with memotherm.open(path, embedder=HashEmbedder(name="words-0")) as mem:
             assert mem.check() == []

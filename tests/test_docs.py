@@ -6,13 +6,14 @@ import contextlib
 import dataclasses
 import inspect
 import io
+import os
 import re
 import runpy
 import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm, Settings, errors
+from memotherm.cli import app
 from memotherm.cli.app import COMMANDS
 from tests.helpers import ROOT
 from tests.postgres import database
@@ -50,6 +52,10 @@ def blocks(page: Path) -> Iterator[Block]:
         yield Block(match["language"], text.count("\n", 0, match.start("body")) + 1, body)
 
 
+def python_blocks(page: Path) -> Iterator[Block]:
+    return (block for block in blocks(page) if block.language in {"python", "py"})
+
+
 def title(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
@@ -62,34 +68,34 @@ def prose() -> str:
 _DATABASE = "postgresql://memotherm@localhost/memory"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=title)
+@pytest.mark.parametrize("page", [page for page in PAGES if any(python_blocks(page))], ids=title)
 def test_python_blocks_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """The blocks of a page run in order, in one namespace, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    named = any(_DATABASE in block.body for block in blocks(page) if block.language == "python")
+    named = any(_DATABASE in block.body for block in python_blocks(page))
     with database(request.getfixturevalue("postgres")) if named else contextlib.nullcontext(_DATABASE) as real:
         run_blocks(page, tmp_path, monkeypatch, real)
 
 
 def run_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: str) -> None:
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.syspath_prepend(tmp_path)
     write_files(page, tmp_path)
     namespace: dict[str, object] = {"__name__": "__docs__"}
     with contextlib.redirect_stdout(io.StringIO()):
-        for block in blocks(page):
-            if block.language in {"python", "py"}:
-                # The lines are those of the page, so that an error points into it.
-                body = block.body.replace(_DATABASE, real)
-                exec(compile("\n" * (block.line - 1) + body, str(page), "exec"), namespace)
+        for block in python_blocks(page):
+            # The lines are those of the page, so that an error points into it.
+            body = block.body.replace(_DATABASE, real)
+            exec(compile("\n" * (block.line - 1) + body, str(page), "exec"), namespace)
 
 
 def write_files(page: Path, folder: Path) -> None:
-    """Write every TOML block whose first line is a comment with a file name."""
+    """Write every block of TOML or Python whose first line is a comment with a file name."""
     for block in blocks(page):
-        name = re.match(r"# ([\w.-]+\.toml)$", block.body.splitlines()[0] if block.body else "")
-        if block.language == "toml" and name is not None:
+        name = re.match(r"# ([\w.-]+\.(?:toml|py))$", block.body.splitlines()[0] if block.body else "")
+        if block.language in {"toml", "python"} and name is not None:
             (folder / name[1]).write_text(block.body, encoding="utf-8")
 
 
@@ -106,31 +112,43 @@ def makefile_targets() -> set[str]:
     return set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=title)
-def test_shell_commands_work(page: Path, tmp_path: Path) -> None:
-    """Every `$ memotherm ...` succeeds in one empty folder per page; every `$ make ...` names a target."""
-    home = {
-        "HOME": str(tmp_path),
-        "MEMOTHERM_HOME": str(tmp_path / "home"),
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-    }
+@pytest.fixture(name="shell")
+def _shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], tuple[int, str]]:
+    """Run commands in one empty folder; return the exit code and the output of each."""
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+
+    def run(command: str) -> tuple[int, str]:
+        if command.startswith("python ") or re.search(r"[|<>&;$`]", command):
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
+            return done.returncode, done.stdout + done.stderr
+        # For one command of ours a process of its own would only load the same modules again.
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        code = app.run(shlex.split(command, comments=True)[1:])
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    return run
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=title)
+def test_shell_commands_work(page: Path, tmp_path: Path, shell: Callable[[str], tuple[int, str]]) -> None:
+    """Every `$ memotherm ...` and `$ python ...` succeeds in one folder per page; every `$ make ...` names a target."""
     write_files(page, tmp_path)
     for line, command in commands(page):
         words = shlex.split(command, comments=True)
         if words[:1] == ["make"]:
             targets = [word for word in words[1:] if "=" not in word and not word.startswith("-")]
             assert set(targets) <= makefile_targets(), f"{title(page)}:{line}: {command}"
-        elif words[:1] == ["memotherm"]:
-            done = subprocess.run(
-                ["bash", "-c", command],
-                cwd=tmp_path,
-                env=home,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-            assert done.returncode == 0, f"{title(page)}:{line}: {command}\n{done.stdout}{done.stderr}"
+        elif words[:1] in (["memotherm"], ["python"]):
+            code, output = shell(command)
+            assert code == 0, f"{title(page)}:{line}: {command}\n{output}"
 
 
 @pytest.mark.parametrize("page", MORE_PAGES, ids=title)

@@ -200,3 +200,20 @@ def test_the_command_prints_tables_and_json(data: Path, tmp_path: Path, monkeypa
     assert (printed.exit_code, left_out.exit_code) == (0, 0)
     assert json.loads(out.read_text("utf-8"))["sets"][0]["set"] == "talk"
     assert "author" in json.loads(left_out.output)["sets"][0]["left_out"]
+
+
+def test_silence_is_measured_beside_what_it_costs(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`bench silence` reads the prompts of a folder, and measures a store of ten facts besides the sets."""
+    prompts = [{"id": "a", "type": "ack", "prompt": "thank you"}, {"id": "c", "type": "command", "prompt": "sort it"}]
+    written(data / "silence", prompts=prompts)
+    monkeypatch.setenv("MEMOTHERM_VECTORS", str(tmp_path / "vectors"))
+
+    printed = CliRunner().invoke(app, ["bench", "silence", "--data", str(data), "--json"])
+    table = CliRunner().invoke(app, ["bench", "silence", "--data", str(data), "--set", "talk"])
+
+    facts, talk = json.loads(printed.output)["sets"]
+    assert (facts["set"], facts["prompts"], facts["silent"]) == ("ten facts", 1, 1.0)
+    assert (talk["set"], talk["n"], talk["prompts"]) == ("talk", 2, 2)
+    assert facts["gold"] > 0.9
+    assert facts["area"] > 0.99
+    assert "area" in table.output

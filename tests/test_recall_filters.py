@@ -133,3 +133,57 @@ def test_nothing_is_changed_without_a_filter(mem: Memotherm) -> None:
     with pytest.raises(InvalidInput, match="unknown filter 'wher'"):
         mem.forget_many(wher={"a": 1})  # type: ignore[call-arg]
     assert len(mem.find()) == 1
+
+
+def test_archived_and_deleted_memories_are_searched_on_request(mem: Memotherm, clock: FakeClock) -> None:
+    """With their retention, in their scope only, and without counting a use; purged ones are gone."""
+    active = mem.remember("The harbour opens at six")
+    archived = mem.remember("The harbour opened at seven", key="hours")
+    deleted = mem.scoped(user="ana").remember("The harbour of Ana opens at five")
+    purged = mem.remember("The harbour opens never")
+    mem.archive(archived.id)
+    mem.scoped(user="ana").forget(deleted.id)
+    mem.purge(purged.id)
+
+    def found(view: Memotherm, retention: str) -> set[tuple[str, str]]:
+        return {(hit.memory.id, str(hit.memory.retention)) for hit in view.recall("harbour opens", retention=retention)}
+
+    assert found(mem, "active") == {(active.id, "active")}
+    assert found(mem, "archived") == {(archived.id, "archived")}
+    assert found(mem, "deleted") == set()
+    assert found(mem.scoped(user="ana"), "any") == {
+        (active.id, "active"), (archived.id, "archived"), (deleted.id, "deleted"),
+    }  # fmt: skip
+    assert mem.get(archived.id).access_count == 0
+    with pytest.raises(InvalidInput, match="purged"):
+        mem.recall("harbour", retention="purged")
+
+
+def test_a_prefix_selects_memories_by_their_keys(open_mem: Callable[..., Memotherm], tmp_path: Any) -> None:
+    """Listings, recalls and changes of many take the beginning of a key, in which no character is a wildcard."""
+    mem = open_mem(tmp_path / "memory.db")
+    for key in ("notes/a", "notes/b", "notes_/c", "other"):
+        mem.remember(f"tea {key}", key=key)
+    mem.remember("tea without a key")
+
+    assert (
+        contents(mem.find(prefix="notes/"))
+        == contents(mem.recall("tea", prefix="notes/"))
+        == {
+            "tea notes/a",
+            "tea notes/b",
+        }
+    )
+    assert contents(mem.recall("tea", prefix="n%")) == contents(mem.find(prefix="notes/c")) == set()
+    assert len(mem.find(prefix="")) == 5
+    assert len(mem.forget_many(prefix="notes/")) == 2
+    assert mem.keys() == ["notes_/c", "other"]
+
+
+def test_the_length_of_metadata_is_a_setting(open_mem: Callable[..., Memotherm], tmp_path: Any) -> None:
+    """What is longer than the default is stored where the setting allows it, and refused elsewhere."""
+    long = {"text": "x" * 100_000}
+    mem = open_mem(tmp_path / "memory.db", settings={"max_metadata_chars": 200_000})
+    assert mem.get(mem.remember("long", metadata=long).id).metadata == long
+    with pytest.raises(InvalidInput, match="max_metadata_chars"):
+        mem.remember("longer", metadata={"text": "x" * 200_000})

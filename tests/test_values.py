@@ -52,6 +52,9 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
             mem.scopes()[0],
             mem.metrics().live_recalls,
             mem.heat(stored.id),
+            mem.everything(),
+            mem.everything().recalls[0],
+            mem.scoped(user="ana").erase(),
             notes.curate(notes.append("otters swim far").path, dry_run=True),
         ),
     ]

@@ -111,6 +111,15 @@ class AsyncPolicies(_Derived[Policies]):
 
     lint = _off_thread(Policies.lint)
     diff = _off_thread(Policies.diff)
+    current = _off_thread(Policies.current)
+    unused = _off_thread(Policies.unused)
+    history = _off_thread(Policies.history)
+    adopt = _off_thread(Policies.adopt)
+    rollback = _off_thread(Policies.rollback)
+    replay = _off_thread(Policies.replay)
+    start_shadow = _off_thread(Policies.start_shadow)
+    stop_shadow = _off_thread(Policies.stop_shadow)
+    shadow_report = _off_thread(Policies.shadow_report)
 
 
 class AsyncMemotherm(_Derived[Memotherm]):
@@ -160,13 +169,17 @@ class AsyncMemotherm(_Derived[Memotherm]):
     forget_many = _off_thread(Memotherm.forget_many)
     restore_many = _off_thread(Memotherm.restore_many)
     purge_many = _off_thread(Memotherm.purge_many)
+    erase = _off_thread(Memotherm.erase)
+    everything = _off_thread(Memotherm.everything)
     undo = _off_thread(Memotherm.undo)
     capture = _off_thread(Memotherm.capture)
+    secrets_in = _off_thread(Memotherm.secrets_in)
     pinned = _off_thread(Memotherm.pinned)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
     widen = _off_thread(Memotherm.widen)
     compact = _off_thread(Memotherm.compact)
     maintain = _off_thread(Memotherm.maintain)
+    replay = _off_thread(Memotherm.replay)
     metrics = _off_thread(Memotherm.metrics)
     reembed = _off_thread(Memotherm.reembed)
     check = _off_thread(Memotherm.check)

@@ -23,7 +23,9 @@ from memotherm.model.receipts import ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
+    Erased,
     EventPage,
+    Everything,
     Heat,
     Maintenance,
     Metrics,
@@ -36,18 +38,22 @@ from memotherm.model.results import (
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
-from memotherm.policies import Policies
+from memotherm.policies import Policies, PolicySource
+from memotherm.policy.replay import Replay
 from memotherm.recall.as_of import require_moment
+from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
+from memotherm.remember.capturing import prepared
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
+from memotherm.remember.erasing import all_erased, erase
+from memotherm.remember.everything import everything
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
 from memotherm.rules.heat import decay, heat
-from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import require_active
 from memotherm.rules.rule import RuleSource, checked_rules
-from memotherm.services import ANY_RETENTION, Services, View, require_limit
+from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
@@ -55,9 +61,9 @@ from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
-from memotherm.text.filler import is_filler
-from memotherm.text.marker import without_blocks
+from memotherm.text.redaction import redactor
 from memotherm.tiers.engine import combined
+from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.metrics import metrics
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.former import ResolveFormer
@@ -93,8 +99,7 @@ class Memotherm:
             whole.for_tenant(scope.tenant or ""),
             whole,
             Vectorizer.open(whole, embedder, fallback, resolve_former),
-            installed_rules if rules is None else _given(rules),
-            settings or Settings(),
+            PolicyInForce(whole, None if rules is None else _given(rules), settings or Settings()),
             clock or system_clock,
             ranking,
         )
@@ -117,7 +122,7 @@ class Memotherm:
 
     @property
     def settings(self) -> Settings:
-        """The settings that it was opened with."""
+        """The settings that it was opened with, and the limits of the adopted policy."""
         return self._services.settings
 
     @property
@@ -152,7 +157,7 @@ class Memotherm:
 
     def read_only(self) -> Self:
         """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
-        return self._of(replace(self._view, services=self._services.read_only()))
+        return self._of(View(self._services.read_only(), self.scope))
 
     def for_user(self) -> Self:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
@@ -235,22 +240,23 @@ class Memotherm:
         """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
-        having been recalled; the result says how many characters were removed.
+        having been recalled; the result says how many characters were removed. What looks like a credential, and
+        passages between `<private>` and `</private>`, are replaced by `[redacted]`; the result says how many.
         """
-        text = without_blocks(content) if isinstance(content, str) else content
-        removed = len(content) - len(text) if isinstance(content, str) else 0
-        why = f"{removed} characters of recalled memories were removed" if removed else ""
-        if removed and not text.strip():
-            return Captured(status="skipped", why="nothing but recalled memories", removed_chars=removed)
-        if isinstance(text, str) and len(text.strip()) < self.settings.capture_min_chars:
-            why = "; ".join([f"shorter than {self.settings.capture_min_chars} characters", *([why] if why else [])])
-            return Captured(status="skipped", why=why, removed_chars=removed)
-        if isinstance(text, str) and self.settings.skip_filler and is_filler(text):
-            return Captured(status="skipped", why="nothing but filler words", removed_chars=removed)
+        text, metadata, result = prepared(content, metadata, self.scope.project, self.settings)
+        if result.status == "skipped":
+            return result
         before = self._services.store.seq()
         memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
         new = memory.version > before and memory.access_count == 0
-        return Captured(status="stored" if new else "duplicate", memory=memory, why=why, removed_chars=removed)
+        return replace(result, status="stored" if new else "duplicate", memory=memory)
+
+    def secrets_in(self, content: str) -> tuple[str, ...]:
+        """Return what a text seems to contain that should not be stored, in plain words, such as "a GitHub token".
+
+        `capture` and imports replace it; `remember` stores what it is given.
+        """
+        return redactor(self.settings).find(content)
 
     # Recalling
 
@@ -269,6 +275,8 @@ class Memotherm:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
+        retention: Retention | str = Retention.ACTIVE,
+        prefix: str | None = None,
         inside: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
@@ -289,17 +297,22 @@ class Memotherm:
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
+            retention: active, archived, deleted or any. Archived and deleted memories are in no index: a copy of them
+                is searched, which takes longer the first time, and no use is counted.
+            prefix: Only memories whose key begins with this, such as "notes/".
             inside: Search this scope and narrower ones, instead of what is visible from it.
         """
         require_limit(limit, self.settings.pool_size)
-        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until, "where": where}
-        if inside and (promote or as_of is not None):
-            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
-        if as_of is not None:
-            moment, services = require_moment(as_of), self._services
+        retentions = wanted_retentions(retention)
+        filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
+        filters |= {"where": where, "prefix": prefix}
+        past = as_of is not None or retentions != (Retention.ACTIVE,)
+        if inside and (promote or past):
+            raise InvalidInput("promote, as_of and retention concern what is visible from a scope: leave inside out")
+        if past:
+            moment = self._view.now() if as_of is None else require_moment(as_of)
             question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
-            with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
-                return past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+            return self._recall_past(question, limit, retentions)
         stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
         spaces = view.services.reader.spaces_within(self.scope) if inside else None
@@ -312,6 +325,13 @@ class Memotherm:
         recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
+    def _recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
+        """Return the hits of an earlier state, or of memories that are not active."""
+        services, moment = self._services, question.where.now
+        with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
+            recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+            return past.restored(recall)
+
     def context(
         self,
         query: str | None = None,
@@ -323,7 +343,8 @@ class Memotherm:
         """Return the memories for a prompt as text, in at most `budget` tokens, with a receipt.
 
         Pinned memories come first, then hot ones, then the hits of the query in warm; each memory is
-        included once. Without a query, as at the start of a session, nothing is searched.
+        included once. Without a query, as at the start of a session, nothing is searched. Hits are left
+        out if the confidence of the search is below the setting `context_min_confidence`.
 
         Args:
             query: What the agent is about to work on, in words.
@@ -353,6 +374,8 @@ class Memotherm:
 
     def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
         """Return a memory by its id, archived and deleted ones included, unless it was purged.
+
+        A context names a memory that it has shortened by `#` and its number; that is accepted as well.
 
         With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
         """
@@ -401,8 +424,8 @@ class Memotherm:
             inside: List the memories of this scope and of narrower ones, instead of those visible from it.
             filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
                 `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
-                metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}. `retention` is active
-                unless given: archived, deleted or any.
+                metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}; with a key that
+                begins with `prefix`. `retention` is active unless given: archived, deleted or any.
         """
         require_limit(limit, _LARGEST_PAGE)
         find = self._view.listing(**filters)
@@ -465,7 +488,12 @@ class Memotherm:
         spaces = store.spaces_within(self.scope) if inside else store.spaces(self.scope)
         counts = store.counts(spaces, self._view.now())
         waiting = store.pending(spaces) if self._services.vectorizer.enabled else 0
-        degraded = [self._services.vectorizer.obstacle(), missing_vectors(waiting) if waiting else None]
+        regime = self._services.in_force.refresh()
+        degraded = [
+            self._services.vectorizer.obstacle(),
+            missing_vectors(waiting) if waiting else None,
+            self._services.in_force.notice(),
+        ]
         return Status(
             store=self._services.store.name,
             scope=self.scope,
@@ -476,9 +504,14 @@ class Memotherm:
             bytes=self._services.store.size(),
             seq=self._services.store.seq(),
             schema=self._services.store.schema,
+            policy="" if regime.policy is None else f"{regime.policy.name} ({regime.policy.digest})",
             degraded=tuple(reason for reason in degraded if reason),
             hint="" if inside or any(count.memories for count in counts.tiers.values()) else self._view.hint(),
         )
+
+    def everything(self) -> Everything:
+        """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""
+        return everything(self._view.inside, self.scope)
 
     def scopes(self) -> list[ScopeCount]:
         """Return every scope at and below this one that holds memories, with counts and tokens."""
@@ -513,7 +546,7 @@ class Memotherm:
         if tags is not None:
             changes["tags"] = checked_tags(tags)
         if metadata is not None:
-            changes["metadata"] = checked_metadata(metadata)
+            changes["metadata"] = checked_metadata(metadata, self.settings.max_metadata_chars)
         lifetime = lifetime_of(ttl, expires_at, now)
         if lifetime is not None:
             changes["expires_at"] = expiry(now, lifetime)
@@ -609,6 +642,19 @@ class Memotherm:
             ids = [memory.id for memory in memories]
             self._services.changes.purge_many(self.scope, ids, self._view.cause("purge", why))
         return memories
+
+    def erase(self) -> Erased:
+        """Erase everything at and below this scope permanently, and return what was removed.
+
+        That is every memory of any retention, with its vectors, words and former contents, the recall log, the
+        receipts and the states of sessions, and the reasons of events. Ids, times and the names of scopes remain,
+        and marks of the erased contents, which keep imports from bringing them back. If it is interrupted, call it
+        again. `memotherm erase` also erases the jobs of hooks.
+        """
+        if not self.scope.items():
+            raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
+        cause = replace(self._view.cause("purge"), rule="erase")
+        return all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
 
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""
@@ -713,8 +759,19 @@ class Memotherm:
         name = root.collection.removeprefix("notes:")
         return Notes(self._note_services(root.scope), root.path, root.extra, name)
 
+    def replay(
+        self,
+        policies: Sequence[PolicySource],
+        since: datetime | str | None = None,
+        limit: int = 10,
+        progress: Progress | None = None,
+    ) -> Replay:
+        """Return what policies would have done with the past of these memories; see `policies.replay`."""
+        return self.policies.replay(policies, since, limit, progress)
+
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""
+        self._view.refresh()
         return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
 
     def maintain(self, progress: Progress | None = None) -> Maintenance:
@@ -730,10 +787,9 @@ class Memotherm:
 
     def _maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Maintain the memories of one part of the store inside this scope."""
+        self._view.refresh()
         cause = replace(self._view.cause("maintain"), actor="maintain")
-        return self._services.on(part).engine.maintain(
-            part.spaces_within(self.scope), part.spaces(self.scope), cause, progress
-        )
+        return self._services.on(part).engine.maintain(self.scope, cause, progress)
 
     def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.maintenance(): ...`.
@@ -795,7 +851,9 @@ class Memotherm:
     def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
         """Return all memories that filters select and that this scope may change."""
         if not any(value is not None for name, value in filters.items() if name != "retention"):
-            raise InvalidInput("no filter is given: name the memories with where, since, until, kind, tags or others")
+            raise InvalidInput(
+                "no filter is given: name the memories with where, prefix, since, until, kind, tags or others"
+            )
         find = replace(self._view.listing(**filters), limit=_LARGEST_PAGE)
         selected: list[Memory] = []
         while page := self._services.store.find(self._view.spaces(), find):

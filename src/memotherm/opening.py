@@ -27,6 +27,7 @@ from memotherm.settings.private_files import create_folder
 from memotherm.storage.open import migrate_store, open_store, partition_store, recode_store, restore_store
 from memotherm.storage.registry import sqlite_path
 from memotherm.storage.transfer import Migration, Progress
+from memotherm.text.redaction import redactor
 
 if TYPE_CHECKING:
     from memotherm.aio import Opening
@@ -73,6 +74,7 @@ def open(  # noqa: A001 - the name is `memotherm.open`
         given = {"embedder": embedder, "rules": rules, "reranker": reranker, "clock": clock}
         return _connect(store_url, scope, loaded, key, [name for name, value in given.items() if value is not None])
     loaded = with_key(loaded, key)
+    redactor(loaded)  # raises for a pattern that is not one
     keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
     primary = embed.resolve(embedder if embedder is not None else loaded.embedder, keys=keys)
     fallback = embed.resolve(loaded.fallback_embedder, keys=keys) if loaded.fallback_embedder else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -24,9 +25,9 @@ from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_tags
+from memotherm.remember.keys import checked_key
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
-from memotherm.rules.rule import RuleSource
 from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
@@ -35,14 +36,18 @@ from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
 from memotherm.tiers.engine import RuleEngine
+from memotherm.tiers.in_force import PolicyInForce
+from memotherm.tiers.shadow import ShadowedEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["ANY_RETENTION", "Services", "View", "require_limit"]
+__all__ = ["ANY_RETENTION", "Services", "View", "require_limit", "wanted_retentions"]
 
 #: Stands for active, archived and deleted in a listing.
 ANY_RETENTION = "any"
 
+#: The number of a memory in its store, as a context names a memory that it has shortened.
+_NUMBER = re.compile(r"#([0-9]{1,18})")
 _LONGEST_QUERY = 100_000
 _LONGEST_KIND = 100
 #: How many scopes a hint names.
@@ -58,9 +63,11 @@ class Services:
     whole: Store
     #: What recalls read, which may be a replica of the store.
     reader: Store
+    in_force: PolicyInForce
+    #: The number of the adoption whose rules and limits these services use.
+    adoption: int
     settings: Settings
     clock: Clock
-    rules: RuleSource
     vectorizer: Vectorizer
     pipeline: Pipeline
     past: PastStates
@@ -78,28 +85,31 @@ class Services:
         store: Store,
         whole: Store,
         vectorizer: Vectorizer,
-        rules: RuleSource,
-        settings: Settings,
+        in_force: PolicyInForce,
         clock: Clock,
         ranking: RankingOptions = DEFAULT_RANKING,
         past: PastStates | None = None,
     ) -> Services:
         """Build the services of a store; `vectorizer` and `past` may belong to another tenant of the same database."""
+        regime = in_force.regime()
+        rules, settings = regime.rules, regime.settings
         vectorizer = vectorizer.on(store)
         reader = store.for_recall()
         pipeline = Pipeline(reader, vectorizer.on(reader), settings, ranking)
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        engine = RuleEngine(store, changes, vectorizer, rules, settings)
+        parts = (store, changes, vectorizer, rules, settings)
+        engine = RuleEngine(*parts) if regime.shadow is None else ShadowedEngine(*parts, regime.shadow)
         assembler = Assembler(store, pipeline, settings)
         return cls(
             store=store,
             whole=whole,
             reader=reader,
+            in_force=in_force,
+            adoption=regime.adoption,
             settings=settings,
             clock=clock,
-            rules=rules,
             vectorizer=vectorizer,
             pipeline=pipeline,
             past=past or PastStates(settings, ranking),
@@ -122,20 +132,33 @@ class Services:
             store,
             self.whole,
             self.vectorizer,
-            self.rules,
-            self.settings,
+            self.in_force,
             self.clock,
             self.pipeline.options,
             self.past,
         )
 
 
-@dataclass(frozen=True, slots=True)
 class View:
     """A store as one scope sees it, and the arguments of the verbs as the services take them."""
 
-    services: Services
-    scope: Scope
+    __slots__ = ("_services", "scope")
+
+    def __init__(self, services: Services, scope: Scope) -> None:
+        self._services = services
+        self.scope = scope
+
+    @property
+    def services(self) -> Services:
+        """The services, with the rules and limits of the policy that is in force as far as was seen."""
+        services = self._services
+        if services.adoption != services.whole.adopted:
+            services = self._services = services.on(services.store)
+        return services
+
+    def refresh(self) -> None:
+        """Read which policy is in force, before the rules run."""
+        self.services.in_force.refresh()
 
     def narrowed(self, **fields: str | None) -> View:
         """Return a view from a narrower scope; another tenant has services of its own."""
@@ -185,11 +208,21 @@ class View:
         return self.services.store.spaces(self.scope)
 
     def record(self, memory_id: str, *, purged: bool = False) -> Record:
-        """Return a memory that the scope can see, or raise `NotFound`."""
-        record = self.services.store.get(self.spaces(), memory_id) if isinstance(memory_id, str) else None
+        """Return a memory that the scope can see, by its id or by `#` and its number, or raise `NotFound`."""
+        record = None
+        if isinstance(memory_id, str):
+            number = _NUMBER.fullmatch(memory_id)
+            record = self._numbered(int(number[1])) if number else self.services.store.get(self.spaces(), memory_id)
         if record is None or (record.memory.retention is Retention.PURGED and not purged):
             raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
         return record
+
+    def _numbered(self, number: int) -> Record | None:
+        """Return the active memory with a number, if the scope can see it."""
+        store = self.services.store
+        with store.snapshot():
+            visible = store.candidates(self.spaces(), tuple(Tier), [number], Filter(now=self.now()))
+            return store.records([number])[number] if visible else None
 
     def record_with_key(self, key: str) -> Record:
         """Return the visible memory with a key, from the narrowest scope that has it, or raise `NotFound`."""
@@ -203,6 +236,8 @@ class View:
         """Return the only id in sight that begins with a prefix."""
         if not isinstance(prefix, str) or not prefix:
             raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
+        if _NUMBER.fullmatch(prefix):
+            return self.record(prefix).memory.id
         ids = self.services.store.ids(self.spaces(), prefix, 3)
         if not ids:
             raise NotFound(f"no memory {prefix!r} can be seen from here ({self.scope})")
@@ -221,6 +256,7 @@ class View:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
+        prefix: str | None = None,
         min_score: float | None = None,
         spaces: tuple[int, ...] | None = None,
         now: datetime | None = None,
@@ -244,6 +280,7 @@ class View:
                 since=self._moment(since, "since"),
                 until=self._moment(until, "until"),
                 where=None if where is None else parsed_where(where),
+                prefix=checked_key(prefix) if prefix else None,
             ),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
@@ -256,7 +293,7 @@ class View:
         if unknown:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
         tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
-        tags, where = filters.get("tags"), filters.get("where")
+        tags, where, prefix = filters.get("tags"), filters.get("where"), filters.get("prefix")
         retention = filters.get("retention", Retention.ACTIVE)
         return Find(
             now=self.now(),
@@ -268,6 +305,7 @@ class View:
             since=self._moment(filters.get("since"), "since"),
             until=self._moment(filters.get("until"), "until"),
             where=None if where is None else parsed_where(where),
+            prefix=checked_key(prefix) if prefix else None,
         )
 
     def _moment(self, value: datetime | str | None, name: str) -> datetime | None:
@@ -295,7 +333,7 @@ class View:
     def count_use(self, records: Sequence[Record]) -> None:
         """Count a use of memories that were read without a search."""
         log = RecallLog(self.services.store, self.services.settings)
-        log.count_use([record.no for record in records], self.now())
+        log.count_use([record.no for record in records], self.now(), self.spaces()[-1])
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
@@ -307,6 +345,16 @@ def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
     more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
     total = pluralize(sum(count.memories for count in largest), "memory")
     return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
+
+
+def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
+    """Return the retentions of a search: one of them, or all but purged for any."""
+    if retention == ANY_RETENTION:
+        return (Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED)
+    wanted = Retention.of(retention)
+    if wanted is Retention.PURGED:
+        raise InvalidInput("a purged memory has no content to search: use active, archived, deleted or any")
+    return (wanted,)
 
 
 def require_limit(limit: int, most: int) -> None:

@@ -20,7 +20,7 @@ from memotherm.notes.day import local_day
 from memotherm.notes.flush import Flush, flush_for, is_due
 from memotherm.notes.layout import Layout
 from memotherm.remember.draft import Draft
-from memotherm.services import View
+from memotherm.services import Services, View
 
 __all__ = ["Session"]
 
@@ -40,8 +40,11 @@ class Session(Generic[M]):
         self.memory = memory
         self.id = str(view.scope.session)
         self._view = view
-        self._services = view.services
         self._space = view.services.working.begin(view.scope, view.now())
+
+    @property
+    def _services(self) -> Services:
+        return self._view.services
 
     def __repr__(self) -> str:
         return f"<Session {self.id!r}>"
@@ -155,15 +158,17 @@ class Session(Generic[M]):
         format: FormatName = "markdown",  # noqa: A002
         include_cold: bool | None = None,
         track: bool = True,
+        repeat: bool = False,
     ) -> Context:
         """Return the context of a turn, without memories that were injected before and have not changed.
 
         Recalled memories take at most `recall_max_tokens` of the budget, because the contexts of all turns
-        stay in the conversation. The text is empty when there is nothing new.
+        stay in the conversation. The text is empty when there is nothing new. With `repeat`, memories that were
+        injected before may be included: the host may not have received an earlier context.
         """
         request = self._view.context_request(turn_query(prompt), budget, format, include_cold=include_cold, track=track)
         return self._services.turns.context(
-            self._space, replace(request, recalled_tokens=self._services.settings.recall_max_tokens)
+            self._space, replace(request, recalled_tokens=self._services.settings.recall_max_tokens), repeat=repeat
         )
 
     def context_compacted(self) -> None:
@@ -221,6 +226,7 @@ class Session(Generic[M]):
         return flush_for(total_tokens, context_window, day, file, settings)
 
     def _compact(self) -> Compaction:
+        self._view.refresh()
         return self._services.engine.compact(self._view.scope, self._view.cause("move"), dry_run=False)
 
     def _require_own(self, memory_id: str) -> None:

@@ -13,6 +13,7 @@ from tokenizers import BertWordPieceTokenizer
 from memotherm.embed.local import BUNDLED
 from memotherm.embed.wordpiece import WordPiece, atoms
 from memotherm.errors import EmbedderError
+from tests.helpers import examples
 
 ORACLE = BertWordPieceTokenizer(str(BUNDLED / "vocab.txt"), lowercase=True)
 OURS = WordPiece.from_file(BUNDLED / "vocab.txt")
@@ -61,7 +62,7 @@ def test_examples_have_the_ids_of_tokenizers(text: str) -> None:
     assert OURS.encode(text, limit=10_000) == ORACLE.encode(text).ids
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(settled | latin)
 def test_any_text_has_the_ids_of_tokenizers(text: str) -> None:
     """Whatever the text, the ids agree."""

@@ -6,104 +6,20 @@ sentence and keeps what it was asked. A host that is not installed is told, and 
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from memotherm.notes.transcript import transcript
+from tests.hosts.clients import patient, worked_off
+from tests.hosts.first_day import first_day, printed, written
+from tests.hosts.model import REPLY, Model, model
 
 FACT = "The staging database is called heron"
-REPLY = "The staging database is heron, and it answers on port 5433."
-
-
-class Model(BaseHTTPRequestHandler):
-    """A model that says one sentence, in the words of both APIs."""
-
-    asked: list[str] = []  # noqa: RUF012 - one list for the one server of a run
-
-    def do_POST(self) -> None:
-        """Answer a request of either API."""
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        self.asked.append(body)
-        if "count_tokens" in self.path:
-            self._send(json.dumps({"input_tokens": 10}), "application/json")
-        elif "/responses" in self.path:
-            self._send(events(responses()), "text/event-stream")
-        elif json.loads(body or "{}").get("stream"):
-            self._send(events(messages()), "text/event-stream")
-        else:
-            self._send(json.dumps(message(REPLY)), "application/json")
-
-    def do_GET(self) -> None:
-        """Answer anything else with nothing."""
-        self._send("{}", "application/json")
-
-    def _send(self, text: str, kind: str) -> None:
-        data = text.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-def message(text: str) -> dict[str, Any]:
-    usage = {"input_tokens": 10, "output_tokens": 5}
-    content = [{"type": "text", "text": text}] if text else []
-    stop = "end_turn" if text else None
-    return {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": content,
-            "stop_reason": stop, "stop_sequence": None, "usage": usage}  # fmt: skip
-
-
-def messages() -> Iterator[dict[str, Any]]:
-    yield {"type": "message_start", "message": message("")}
-    yield {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
-    yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": REPLY}}
-    yield {"type": "content_block_stop", "index": 0}
-    yield {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None},
-           "usage": {"output_tokens": 5}}  # fmt: skip
-    yield {"type": "message_stop"}
-
-
-def responses() -> Iterator[dict[str, Any]]:
-    item = {"type": "message", "id": "m1", "role": "assistant", "status": "completed",
-            "content": [{"type": "output_text", "text": REPLY, "annotations": []}]}  # fmt: skip
-    usage = {"input_tokens": 10, "input_tokens_details": None, "output_tokens": 5, "output_tokens_details": None,
-             "total_tokens": 15}  # fmt: skip
-    yield {"type": "response.created", "response": {"id": "r1"}}
-    yield {"type": "response.output_item.done", "output_index": 0, "item": item}
-    yield {"type": "response.completed", "response": {"id": "r1", "usage": usage}}
-
-
-def events(all_of_them: Iterator[dict[str, Any]]) -> str:
-    return "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in all_of_them)
-
-
-@contextmanager
-def model() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    Model.asked.clear()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def claude(port: int, prompt: str) -> list[str]:
@@ -156,6 +72,7 @@ def checked(client: str, program: str, command: Callable[[int, str], list[str]])
 
         ours("remember", FACT, "--tier", "hot", "--tag", "blocker")
         ours("install", client)
+        patient(*home.glob(".claude/settings.json"), *home.glob(".codex/hooks.json"))
         first = run(*command(port, "Please note that our mascot is a purple walrus"))
         if REPLY not in first.stdout:
             sys.stderr.write(f"{first.stdout[-2000:]}\n{first.stderr[-2000:]}\n")
@@ -183,17 +100,18 @@ def said(home: Path) -> list[str]:
     return [line for file in files for line in transcript(file.read_bytes()).lines if line]
 
 
-def worked_off(spool: Path, work: Callable[[], str]) -> None:
-    """Work until nothing waits: the worker that the host's hook has started may be at it too."""
-    for _ in range(60):
-        work()
-        if not list(spool.glob("*.job.json")):
-            return
-        time.sleep(0.5)
+def claude_version() -> str:
+    return subprocess.run(["claude", "--version"], capture_output=True, text=True).stdout.strip()
 
 
 def main() -> int:
     found = {**checked("claude-code", "claude", claude), **checked("codex", "codex", codex)}
+    if shutil.which("claude") is not None:
+        days = first_day(environment)
+        printed(days)
+        written(days, claude_version())
+        found["first day: every answer is found"] = days["defaults"]["answers found"] == days["defaults"]["questions"]
+        found["first day: projects keep to themselves"] = not days["defaults"]["memories of the other project injected"]
     for name, well in found.items():
         sys.stdout.write(f"{'ok  ' if well else 'FAIL'} {name}\n")
     return 0 if all(found.values()) else 1

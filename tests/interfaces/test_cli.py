@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,20 @@ def demo() -> subprocess.CompletedProcess[str]:
     return memotherm_cli("demo")
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder of a user whose settings the demonstration must not read."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def steps(home: Path) -> list[dict[str, Any]]:
+    """The steps of the demonstration as JSON, shared by the tests that read them."""
+    done = memotherm_cli("demo", "--json", MEMOTHERM_HOME=str(home), MEMOTHERM_DEFAULT_TIER="cold")
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def test_the_demo_shows_the_week_from_monday_to_friday(demo: subprocess.CompletedProcess[str]):
     """A newcomer sees every day, every tier, a reason and what to do next."""
     days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
@@ -41,27 +56,40 @@ def test_the_demo_shows_the_week_from_monday_to_friday(demo: subprocess.Complete
         assert word in demo.stdout
 
 
+def test_the_demo_pads_no_line_outside_a_terminal(demo: subprocess.CompletedProcess[str]):
+    """What is piped is as wide as its text."""
+    assert max(map(len, demo.stdout.splitlines())) < 200
+
+
 def test_the_demo_shows_no_colours_outside_a_terminal(demo: subprocess.CompletedProcess[str]):
     """Output that is not a terminal is plain text."""
     assert "\x1b" not in demo.stdout
     assert demo.stderr == ""
 
 
-def test_colours_can_be_refused_where_they_would_be_shown():
+def test_colours_can_be_refused_where_they_would_be_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     """NO_COLOR wins over a terminal."""
-    coloured = memotherm_cli("demo", FORCE_COLOR="1", NO_COLOR="", TERM="xterm-256color")
-    plain = memotherm_cli("demo", FORCE_COLOR="1", NO_COLOR="1", TERM="xterm-256color")
+    known = {"MEMOTHERM_HOME": str(tmp_path), "MEMOTHERM_EMBEDDER": "none", "TERM": "xterm-256color"}
+    for name, value in {**known, "FORCE_COLOR": "1", "NO_COLOR": ""}.items():
+        monkeypatch.setenv(name, value)
+    app.run(["remember", "Deploys need two reviews"])
+    capsys.readouterr()
 
-    assert "\x1b[38;5;" in coloured.stdout
-    assert "\x1b[38;5;" not in plain.stdout
+    app.run(["list"])
+    coloured = capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    app.run(["list"])
+    plain = capsys.readouterr().out
+
+    assert "\x1b[33mwarm" in coloured
+    assert "Deploys need two reviews" in plain
+    assert "\x1b[33m" not in plain
 
 
-def test_the_demo_as_json_lines_says_the_same():
+def test_the_demo_as_json_lines_says_the_same(steps: list[dict[str, Any]]):
     """Each step is one JSON object with what it shows."""
-    done = memotherm_cli("demo", "--json")
-    steps = [json.loads(line) for line in done.stdout.splitlines()]
-
-    assert done.returncode == 0, done.stderr
     assert len(steps) == len(STEPS)
     assert all(set(step) == {"at", "title", "text", "code", "results"} for step in steps)
     assert {kind for step in steps for result in step["results"] for kind in result} >= {
@@ -72,31 +100,28 @@ def test_the_demo_as_json_lines_says_the_same():
     }
 
 
-def test_the_texts_of_the_demo_are_true():
+def test_the_texts_of_the_demo_are_true(steps: list[dict[str, Any]]):
     """The texts of the steps agree with the results in the store."""
-    steps = {step["title"]: step for step in map(json.loads, memotherm_cli("demo", "--json").stdout.splitlines())}
+    titled = {step["title"]: step for step in steps}
 
-    cold = steps["An old memory becomes cold"]
-    pinned = steps["A preference is pinned"]["results"][0]["hit"]["memory"]
-    new, old = steps["A fact changes"]["results"]
-    deleted, restored = steps["A memory is deleted and restored"]["results"]
+    cold = titled["An old memory becomes cold"]
+    pinned = titled["A preference is pinned"]["results"][0]["hit"]["memory"]
+    new, old = titled["A fact changes"]["results"]
+    deleted, restored = titled["A memory is deleted and restored"]["results"]
     assert "does not search it" in cold["text"]
     assert cold["results"][1]["hit"]["memory"]["tier"] == "cold"
     assert pinned["priority"] == "pinned"
     assert "5544" in new["hit"]["memory"]["content"]
     assert old["memory"]["retention"] == "archived"
     assert (deleted["memory"]["retention"], restored["memory"]["retention"]) == ("deleted", "active")
-    assert steps["Every change is recorded and can be undone"]["results"][-1]["memory"]["tier"] == "hot"
-    assert "no problems" in steps["The week in one file"]["text"]
+    assert titled["Every change is recorded and can be undone"]["results"][-1]["memory"]["tier"] == "hot"
+    assert "no problems" in titled["The week in one file"]["text"]
 
 
-def test_the_demo_ignores_the_settings_of_the_user(tmp_path: Path):
+def test_the_demo_ignores_the_settings_of_the_user(home: Path, steps: list[dict[str, Any]]):
     """The demonstration is the same for everybody, and nothing is written to the user's folders."""
-    done = memotherm_cli("demo", "--json", MEMOTHERM_HOME=str(tmp_path), MEMOTHERM_DEFAULT_TIER="cold")
-
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[0])["results"][1]["memory"]["tier"] == "warm"
-    assert not list(tmp_path.iterdir())
+    assert steps[0]["results"][1]["memory"]["tier"] == "warm"
+    assert not list(home.iterdir())
 
 
 def test_help_lists_every_command_and_imports_nothing_heavy():
@@ -115,12 +140,10 @@ def test_help_lists_every_command_and_imports_nothing_heavy():
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)
-def test_every_command_is_where_the_table_says(name: str):
+def test_every_command_is_where_the_table_says(name: str, capsys: pytest.CaptureFixture[str]):
     """A command that is listed can be called, and explains itself."""
-    done = memotherm_cli(name, "--help")
-
-    assert done.returncode == 0, done.stderr
-    assert f"Usage: memotherm {name}" in done.stdout
+    assert app.run([name, "--help"]) == exit_codes.OK
+    assert f"Usage: memotherm {name}" in capsys.readouterr().out
 
 
 def test_version():
@@ -129,15 +152,14 @@ def test_version():
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["demo", "--nonsense"], ["demo", "surplus"]], ids=" ".join)
-def test_a_wrong_call_is_a_usage_error_with_a_hint(arguments: list[str]):
+def test_a_wrong_call_is_a_usage_error_with_a_hint(arguments: list[str], capsys: pytest.CaptureFixture[str]):
     """One line says what is wrong, one what to do; the exit code is 2."""
-    done = memotherm_cli(*arguments)
-
-    assert done.returncode == exit_codes.USAGE
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
-    assert "hint: " in done.stderr
-    assert "Traceback" not in done.stderr
+    assert app.run(arguments) == exit_codes.USAGE
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert "hint: " in told.err
+    assert "Traceback" not in told.err
 
 
 def test_an_unexpected_error_is_one_line_unless_debug_is_asked_for(tmp_path: Path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import re
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -26,9 +28,11 @@ from memotherm.hooks.events import answer, parse_event, truncated
 from memotherm.hooks.options import Options
 from memotherm.hooks.recalling import project_name
 from memotherm.hooks.server import advertised, running_server
+from memotherm.mcp.schemas import CORE
 from memotherm.spool import Spool
 from memotherm.testing import FakeClock
 from memotherm.text.person import kind_about_user
+from memotherm.tools import TOOLS
 from tests.helpers import ROOT
 from tests.interfaces.served import served
 
@@ -288,6 +292,30 @@ def test_a_stop_that_a_stop_hook_caused_keeps_nothing(home: Path):
     hook({"hook_event_name": "Stop", "stop_hook_active": True, "last_assistant_message": "Once more the same."})
 
     assert Spool(home / "spool").waiting() == []
+
+
+def test_secrets_reach_neither_the_spool_nor_the_store(home: Path) -> None:
+    """What looks like a credential is replaced before a job is written, and the worker says how often."""
+    said = "Deploy with password: hunter2 and <private>meet at noon</private> tell Bob"
+    hook({"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": said}, "--no-worker")
+    hook({"hook_event_name": "SessionEnd", "session_id": "s1"}, "--no-worker")
+    (job, _) = (path.read_text() for path in Spool(home / "spool").waiting())
+    assert "Deploy with password: [redacted] and [redacted] tell Bob" in job
+    result = process_spool(Spool(home / "spool"))
+    assert (result.captured, result.redacted) == (1, 2)
+    assert b"hunter2" not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_folder_that_is_excluded_is_not_captured(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of its conversations is spooled or logged, and memories are recalled as before."""
+    monkeypatch.setenv("MEMOTHERM_CAPTURE_EXCLUDE", f"{tmp_path}/client*,other")
+    folder = tmp_path / "clients" / "acme"
+    folder.mkdir(parents=True)
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "Tell me of the staging heron"}
+    output, _ = hook({**prompt, "cwd": str(folder)}, "--no-worker")
+    assert FACT in output
+    assert Spool(home / "spool").waiting() == []
+    assert b"Tell me of the" not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
 def test_capture_can_be_refused(home: Path):
@@ -677,6 +705,19 @@ def test_a_server_that_is_gone_is_no_loss(home: Path):
         assert FACT in hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})[0]
 
 
+def test_a_server_that_answers_too_late_loses_no_memory(home: Path):
+    """It has recorded that it returned memories, but the host never received them: the hook returns them."""
+    with memotherm.open() as mem:
+        mem.session("s1").before_turn("staging")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        advertised(home, "127.0.0.1", silent.getsockname()[1], str(home / "memory.db")),
+    ):
+        out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})
+
+    assert FACT in out
+
+
 def test_only_this_machine_is_asked(home: Path):
     """A server elsewhere never hears what a prompt says."""
     (home / "server.json").write_text(
@@ -706,6 +747,20 @@ def test_the_plugins_are_well_formed():
     assert len((plugin / "README.md").read_text("utf-8").split()) >= 40
     for name in ("package.json", "openclaw.plugin.json"):
         assert json.loads((plugins / "openclaw" / name).read_text("utf-8"))["description"]
+
+
+def test_the_skill_and_the_guide_name_only_tools_that_are_offered_by_default():
+    """The server that the plugin and `install` configure offers every tool that an agent or a user is told to use."""
+    skill = ROOT / "src" / "memotherm" / "plugins" / "plugins" / "memotherm" / "skills" / "memory" / "SKILL.md"
+    named = {
+        name
+        for page in (skill, ROOT / "docs" / "how-to" / "claude-code.md")
+        for name in re.findall(r"`([a-z_]+)`", page.read_text("utf-8"))
+        if name in TOOLS
+    }
+
+    assert "store_memory" in named
+    assert named <= set(CORE)
 
 
 def test_scopes_and_settings_of_a_hook_are_those_of_the_library(home: Path):

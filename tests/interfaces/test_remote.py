@@ -71,7 +71,7 @@ def public(cls: type) -> set[str]:
 
 def test_every_verb_of_the_facade_is_a_request_or_a_clear_error() -> None:
     """No verb is inherited that would look for a store here, except those made of other verbs."""
-    composed = {"get_relevant_memories", "pin"}
+    composed = {"get_relevant_memories", "pin", "secrets_in"}
 
     assert public(Memotherm) - composed <= set(vars(RemoteMemotherm))
     assert public(Session) <= set(vars(RemoteSession))

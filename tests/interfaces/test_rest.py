@@ -888,3 +888,32 @@ def test_notes_are_curated_by_http(tmp_path: Path) -> None:
     assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
     with opened(tmp_path / "b.db") as mem, asking(mem) as client:
         problem(client.post("/notes/curate", json=body), 404, "not_found")
+
+
+# Policies
+
+
+def test_a_policy_is_linted_adopted_and_rolled_back(tmp_path: Path) -> None:
+    """By its text or by the name of one of the package; a tenant's key can do none of it."""
+    rule = '[policy]\nname = "house"\nextends = "builtin"\n[[rule]]\nid = "house.cold"\nto = "cold"\nwhy = "old"\n'
+    house = {"text": rule + 'when = { kind = "message", tier = "warm", uses = 0, idle = ">= 0d" }\n'}
+    with opened(tmp_path / "memory.db") as mem, asking(mem) as client:
+        said = mem.remember("good morning", kind="message", tier="warm")
+        wrong = client.post("/policy/lint", json={"text": '[[rule]]\nid = "a"\nto = "cod"\n'}).json()
+        assert wrong["findings"][0]["code"] == "P002"
+        assert client.post("/policy/test", json={"name": "research"}).json()["failed"] == 0
+        problem(client.post("/policy/adopt", json={"text": "[[rule]]"}), 422, "policy")
+        problem(client.post("/policy/adopt", json={"name": "research", **house}), 422, "invalid_input")
+        problem(client.post("/policy/adopt", json={"name": "/etc/passwd"}), 422, "invalid_input")
+        differences = client.post("/policy/diff", json={"policy": house}).json()["differences"]
+        assert [difference["id"] for difference in differences] == [said.id]
+        assert client.post("/policy/shadow", json=house).json()["action"] == "shadow"
+        assert client.get("/policy/shadow").json()["missed"] == 0
+        assert client.delete("/policy/shadow").json()["name"] == "house"
+        adopted = client.post("/policy/adopt", json=house).json()
+        assert client.post("/compact").json()["moves"][0]["policy"] == adopted["hash"]
+        assert client.get("/policy").json()["hash"] == adopted["hash"]
+        assert [move["id"] for move in client.post("/policy/rollback").json()["moves"]] == [said.id]
+        problem(client.post("/policy/rollback"), 404, "not_found")
+        secret = Keys(mem).create("ci", "acme")
+        problem(client.get("/policy", headers={"authorization": f"Bearer {secret}"}), 403, "forbidden")

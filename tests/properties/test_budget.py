@@ -1,6 +1,6 @@
 """A context never costs more than its budget, whatever is stored.
 
-100,000 generated cases by default; `make budget` runs a million.
+20,000 generated cases by default; `make budget` runs a million.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memotherm.text.marker import CLOSE, OPEN
 from memotherm.text.tokens import Counter, counter
 from tests.properties import texts
 
-CASES = int(os.environ.get("MEMOTHERM_BUDGET_CASES", "100000"))
+CASES = int(os.environ.get("MEMOTHERM_BUDGET_CASES", "20000"))
 PARTS = 20
 FORMATS = ("markdown", "xml", "messages", "index")
 #: Counters beside the default, which takes most cases: other vocabularies, and the upper bound.
@@ -129,7 +129,7 @@ def test_no_other_tokenizer_is_exceeded_either(tokenizer: str) -> None:
     """Vocabularies that join across lines, and the bound for unknown ones, keep the guarantee as well."""
     dice = random.Random(tokenizer)
     count: Counter = counter(tokenizer)
-    for _ in range(max(300, CASES // 400)):
+    for _ in range(max(150, CASES // 400)):
         candidates = candidates_of(dice)
         name, budget = dice.choice(FORMATS), budget_of(dice)
         packed = packed_of(candidates, format_of(name), count, limits_of(dice, budget))
@@ -143,7 +143,7 @@ def test_the_smallest_budget_is_exact_and_a_larger_one_takes_nothing_away(name: 
     dice = random.Random(name)
     form, count = format_of(name), counter()
     checked = 0
-    while checked < 600:
+    while checked < max(200, CASES // 500):
         candidates = candidates_of(dice)
         limits = limits_of(dice, budget_of(dice))
 
@@ -186,7 +186,7 @@ def test_the_facade_keeps_every_budget() -> None:
                 # Some contents are nothing but a forged block, and are not stored.
                 continue
         session = mem.session("s")
-        for number in range(600):
+        for number in range(200):
             budget, name = budget_of(dice), FORMATS[number % 4]
             query = None if number % 5 == 0 else texts.content(dice)[:200].replace("\x00", "")
             if number % 10 == 9:

@@ -11,12 +11,13 @@ from memotherm import Memotherm, Scope, Settings, Tier
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import SCOPE_FIELDS
 from memotherm.testing import FakeClock, HashEmbedder
+from tests.helpers import examples
 from tests.stores import a_store
 
 scopes = st.builds(Scope, **{name: st.sampled_from([None, None, "a", "b"]) for name in SCOPE_FIELDS})
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     owners=st.lists(scopes, min_size=1, max_size=5),
     viewers=st.lists(scopes, min_size=1, max_size=3),

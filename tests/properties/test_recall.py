@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import memotherm
 from memotherm import Memotherm, Priority, Recall, Settings, Tier
 from memotherm.testing import FakeClock, HashEmbedder
+from tests.helpers import examples
 from tests.stores import a_store
 
 _WORDS = ("otter", "river", "deploy", "frozen", "friday", "metric", "東京", "café", "the")
@@ -51,7 +52,7 @@ def told(recall: Recall) -> list[tuple[str, float]]:
     return [(hit.memory.id, hit.score) for hit in recall]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(config=configs, some=st.lists(memories, max_size=25), query=texts, tiers=st.sets(st.sampled_from(Tier)))
 def test_the_answer_for_k_begins_the_answer_for_k_plus_1(
     config: Settings, some: list[dict[str, object]], query: str, tiers: set[Tier]
@@ -68,7 +69,7 @@ def test_the_answer_for_k_begins_the_answer_for_k_plus_1(
         assert told(mem.recall(query, limit=26, tiers=where, track=False)) == answers[-1]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(config=configs, some=st.lists(memories, max_size=25), query=texts)
 def test_scores_are_in_range_in_order_and_explained(
     config: Settings, some: list[dict[str, object]], query: str
@@ -88,7 +89,7 @@ def test_scores_are_in_range_in_order_and_explained(
         assert list(recall)[: len(recall.pinned)] == list(recall.pinned)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(some=st.lists(memories, max_size=25), query=texts, fusion=st.sampled_from(["evidence", "weighted", "rrf"]))
 def test_exact_and_coded_vectors_give_the_same_answer(some: list[dict[str, object]], query: str, fusion: str) -> None:
     """Rescoring with the exact vectors leaves no trace of the codes."""

@@ -20,6 +20,7 @@ from memotherm import Memory, Memotherm, Priority, Settings, Tier
 from memotherm.errors import InvalidInput, LimitReached, StaleWrite
 from memotherm.session import Session
 from memotherm.testing import FakeClock, HashEmbedder
+from tests.helpers import examples
 from tests.stores import a_store
 
 LIMIT = 40
@@ -259,11 +260,11 @@ def _axes(memory: Memory) -> tuple[object, ...]:
 
 
 TestTiers = Tiers.TestCase
-TestTiers.settings = settings(max_examples=40, stateful_step_count=30)
+TestTiers.settings = settings(max_examples=examples(40), stateful_step_count=30)
 
 
 @pytest.mark.postgres
 class TestTiersOnPostgres(Tiers.TestCase):  # type: ignore[misc, valid-type]
     """The same on a server."""
 
-    settings = settings(max_examples=8, stateful_step_count=30)
+    settings = settings(max_examples=examples(8), stateful_step_count=30)

@@ -19,6 +19,7 @@ from memotherm import Memory, Memotherm, Priority, Retention, Scope, Settings, T
 from memotherm.errors import MemothermError, NotFound
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.text.tokens import count_tokens
+from tests.helpers import examples
 from tests.stores import a_store
 
 from .model import LIMITED, Item, Model, Refused, Wish
@@ -316,7 +317,7 @@ class Verbs(RuleBasedStateMachine):
 
 
 TestVerbs = pytest.mark.timeout(900)(Verbs.TestCase)  # shrinking a failure takes minutes
-TestVerbs.settings = settings(max_examples=30, stateful_step_count=40)
+TestVerbs.settings = settings(max_examples=examples(30), stateful_step_count=40)
 
 
 @pytest.mark.postgres
@@ -324,4 +325,4 @@ TestVerbs.settings = settings(max_examples=30, stateful_step_count=40)
 class TestVerbsOnPostgres(Verbs.TestCase):  # type: ignore[misc, valid-type]
     """The same on a server."""
 
-    settings = settings(max_examples=8, stateful_step_count=40)
+    settings = settings(max_examples=examples(8), stateful_step_count=40)

@@ -17,6 +17,7 @@ from memotherm.storage.open import open_store
 from memotherm.storage.values import Cause, Filter, Find
 from memotherm.testing import FakeClock
 from memotherm.text.clean import digest
+from tests.helpers import examples
 from tests.stores import a_store
 
 #: Names with the characters of JSON paths, of SQL and of its parameters.
@@ -76,7 +77,7 @@ def test_a_store_finds_what_the_filter_says(store_kind: str) -> None:
     with a_store() as place:
         store = open_store(str(place), Settings())
 
-        @settings(max_examples=30 if store_kind == "sqlite" else 20)
+        @settings(max_examples=examples(30 if store_kind == "sqlite" else 20))
         @given(EXAMPLES)
         def check(example: Any) -> None:
             metadata, filters, days = example

@@ -35,6 +35,10 @@ def source(tmp_path: Path) -> Path:
         for tenant in TENANTS:
             _lived_in(mem.scoped(tenant=tenant) if tenant else mem, tmp_path / f"notes-{tenant}")
         mem.key_value("keys").put("ops", {"hash": "x"})
+        mem.policies.adopt("builtin")
+        mem.remember("said and done", kind="task", metadata={"status": "done"})
+        mem.policies.start_shadow("builtin")
+        mem.compact()
     return path
 
 
@@ -83,6 +87,7 @@ def _told(mem: Memotherm) -> dict[str, object]:
         "status": (mem.status().tiers, mem.status().retention, mem.status().seq),
         "metrics": mem.metrics().moves,
         "key_values": mem.key_value("keys").all(),
+        "policies": mem.policies.history(),
     }
 
 

@@ -51,6 +51,7 @@ COMMANDS = {
     "forget": Command("many", "Delete a memory, or many by a filter; `restore` undoes it.", "forget"),
     "restore": Command("many", "Restore an archived or deleted memory, or many by a filter.", "restore"),
     "purge": Command("many", "Erase a memory permanently, or many by a filter.", "purge"),
+    "erase": Command("erasing", "Erase everything at and below a scope permanently, such as a user."),
     "history": Command("reading", "Show the events of a memory: time, actor, rule and reason.", "history"),
     "events": Command("reading", "Show the events of all memories, newest first, a page at a time.", "events"),
     "receipts": Command("reading", "Show what contexts have injected into sessions, and why.", "receipts"),

@@ -1,4 +1,4 @@
-"""`memotherm bench quality`: measure retrieval quality on your data."""
+"""`memotherm bench`: measure retrieval quality, and silence where no memory answers, on your data."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from memotherm.cli.formatting import console
 from memotherm.cli.options import json_option
 from memotherm.errors import NotFound
 from memotherm.evaluation.controls import CONTROLS, STRICTER
-from memotherm.evaluation.datasets import EvaluationSet, load
+from memotherm.evaluation.datasets import EvaluationSet, SilentPrompt, load, load_prompts
 from memotherm.evaluation.measures import MEASURES
 from memotherm.evaluation.quality import OURS, Result, diagnose, quality_sets, run
 from memotherm.evaluation.quality import ablate as run_ablations
+from memotherm.evaluation.silence import TEN_FACTS, SilenceResult, measure_silence
 from memotherm.model.clock import system_clock
 
 __all__ = ["command"]
@@ -31,26 +32,36 @@ def command() -> None:
     """Measure Memotherm on your machine and your data."""
 
 
-@command.command("quality")
-@click.option(
+_data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     envvar="MEMOTHERM_DATA",
     required=True,
     help="A folder of evaluation sets, or of folders of them.",
 )
-@click.option("--set", "prefixes", multiple=True, help="Only sets whose name begins with this (repeatable).")
-@click.option("--fusion", type=click.Choice(["evidence", "weighted", "rrf"]), help="Use another fusion.")
-@click.option("--diagnose", "question", help="Explain the result of one question, by its id.")
-@click.option("--ablate", is_flag=True, help="Measure the ranking without each of its parts.")
-@click.option(
+_set_option = click.option(
+    "--set", "prefixes", multiple=True, help="Only sets whose name begins with this (repeatable)."
+)
+_cache_option = click.option(
     "--cache",
     type=click.Path(path_type=Path, file_okay=False),
     envvar="MEMOTHERM_VECTORS",
     help="Cache vectors in this folder.",
 )
+_out_option = click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the results as JSON to this file."
+)
+
+
+@command.command("quality")
+@_data_option
+@_set_option
+@click.option("--fusion", type=click.Choice(["evidence", "weighted", "rrf"]), help="Use another fusion.")
+@click.option("--diagnose", "question", help="Explain the result of one question, by its id.")
+@click.option("--ablate", is_flag=True, help="Measure the ranking without each of its parts.")
+@_cache_option
 @click.option("--on", "store", help="Use this store, such as an empty PostgreSQL database.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the results as JSON to this file.")
+@_out_option
 @json_option
 def quality(
     data: Path,
@@ -78,22 +89,64 @@ def quality(
             click.echo(line)
         return
     results = [_measure(data_set, settings, cache, store, ablate=ablate) for data_set in sets]
-    report = {
-        "date": system_clock().isoformat(timespec="seconds"),
-        "version": __version__,
-        "settings": settings,
-        "sets": [_ablation_json(result) if ablate else result.as_dict() for result in results],
-    }
-    if out is not None:
-        out.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-    if as_json:
-        click.echo(json.dumps(report, indent=2))
+    rows = [_ablation_json(result) if ablate else result.as_dict() for result in results]
+    if _reported({"settings": settings, "sets": rows}, out, as_json=as_json):
         return
     for result in results:
         if ablate:
             _print_ablation(result)
         else:
             _print_quality(result)
+
+
+@command.command("silence")
+@_data_option
+@_set_option
+@_cache_option
+@_out_option
+@json_option
+def silence(data: Path, prefixes: tuple[str, ...], cache: Path | None, out: Path | None, as_json: bool) -> None:
+    """Ask prompts that no memory answers, such as "thanks", and count the contexts that stay empty.
+
+    Beside it stands what the floor of confidence costs: the gold in the contexts of answerable questions.
+    A store of ten facts is measured besides the sets of the folder.
+
+    \b
+    memotherm bench silence --data evaluation/
+    memotherm bench silence --data evaluation/ --set locomo
+    """
+    prompts = load_prompts(data)
+    sets = quality_sets([TEN_FACTS, *load(data)], prefixes)
+    results = [_measure_silence(data_set, prompts, cache) for data_set in sets]
+    if not _reported({"sets": [result.as_dict() for result in results]}, out, as_json=as_json):
+        _print_silence(results)
+
+
+def _reported(values: dict[str, Any], out: Path | None, *, as_json: bool) -> bool:
+    """Write a report to a file, if there is one, and with `as_json` print it; return whether it was printed."""
+    report = {"date": system_clock().isoformat(timespec="seconds"), "version": __version__, **values}
+    if out is not None:
+        out.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+    return as_json
+
+
+def _measure_silence(data: EvaluationSet, prompts: list[SilentPrompt], cache: Path | None) -> SilenceResult:
+    with tempfile.TemporaryDirectory(prefix="memotherm-silence-") as folder, _bars() as bars:
+        return measure_silence(data, prompts, Path(folder), _ProgressBars(bars, data.name), cache=cache)
+
+
+def _print_silence(results: list[SilenceResult]) -> None:
+    floor = results[0].floor if results else 0.0
+    table = Table(title=f"Silence with context_min_confidence {floor}", title_justify="left")
+    for name in ("set", "questions", "prompts", "silent", "gold", "gold without floor", "area under the curve"):
+        table.add_column(name, justify="left" if name == "set" else "right")
+    for result in results:
+        figures = (result.silent, result.gold, result.gold_without_floor, result.area)
+        counts = (str(len(result.answers)), str(len(result.prompts)))
+        table.add_row(result.name, *counts, *(f"{figure:.3f}" for figure in figures))
+    console().print(table)
 
 
 def _measure(

@@ -62,11 +62,11 @@ def _print_title(out: Console) -> None:
 def _print_step(out: Console, step: Step) -> None:
     out.print()
     out.print(Text(f"{step.at:%A %H:%M}", style="bold cyan"), Text(step.title, style="bold"))
-    out.print(Padding(Text(step.text), (0, 0, 0, 2)))
-    out.print(Padding(Text(step.code, style="dim italic"), (0, 0, 0, 2)))
+    out.print(Padding(Text(step.text), (0, 0, 0, 2), expand=False))
+    out.print(Padding(Text(step.code, style="dim italic"), (0, 0, 0, 2), expand=False))
     for result in step.results:
         for line in _lines(result):
-            out.print(Padding(line, (0, 0, 0, 4)))
+            out.print(Padding(line, (0, 0, 0, 4), expand=False))
 
 
 def _print_next(out: Console) -> None:

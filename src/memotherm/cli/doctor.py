@@ -150,6 +150,7 @@ def _memory(store: StoreOptions, *, inside: bool) -> Iterator[Finding]:
         yield _checked("store", lambda: Finding("store", "ok", f"{url}, schema {mem.status().schema}"))
         yield _checked("permission", lambda: _permission(url))
         yield _checked("memories", lambda: _status(mem, store, inside=inside))
+        yield _checked("policy", lambda: _policy(mem))
         yield _checked("embedder", lambda: _embedder(mem, inside=inside))
         yield _checked("recall", lambda: _recall(mem, inside=inside))
         yield _checked("check", lambda: _check(mem))
@@ -176,11 +177,19 @@ def _status(mem: Memotherm, store: StoreOptions, *, inside: bool) -> Finding:
     return Finding("memories", "note" if elsewhere else "ok", detail, "memotherm scopes" if elsewhere else "")
 
 
+def _policy(mem: Memotherm) -> Finding:
+    unused = mem.policies.unused()
+    if unused:
+        return Finding("policy", "warning", unused, "memotherm policy rollback, or adopt another one")
+    return Finding("policy", "ok", mem.status().policy or "the built-in rules are in force")
+
+
 def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
-    status = mem.status(inside=inside)
-    if status.degraded:
+    status, unused = mem.status(inside=inside), mem.policies.unused()
+    degraded = [reason for reason in status.degraded if reason != unused]
+    if degraded:
         remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
-        return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(status.degraded)}", remedy)
+        return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(degraded)}", remedy)
     return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
 
 

@@ -19,7 +19,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Retention
 from memotherm.settings.private_files import write_text
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import memory_json
+from memotherm.tools.serializers import everything_json, memory_json
 
 __all__ = ["backup", "export"]
 
@@ -30,20 +30,29 @@ _PAGE = 1000
 @click.argument("path", type=click.Path(), default="-")
 @click.option("--all", "include_archived", is_flag=True, help="Include archived memories.")
 @inside_option
+@click.option(
+    "--everything", is_flag=True, help="All at and below the scope: any retention, events, receipts, recall log."
+)
 @store_option
-def export(path: str, include_archived: bool, inside: bool, store: StoreOptions) -> None:
+def export(path: str, include_archived: bool, inside: bool, everything: bool, store: StoreOptions) -> None:
     """Write memories as JSON lines, oldest first; `import jsonl` reads them.
+
+    With --everything, each line has a `type`: memory, event, receipt or recall. That answers a request of access.
 
     \b
     memotherm export memories.jsonl --project shop
     memotherm import jsonl memories.jsonl --store other.db
     """
     with opened(store, existing=True) as mem:
-        lines = _lines(mem, inside=inside, archived=include_archived)
+        lines = (
+            [json.dumps(entry, ensure_ascii=False) for entry in everything_json(mem.everything())]
+            if everything
+            else _lines(mem, inside=inside, archived=include_archived)
+        )
         elsewhere = [] if lines else whereabouts(mem, store, mem.status(inside=inside).hint)
     _write(path, lines)
     if path != "-":
-        click.echo(f"{pluralize(len(lines), 'memory')} written to {path}", err=True)
+        click.echo(f"{pluralize(len(lines), 'line' if everything else 'memory')} written to {path}", err=True)
     elif not lines:
         print_notes(["no memory to export"])
     print_notes(elsewhere)

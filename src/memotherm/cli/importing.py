@@ -51,6 +51,7 @@ def command(kind: str, path: str, dry_run: bool, store: StoreOptions, as_json: b
             "stored": imported.stored,
             "duplicates": imported.duplicates,
             "purged": imported.purged,
+            "redacted": imported.redacted,
             "skipped": [{"path": skipped.path, "why": skipped.why} for skipped in imported.skipped],
         }
         click.echo(json.dumps(summary, ensure_ascii=False, indent=2))

@@ -30,12 +30,15 @@ def print_notes(notes: Iterable[str]) -> None:
         click.echo(f"note: {note}", err=True)
 
 
-def print_changed(memory: Memory, *, as_json: bool, dry_run: bool = False) -> None:
-    """Print a memory after a change."""
+def print_changed(
+    memory: Memory, *, as_json: bool, dry_run: bool = False, warnings: Sequence[str] | None = None
+) -> None:
+    """Print a memory after a change, with warnings about it if there can be any."""
     from memotherm.tools.serializers import memory_json
 
     if as_json:
-        print_json({**memory_json(memory), **({"dry_run": True} if dry_run else {})})
+        noted = {} if warnings is None else {"warnings": list(warnings)}
+        print_json({**memory_json(memory), **({"dry_run": True} if dry_run else {}), **noted})
         return
     from memotherm.cli.formatting import console, memory_line
 
@@ -44,6 +47,7 @@ def print_changed(memory: Memory, *, as_json: bool, dry_run: bool = False) -> No
     console().print(line)
     if dry_run:
         print_notes(["dry run: nothing was changed"])
+    print_notes(warnings or ())
 
 
 def searched_tiers(tiers: Sequence[str], *, include_cold: bool) -> list[Tier]:

@@ -1,9 +1,9 @@
-"""`memotherm policy`: show, lint, test and compare tier policies."""
+"""`memotherm policy`: show, lint, test, compare, replay and adopt tier policies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import sys
+from collections.abc import Sequence
 
 import click
 
@@ -11,18 +11,32 @@ from memotherm.cli.exit_codes import CONFIG, FAILURE
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.parsing import SuggestingGroup
+from memotherm.cli.policy_replay import replay
 from memotherm.cli.terminal import printable
 from memotherm.errors import PolicyError
-from memotherm.policy import Finding, Policy, load
+from memotherm.policies import require_adoptable
+from memotherm.policy import Finding, load
 from memotherm.text.quantity import pluralize
-from memotherm.tools.serializers import move_json
+from memotherm.tiers.adoption import ShadowReport
+from memotherm.tools.serializers import (
+    adoption_json,
+    case_json,
+    difference_json,
+    finding_json,
+    policy_json,
+    rollback_json,
+    shadow_json,
+)
 
 __all__ = ["command"]
+
+#: How many differing memories are listed before a confirmation.
+_SHOWN = 20
 
 
 @click.group("policy", cls=SuggestingGroup)
 def command() -> None:
-    """Show, lint, test and compare tier policies.
+    """Show, lint, test, compare, replay and adopt tier policies.
 
     A policy is a TOML file, or the name of one that comes with the package: builtin, coding-agent,
     customer-support, personal-assistant, research.
@@ -30,23 +44,29 @@ def command() -> None:
 
 
 @command.command("show")
-@click.argument("policy", default="builtin")
+@click.argument("policy", required=False)
+@store_option
 @json_option
-def show(policy: str, as_json: bool) -> None:
-    """Print the rules of a policy in the order in which they are asked, with their origin.
+def show(policy: str | None, store: StoreOptions, as_json: bool) -> None:
+    """Print the rules of a policy, or of the one in force, in the order in which they are asked, with their origin.
 
     \b
     memotherm policy show
     memotherm policy show coding-agent --json
     """
-    read = load(policy)
+    if policy is not None:
+        read = load(policy)
+    else:
+        with opened(store, existing=True) as mem:
+            read = mem.policies.current()
+    shown = policy_json(read)
     if as_json:
-        print_json({"name": read.name, "hash": read.digest, "limits": read.limits, "rules": list(_rules_json(read))})
+        print_json(shown)
         return
     click.echo(f"{read.name} ({read.digest}){f': {read.description}' if read.description else ''}")
     for name, value in read.limits.items():
         click.echo(f"  {name} = {value}")
-    for rule in _rules_json(read):
+    for rule in shown["rules"]:
         click.echo(
             f"  {rule['run']:<9} {rule['id']:<24} -> {rule['to']:<10} {printable(rule['why'])}  ({rule['origin']})"
         )
@@ -78,14 +98,9 @@ def lint(policy: str, on_store: bool, store: StoreOptions, as_json: bool) -> Non
             raise
         found = [finding for finding in exc.findings if isinstance(finding, Finding)]
     if as_json:
-        print_json({"policy": policy, "findings": [_finding_json(finding) for finding in found]})
+        print_json({"policy": policy, "findings": [finding_json(finding) for finding in found]})
     else:
-        for finding in found:
-            kind = "warning" if finding.warning else "error"
-            line = "" if finding.line is None else f":{finding.line}"
-            click.echo(printable(f"{policy}{line}: {kind} {finding.code} {finding.message}"))
-        if not found:
-            click.echo(f"{policy}: no problems found")
+        _print_findings(policy, found)
     if any(not finding.warning for finding in found):
         raise click.exceptions.Exit(CONFIG)
 
@@ -102,8 +117,7 @@ def test(policy: str, as_json: bool) -> None:
     results = load(policy).test()
     failed = sum(not result.passed for result in results)
     if as_json:
-        listed = [{"name": result.name, "passed": result.passed, "detail": result.detail} for result in results]
-        print_json({"policy": policy, "tests": listed, "failed": failed})
+        print_json({"policy": policy, "tests": [case_json(result) for result in results], "failed": failed})
     else:
         for result in results:
             click.echo(printable(str(result)))
@@ -127,44 +141,173 @@ def diff(first: str, second: str, store: StoreOptions, as_json: bool) -> None:
     with opened(store, existing=True) as mem:
         found = mem.policies.diff(*policies)
     if as_json:
-        listed = [
-            {
-                "id": difference.memory.id,
-                "content": difference.memory.content,
-                "tier": str(difference.memory.tier),
-                "run": difference.run,
-                "first": None if difference.first is None else move_json(difference.first),
-                "second": None if difference.second is None else move_json(difference.second),
-            }
-            for difference in found
-        ]
-        print_json({"differences": listed})
+        print_json({"differences": [difference_json(difference) for difference in found]})
         return
     for difference in found:
         click.echo(str(difference))
     click.echo(f"{pluralize(len(found), 'memory')} would end in another tier")
 
 
-def _rules_json(policy: Policy) -> Iterator[dict[str, Any]]:
-    """Yield the rules of a policy and of those it extends, in order."""
-    for rule in policy.own_rules:
-        targets: Sequence[str] = [str(tier) for tier, _ in rule.targets] or ["stay"]
-        yield {
-            "id": rule.id,
-            "run": rule.run,
-            "to": " or ".join(targets),
-            "why": rule.why,
-            "origin": policy.name,
-        }
-    if policy.base is not None:
-        yield from _rules_json(policy.base)
+command.add_command(replay)
 
 
-def _finding_json(finding: Finding) -> dict[str, Any]:
-    return {
-        "code": finding.code,
-        "severity": "warning" if finding.warning else "error",
-        "line": finding.line,
-        "path": ".".join(map(str, finding.path)),
-        "message": finding.message,
-    }
+@command.command("adopt")
+@click.argument("policy")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@store_option
+@json_option
+def adopt(policy: str, yes: bool, store: StoreOptions, as_json: bool) -> None:
+    """Put a policy in force for all processes that use the store.
+
+    Prints what lint finds, the tests, and the memories whose next move differs from that of the policy in force. A
+    policy with errors or failing tests is refused, and the one in force stays.
+
+    \b
+    memotherm policy adopt policy.toml
+    memotherm policy adopt research --yes --json
+    """
+    read = load(policy)
+    with opened(store, existing=True) as mem:
+        found, results = mem.policies.lint(read), read.test()
+        differing = mem.policies.diff(mem.policies.current(), read)
+        if not as_json:
+            _print_findings(policy, found)
+            for result in results:
+                click.echo(printable(str(result)))
+            for difference in differing[:_SHOWN]:
+                click.echo(str(difference))
+            click.echo(f"{pluralize(len(differing), 'memory')} would end in another tier than now")
+        require_adoptable(read, found)
+        _confirm(f"Adopt {read.name} ({read.digest})?", yes=yes)
+        adopted = mem.policies.adopt(read)
+    if as_json:
+        print_json(
+            {
+                "adoption": adoption_json(adopted),
+                "findings": [finding_json(finding) for finding in found],
+                "tests": [case_json(result) for result in results],
+                "differences": [difference_json(difference) for difference in differing],
+            }
+        )
+    else:
+        click.echo(f"{adopted.name} ({adopted.hash}) is in force")
+
+
+@command.command("rollback")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@store_option
+@json_option
+def rollback(yes: bool, store: StoreOptions, as_json: bool) -> None:
+    """Take back all moves of the policy in force, and put the one before it in force.
+
+    Memories that something else has moved since are left alone and listed.
+
+    \b
+    memotherm policy rollback
+    """
+    with opened(store, existing=True) as mem:
+        present = mem.policies.current()
+        _confirm(f"Take back {present.name} ({present.digest}) and all its moves?", yes=yes)
+        done = mem.policies.rollback()
+    if as_json:
+        print_json(rollback_json(done))
+        return
+    for skipped in done.skipped:
+        click.echo(printable(f"left alone {skipped}"))
+    click.echo(f"{pluralize(len(done.moves), 'move')} of {done.name} taken back; {done.adoption.name} is in force")
+
+
+@command.command("history")
+@store_option
+@json_option
+def history(store: StoreOptions, as_json: bool) -> None:
+    """List which policies were adopted and rolled back.
+
+    \b
+    memotherm policy history
+    """
+    with opened(store, existing=True) as mem:
+        adoptions = mem.policies.history()
+    if as_json:
+        print_json({"adoptions": [adoption_json(adoption) for adoption in adoptions]})
+        return
+    for adoption in adoptions:
+        click.echo(printable(str(adoption)))
+    if not adoptions:
+        click.echo("no policy was adopted: the built-in rules are in force")
+
+
+@command.group("shadow", cls=SuggestingGroup)
+def shadow() -> None:
+    """Let a policy decide beside the one in force, without moving anything."""
+
+
+@shadow.command("start")
+@click.argument("policy")
+@store_option
+@json_option
+def start(policy: str, store: StoreOptions, as_json: bool) -> None:
+    """Put a policy in the shadow: compact and maintain record what it would move, recalls what it would miss.
+
+    \b
+    memotherm policy shadow start policy.toml
+    """
+    with opened(store, existing=True) as mem:
+        started = mem.policies.start_shadow(policy)
+    if as_json:
+        print_json(adoption_json(started))
+    else:
+        click.echo(f"{started.name} ({started.hash}) is in the shadow")
+
+
+@shadow.command("report")
+@store_option
+@json_option
+def report(store: StoreOptions, as_json: bool) -> None:
+    """Print what the policy in the shadow would have missed and spared.
+
+    \b
+    memotherm policy shadow report --json
+    """
+    with opened(store, existing=True) as mem:
+        _print_report(mem.policies.shadow_report(), as_json=as_json)
+
+
+@shadow.command("stop")
+@store_option
+@json_option
+def stop(store: StoreOptions, as_json: bool) -> None:
+    """Take the policy out of the shadow, and print its last report.
+
+    \b
+    memotherm policy shadow stop
+    """
+    with opened(store, existing=True) as mem:
+        _print_report(mem.policies.stop_shadow(), as_json=as_json)
+
+
+def _print_report(found: ShadowReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(shadow_json(found))
+        return
+    click.echo(printable(str(found)))
+    for (tier, real), count in found.differing.items():
+        click.echo(f"  {pluralize(count.memories, 'memory')} would be {tier} instead of {real} ({count.tokens} tokens)")
+
+
+def _print_findings(policy: str, found: Sequence[Finding]) -> None:
+    """Print what lint found, a line each."""
+    for finding in found:
+        kind = "warning" if finding.warning else "error"
+        line = "" if finding.line is None else f":{finding.line}"
+        click.echo(printable(f"{policy}{line}: {kind} {finding.code} {finding.message}"))
+    if not found:
+        click.echo(f"{policy}: no problems found")
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError("this changes which rules are in force and standard input is not a terminal: pass --yes")
+    click.confirm(question, abort=True, err=True)

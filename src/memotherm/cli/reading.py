@@ -235,7 +235,7 @@ def status(inside: bool, store: StoreOptions, as_json: bool) -> None:
     for tier in Tier:
         out.print(tier_bar(current, tier, out.width))
     hidden = {name: count for name, count in current.retention.items() if name is not Retention.ACTIVE and count}
-    totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}"]
+    totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}", f"policy {current.policy or 'builtin'}"]
     out.print(Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim"))
     print_notes([*current.degraded, *elsewhere])
 

@@ -31,6 +31,10 @@ __all__ = ["command"]
 @click.option("--min-score", type=click.FloatRange(0, 1), help="The least relevance; default: the setting.")
 @click.option("--promote", is_flag=True, help="Promote the best hits to hot.")
 @click.option("--no-track", is_flag=True, help="Do not count this as a use of the hits.")
+@click.option(
+    "--retention", type=click.Choice(["active", "archived", "deleted", "any"]), default="active", show_default=True,
+    help="Search archived or deleted memories.",
+)  # fmt: skip
 @click.option("--as-of", type=Moment(), help="Search the store as it was at an earlier time (UTC).")
 @filter_options
 @inside_option
@@ -66,6 +70,7 @@ def command(
             since=options["since"],
             until=options["until"],
             where=options["where"],
+            retention=options["retention"],
             inside=options["inside"],
         )
         elsewhere = [] if recall.hits else whereabouts(mem, store, recall.hint)

@@ -14,6 +14,7 @@ from memotherm.cli.parsing import TextCommand
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 from memotherm.model.literals import PriorityName, TierName
+from memotherm.tools.serializers import secret_warnings
 
 __all__ = ["command"]
 
@@ -59,9 +60,10 @@ def command(
     git log -1 --format=%B | memotherm remember - --kind decision --project shop
     memotherm remember "Ship on Monday" --key plans/release
     """
+    text = content_of(content)
     with opened(store) as mem:
         memory = mem.remember(
-            content_of(content),
+            text,
             kind=kind,
             tags=tags,
             tier=tier,
@@ -74,7 +76,8 @@ def command(
             key=key,
             index=not no_index,
         )
-    print_changed(memory, as_json=as_json)
+        warnings = secret_warnings(mem.secrets_in(text))
+    print_changed(memory, as_json=as_json, warnings=warnings)
 
 
 def _duration(text: str | None) -> float | str | None:

@@ -46,7 +46,7 @@ def add(name: str, content: str, kind: str, store: StoreOptions, as_json: bool) 
     """Add a hot memory; older ones are spilled if needed."""
     with opened(store) as mem:
         memory = mem.session(name).add(content_of(content), kind)
-        added = added_json(memory, mem.settings.hot_token_limit)
+        added = added_json(memory, mem.settings.hot_token_limit, mem.secrets_in(memory.content))
     if as_json:
         print_json(added)
         return

@@ -47,6 +47,6 @@ def _print_result(result: WorkerResult, *, as_json: bool) -> None:
     if result.busy:
         click.echo("another worker is running")
         return
-    counts = {name: getattr(result, name) for name in ("captured", "skipped", "ended", "waiting")}
+    counts = {name: getattr(result, name) for name in ("captured", "skipped", "redacted", "ended", "waiting")}
     click.echo(", ".join(f"{name} {count}" for name, count in counts.items()))
     print_notes(result.failed)

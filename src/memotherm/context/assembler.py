@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from memotherm.context.focus import WordFocus
 from memotherm.context.packing import Candidate, Limits, Packed, pack
 from memotherm.context.packing.formats import format_of
 from memotherm.context.values import Context, Entry, Receipt
@@ -22,7 +23,7 @@ from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy
-from memotherm.recall.log import RecallLog
+from memotherm.recall.log import RecallLog, logged_query
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
@@ -38,7 +39,9 @@ __all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
 _MOST_HOT = 200
 #: The most characters of a prompt that are searched for: its start and its end.
 _QUERY_CHARS = 2000
-_NOT_HASHED = {"store", "openai_api_key", "gemini_api_key"}
+_NOT_HASHED = {
+    "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +72,8 @@ class _Selection:
     #: What is not a candidate, with its reason.
     skipped: list[Entry] = field(default_factory=list)
     ranking: Ranking = field(default_factory=Ranking)
+    #: Why the hits of the search are not candidates; empty when they are.
+    withheld: str = ""
     notes: list[str] = field(default_factory=list)
     #: The digest of each candidate's content, and the candidate's id.
     ids_by_digest: dict[str, str] = field(default_factory=dict)
@@ -115,7 +120,8 @@ class Assembler:
         selection = _Selection(request.injected)
         listed = list(self._with_verification(selection.without_repeats(self._listed(request, selection)), request))
         recalled = self._with_verification(selection.without_repeats(self._recalled(request, selection)), request)
-        packed = pack(listed, recalled, text_format, count, self._limits(request, budget))
+        focus = None if request.question is None else WordFocus(request.question.text)
+        packed = pack(listed, recalled, text_format, count, self._limits(request, budget), focus)
         receipt = self._receipt(request, selection, packed)
         included = [selection.records[entry.id] for entry in packed.included]
         if request.track:
@@ -166,11 +172,24 @@ class Assembler:
         return sorted(unpinned, key=lambda record: (_urgency(record.memory), -record.no))
 
     def _recalled(self, request: Request, selection: _Selection) -> Iterator[tuple[Record, Candidate]]:
-        """Search now, and return an iterator over the hits, best first."""
+        """Search now, and return an iterator over the hits, best first; none where confidence is too low."""
         if request.question is None:
             return iter(())
         selection.ranking = self._pipeline.run(request.question, self._settings.context_hits)
-        return _hits(selection.ranking.ranked[: self._settings.context_hits], selection.ranking.records)
+        least = self._settings.context_min_confidence
+        if selection.ranking.confidence < least:
+            selection.withheld = f"confidence {selection.ranking.confidence} is below context_min_confidence {least}"
+            return iter(())
+        return self._hits(selection.ranking)
+
+    def _hits(self, ranking: Ranking) -> Iterator[tuple[Record, Candidate]]:
+        return _hits(ranking.ranked[: self._settings.context_hits], ranking.records)
+
+    def _withheld(self, selection: _Selection) -> Iterator[Entry]:
+        """Yield the hits that are left out because confidence is too low."""
+        if selection.withheld:
+            candidates = selection.without_repeats(self._hits(selection.ranking))
+            yield from (_skipped(candidate, "context_min_confidence", selection.withheld) for candidate in candidates)
 
     def _with_verification(self, candidates: Iterable[Candidate], request: Request) -> Iterator[Candidate]:
         """Yield the candidates; an old fact says when it was last verified."""
@@ -192,12 +211,13 @@ class Assembler:
             exact=count.exact,
             format=request.format,
             tiers=() if question is None else question.tiers,
+            confidence=None if question is None else selection.ranking.confidence,
             settings=settings_hash(self._settings),
             included=packed.included,
-            # In this order: `left_out` reads all candidates, which completes `skipped`.
-            _left_out=Lazy(lambda: (*packed.left_out.value, *selection.skipped)),
+            # In this order: the first two read all candidates, which completes `skipped`.
+            _left_out=Lazy(lambda: (*packed.left_out.value, *self._withheld(selection), *selection.skipped)),
             pinned_cut=packed.pinned_cut,
-            notes=(*packed.notes, *selection.notes),
+            notes=(*packed.notes, *selection.notes, *_withheld_note(selection)),
             degraded=selection.ranking.degraded,
         )
 
@@ -206,7 +226,8 @@ class Assembler:
         touched = included if self._settings.count_injected else ()
         kept = self._kept(receipt)
         if request.question is not None:
-            self._recalls.write(ranking, included, ranking.ranked, touched=touched, receipt=kept)
+            answers = ranking.ranked if ranking.confidence >= self._settings.context_min_confidence else ()
+            self._recalls.write(ranking, included, answers, touched=touched, receipt=kept)
         elif touched or kept:
             self._recalls.count_use(touched, request.now, request.spaces[-1], kept)
 
@@ -215,7 +236,7 @@ class Assembler:
         if not receipt.included or not self._settings.receipt_days:
             return None
         return ReceiptRow(
-            query=receipt.query if self._settings.recall_log == "text" else None,
+            query=None if receipt.query is None else logged_query(receipt.query, self._settings),
             budget=receipt.budget,
             tokens=receipt.tokens,
             format=receipt.format,
@@ -282,7 +303,7 @@ def _candidate(record: Record, section: str, order: tuple[int, ...]) -> Candidat
         reason = "an active blocker"
     else:
         reason = "current work" if memory.priority is Priority.NORMAL else f"current work, {memory.priority}"
-    return Candidate(memory=memory, section=section, order=order, reason=reason)
+    return Candidate(memory=memory, section=section, order=order, reason=reason, number=record.no)
 
 
 def _hits(best: Sequence[Ranked], records: Mapping[int, Record]) -> Iterator[tuple[Record, Candidate]]:
@@ -295,7 +316,15 @@ def _hits(best: Sequence[Ranked], records: Mapping[int, Record]) -> Iterator[tup
 def _hit(record: Record, ranked: Ranked, position: int) -> Candidate:
     low = record.memory.priority is Priority.LOW
     reason = f"hit {position + 1}, found in {record.memory.tier}"
-    return Candidate(record.memory, "recalled", (low, position), reason, ranked.score, Lazy(lambda: ranked.why))
+    why = Lazy(lambda: ranked.why)
+    return Candidate(record.memory, "recalled", (low, position), reason, ranked.score, why, record.no)
+
+
+def _withheld_note(selection: _Selection) -> list[str]:
+    """Return why nothing that was found is included, where that is so."""
+    if not selection.withheld or not selection.ranking.ranked:
+        return []
+    return [f"nothing that was found is included: {selection.withheld}"]
 
 
 def _skipped(candidate: Candidate, rule: str, reason: str) -> Entry:

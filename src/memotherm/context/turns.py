@@ -22,9 +22,13 @@ class Turns:
         self._store = store
         self._assembler = assembler
 
-    def context(self, space: int, request: Request) -> Context:
-        """Return a context without what was injected before and is unchanged; record what it includes."""
-        context, included = self._assembler.assemble(replace(request, injected=self._store.injected(space)))
+    def context(self, space: int, request: Request, *, repeat: bool = False) -> Context:
+        """Return a context without what was injected before and is unchanged; record what it includes.
+
+        With `repeat`, it may include what was injected before.
+        """
+        injected = {} if repeat else self._store.injected(space)
+        context, included = self._assembler.assemble(replace(request, injected=injected))
         if included and request.track:
             self._store.mark_injected(space, {record.no: to_micros(record.memory.updated_at) for record in included})
         return context

@@ -88,6 +88,8 @@ class Receipt(Value):
     format: FormatName
     #: The tiers that were searched for the query; empty when there was none.
     tiers: tuple[Tier, ...]
+    #: How likely what was found answers the query at all, 0 to 1; None when there was no query.
+    confidence: float | None = None
     #: SHA-256 of all settings but paths and keys.
     settings: str
     included: tuple[Entry, ...] = ()
@@ -116,6 +118,7 @@ class Receipt(Value):
             "exact": self.exact,
             "format": self.format,
             "tiers": [str(tier) for tier in self.tiers],
+            "confidence": self.confidence,
             "settings": self.settings,
             "pinned_cut": self.pinned_cut,
             "notes": list(self.notes),
@@ -131,7 +134,7 @@ class Receipt(Value):
     def __str__(self) -> str:
         shares = ", ".join(f"{name} {tokens}" for name, tokens in self.shares.items())
         counted = "counted exactly" if self.exact else "an upper bound"
-        searched = f" (searched {', '.join(self.tiers)})" if self.tiers else ""
+        searched = f" (searched {', '.join(self.tiers)}; confidence {self.confidence})" if self.tiers else ""
         lines = [
             f"receipt   {self.at:%Y-%m-%d %H:%M:%S} UTC, {self.format}",
             f"query     {json.dumps(self.query, ensure_ascii=False) if self.query else 'none'}{searched}",
@@ -165,6 +168,11 @@ class Context(Value):
     def tiers(self) -> tuple[Tier, ...]:
         """The tiers that were searched for the query; empty when there was none."""
         return self.receipt.tiers
+
+    @property
+    def confidence(self) -> float | None:
+        """How likely what was found answers the query at all, 0 to 1; None when there was no query."""
+        return self.receipt.confidence
 
     @property
     def pinned_cut(self) -> bool:

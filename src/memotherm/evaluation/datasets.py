@@ -6,7 +6,9 @@
     Conflict_Resolution.json     numbered facts; a later one replaces an earlier one
     beliefs.seed + retrieval.cases   small beliefs with aliases, with questions from several scopes
 
-A set is a list of documents and a list of questions.
+A set is a list of documents and a list of questions. Prompts that no memory answers are in a folder of their own:
+
+    prompts                      `id`, `type` and `prompt`
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["Document", "EvaluationQuestion", "EvaluationSet", "load"]
+__all__ = ["Document", "EvaluationQuestion", "EvaluationSet", "SilentPrompt", "load", "load_prompts"]
 
 _LEFT_OUT = {"abstention", "no_user_side_evidence"}
 #: Questions that have no answer, by number or by name.
@@ -68,6 +70,16 @@ class EvaluationSet:
     questions: tuple[EvaluationQuestion, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SilentPrompt:
+    """A prompt that no memory answers."""
+
+    id: str
+    text: str
+    #: ack, chat, or command: a memory about software may answer a command.
+    type: str
+
+
 def load(folder: Path) -> list[EvaluationSet]:
     """Return every set with questions to score in a folder, or in the folders inside it."""
     if not folder.is_dir():
@@ -80,6 +92,17 @@ def load(folder: Path) -> list[EvaluationSet]:
             " with questions that can be scored"
         )
     return sets
+
+
+def load_prompts(folder: Path) -> list[SilentPrompt]:
+    """Return the prompts that no memory answers, of a folder or of the folders inside it."""
+    folders = [path for path in (folder, *sorted(folder.iterdir())) if path.is_dir()] if folder.is_dir() else []
+    rows = [row for path in folders if any(path.glob("prompts.*")) for row in _rows(path, "prompts")]
+    if not rows:
+        raise InvalidInput(
+            f"{folder} has no prompts: pass a folder with a file prompts.jsonl.gz, or with such a folder"
+        )
+    return [SilentPrompt(id=str(row["id"]), text=row["prompt"], type=row["type"]) for row in rows]
 
 
 def _sets_in(folder: Path) -> Iterator[EvaluationSet]:

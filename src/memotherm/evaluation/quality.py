@@ -25,7 +25,21 @@ from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingOptions
 from memotherm.settings import load as load_settings
 from memotherm.storage.open import open_store
 
-__all__ = ["ABLATIONS", "OURS", "WITHOUT_PARTS", "Result", "ablate", "diagnose", "quality_sets", "run"]
+__all__ = [
+    "ABLATIONS",
+    "OURS",
+    "WITHOUT_PARTS",
+    "Progress",
+    "Result",
+    "SetClock",
+    "ablate",
+    "diagnose",
+    "latest",
+    "quality_sets",
+    "remember_documents",
+    "run",
+    "view_of",
+]
 
 #: The name of the product's own ranking in the tables.
 OURS = "memotherm"
@@ -103,13 +117,14 @@ class Result:
         return {"over": best, "nDCG@10": delta, "low": low, "high": high}
 
 
-class _Clock:
+class SetClock:
     """A clock that is set to the times of the documents."""
 
     def __init__(self) -> None:
         self.now = _START
 
     def __call__(self) -> datetime:
+        """Return the time that is set."""
         return self.now
 
 
@@ -137,10 +152,10 @@ def run(
     model = cached(embedder or embed.resolve("local"), cache)
     url, scope = (folder / "evaluation.db", None) if store is None else (store, Scope(tenant=data.name))
     plain = model if embedder else cached(embed.resolve(_WHOLE_TEXTS), cache)
-    clock = _Clock()
+    clock = SetClock()
     result = Result(data.name, data.questions, {})
     with open_memory(url, embedder=model, settings=settings, clock=clock, scope=scope) as memory:
-        names = _remember(memory, clock, data, progress)
+        names = remember_documents(memory, clock, data, progress)
         result.measures[OURS] = _measured(memory, clock, data, names, progress)
     result.measures.update(_controls(data, plain, progress))
     return result
@@ -164,11 +179,11 @@ def ablate(
     if embedder is None:
         models[WITHOUT_PARTS] = embed.resolve(_WHOLE_TEXTS)
     for name, model in models.items():
-        clock, settings = _Clock(), load_settings()
+        clock, settings = SetClock(), load_settings()
         store = open_store(str(folder / f"{len(result.measures)}.db"), settings)
         embedding = cached(model, cache)
         with Memotherm(store, embedding, settings=settings, clock=clock) as memory:
-            names = _remember(memory, clock, data, progress)
+            names = remember_documents(memory, clock, data, progress)
             result.measures[name] = _measured(memory, clock, data, names, progress)
             for part, weights in ABLATIONS.items() if name == OURS else ():
                 changed = Memotherm(
@@ -189,7 +204,7 @@ def diagnose(
     cache: Path | None = None,
 ) -> list[str]:
     """Return, for one question, the gold documents and the first hits, with the parts of each score."""
-    clock = _Clock()
+    clock = SetClock()
     scope = question.scope
     part = EvaluationSet(
         name=data.name,
@@ -198,7 +213,7 @@ def diagnose(
     )
     model = cached(embedder or embed.resolve("local"), cache)
     with open_memory(folder / "diagnosis.db", embedder=model, settings=settings, clock=clock) as memory:
-        names = _remember(memory, clock, part, progress)
+        names = remember_documents(memory, clock, part, progress)
         recall = _ask(memory, clock, part, question)
     lines = [f"{question.id}: {question.text}", f"gold: {', '.join(sorted(question.gold))}"]
     for rank, hit in enumerate(recall, 1):
@@ -212,12 +227,14 @@ def diagnose(
     return lines
 
 
-def _remember(memory: Memotherm, clock: _Clock, data: EvaluationSet, progress: Progress) -> dict[str, list[str]]:
+def remember_documents(
+    memory: Memotherm, clock: SetClock, data: EvaluationSet, progress: Progress
+) -> dict[str, list[str]]:
     """Store the documents in their order and return the documents of each memory's id."""
     names: dict[str, list[str]] = defaultdict(list)
     for (scope, at), group in groupby(data.documents, key=lambda document: (document.scope, document.at)):
         clock.now = at or clock.now
-        view = _view(memory, scope)
+        view = view_of(memory, scope)
         for batch in _batches(list(group)):
             stored = view.remember_many([_draft(document) for document in batch])
             for document, record in zip(batch, stored, strict=True):
@@ -230,15 +247,18 @@ def _draft(document: Document) -> dict[str, Any]:
     return {"content": document.content, "kind": document.kind, "metadata": document.metadata or None}
 
 
-def _ask(memory: Memotherm, clock: _Clock, data: EvaluationSet, question: EvaluationQuestion) -> Recall:
-    times = (document.at for document in data.documents if document.at and document.scope == question.scope)
-    latest = max(times, default=_START)
-    clock.now = question.at or latest
-    return _view(memory, question.scope).recall(question.text, limit=_DEPTH, track=False)
+def _ask(memory: Memotherm, clock: SetClock, data: EvaluationSet, question: EvaluationQuestion) -> Recall:
+    clock.now = question.at or latest(data, question.scope)
+    return view_of(memory, question.scope).recall(question.text, limit=_DEPTH, track=False)
+
+
+def latest(data: EvaluationSet, scope: str | None) -> datetime:
+    """Return the time of the newest document of a scope."""
+    return max((document.at for document in data.documents if document.at and document.scope == scope), default=_START)
 
 
 def _measured(
-    memory: Memotherm, clock: _Clock, data: EvaluationSet, names: dict[str, list[str]], progress: Progress
+    memory: Memotherm, clock: SetClock, data: EvaluationSet, names: dict[str, list[str]], progress: Progress
 ) -> list[dict[str, float]]:
     """Ask every question and return the measures of each answer."""
     results = []
@@ -249,7 +269,8 @@ def _measured(
     return results
 
 
-def _view(memory: Memotherm, scope: str | None) -> Memotherm:
+def view_of(memory: Memotherm, scope: str | None) -> Memotherm:
+    """Return the memory as seen from a scope of a set."""
     return memory if scope is None else memory.scoped(project=scope)
 
 

@@ -25,7 +25,7 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memotherm.hooks.destination import destination, job_settings, resolved
+from memotherm.hooks.destination import destination, excluded, job_settings, redacted, resolved
 from memotherm.hooks.sealing import unseal
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
@@ -37,7 +37,7 @@ from memotherm.settings.private_files import create_file
 from memotherm.spool import Job, Spool
 from memotherm.text.person import kind_about_user
 
-__all__ = ["Postponed", "WorkerResult", "postponed", "process_spool"]
+__all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
 
 #: How texts begin that a host adds to the conversation, and commands to the host itself.
 _HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
@@ -60,6 +60,8 @@ class WorkerResult(NamedTuple):
     skipped: int = 0
     #: Characters of recalled memories that were removed from captured texts.
     removed_chars: int = 0
+    #: Credentials and private passages that were replaced in captured texts.
+    redacted: int = 0
     ended: int = 0
     #: Jobs of sessions that have not ended, and jobs that are to be tried again.
     waiting: int = 0
@@ -106,8 +108,8 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
         return WorkerResult()
     with contextlib.ExitStack() as stack:
         opened: dict[str, Memotherm] = {}
-        with _lock(spool) as locked:
-            if not locked:
+        with locked(spool) as free:
+            if not free:
                 return WorkerResult(busy=True)
             now = read_clock(clock).timestamp()
             result = _process(spool, now, opened, stack, include_running=include_running)
@@ -192,6 +194,9 @@ def _placed(job: dict[str, Any]) -> dict[str, Any]:
     if "settings" not in job:
         # The hook could not read them.
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
+    if excluded(job):
+        # Found only now, because the hook could not read the settings.
+        return {**job, "excluded": True}
     scope = job["scope"]
     kind = kind_about_user(str(job.get("text", ""))) if job.get("role") == "user" else None
     if kind is None or "user" not in scope:
@@ -222,9 +227,14 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
         return _counted(mem.capture(job["text"], **job["arguments"]), result)
     if job["do"] != "capture":
         raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
+    if job.get("excluded"):
+        return result._replace(skipped=result.skipped + 1)
     job = unseal(job, mem.settings.key)
-    text = str(job["text"]) if "text" in job else _last_reply(Path(str(job["transcript"])))
-    content = text.strip()[:_MAX_CHARS]
+    if "text" not in job:
+        job = {**job, "text": _last_reply(Path(str(job["transcript"])))}
+    job = redacted(job, mem.settings)
+    content = job["text"][:_MAX_CHARS]
+    result = result._replace(redacted=result.redacted + job["redacted"])
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
         return result._replace(skipped=result.skipped + 1)
     metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
@@ -258,8 +268,8 @@ def _last_reply(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _lock(spool: Spool) -> Iterator[bool]:
-    """Lock the spool unless another process has; the operating system releases the lock of a process that dies."""
+def locked(spool: Spool) -> Iterator[bool]:
+    """Lock the spool, unless another process has; the operating system releases the lock of a process that dies."""
     create_file(spool.folder / "lock")
     with (spool.folder / "lock").open("a+b") as file:
         yield _try_lock(file)

@@ -74,7 +74,7 @@ def _spool(event: HookEvent, options: Options) -> None:
 
         spool = user_spool()
         run_ended = False
-        for job in map(_resolved, _jobs(event, options)):
+        for job in filter(None, map(_resolved, _jobs(event, options))):
             if job["do"] != "run" or job.get("settings", {}).get("compact_every_run"):
                 spool.add(job)
                 run_ended |= job["do"] == "run"
@@ -84,18 +84,23 @@ def _spool(event: HookEvent, options: Options) -> None:
         _print_error(error)
 
 
-def _resolved(job: dict[str, Any]) -> dict[str, Any]:
-    """Return a job with its store and settings; without them if they cannot be read now, unless a key is set."""
+def _resolved(job: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a job with its store and settings; None if its text is not to be captured.
+
+    If the settings cannot be read now, the job has none, unless a key is set.
+    """
     from memotherm.errors import SettingsError
-    from memotherm.hooks.destination import resolved
+    from memotherm.hooks.destination import excluded, redacted, resolved
+    from memotherm.settings import Settings
     from memotherm.settings.encryption import key_in_environment
 
     try:
-        return resolved(job, Path.cwd())
+        job = resolved(job, Path.cwd())
+        return None if excluded(job) else job
     except SettingsError:
         if key_in_environment():
             raise  # a text must not be written unencrypted
-        return {**job, "started_in": str(Path.cwd())}
+        return {**redacted(job, Settings()), "started_in": str(Path.cwd())}
 
 
 def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from memotherm.hooks.events import MAX_CHARS, HookEvent, truncated
 from memotherm.hooks.options import SCOPE_OPTIONS, Options
 from memotherm.hooks.server import post, running_server
 from memotherm.settings import data_home, default_store, load
+from memotherm.settings.exclusion import is_excluded
 
 __all__ = ["AUTO", "project_name", "scope_of", "text_for"]
 
@@ -27,8 +28,14 @@ def text_for(event: HookEvent, options: Options, deadline: float) -> str:
     """Return the text for an event: recalled memories, and the prompt of a flush if one is due; empty if neither."""
     scope = scope_of(options.scope, event.folder)
     size = _size_to_flush(event)
-    answered = _from_server(event, options, scope, deadline, size) if event.moment == "prompt" else None
-    text, due = _in_process(event, options, scope, size) if answered is None else answered
+    unlogged = is_excluded(load().capture_exclude, scope.get("project"), event.folder or str(Path.cwd()))
+    asks_server = event.moment == "prompt" and not unlogged
+    answered, late = None, False
+    try:
+        answered = _from_server(event, options, scope, deadline, size) if asks_server else None
+    except TimeoutError:
+        late = True
+    text, due = answered or _in_process(event, options, scope, size, unlogged=unlogged, repeat=late)
     if not due:
         return text
     from memotherm.model.clock import system_clock
@@ -83,7 +90,7 @@ def user_name() -> str:
 def _from_server(
     event: HookEvent, options: Options, scope: dict[str, str], deadline: float, size: tuple[int, int] | None
 ) -> tuple[str, bool] | None:
-    """Return the text, and whether to prompt a flush; None without an answer of the server."""
+    """Return the text, and whether to prompt a flush; None without a server, TimeoutError if it is too slow."""
     # The server takes the tenant from an API key, which a hook does not have.
     address = None if "tenant" in scope else running_server(data_home(), options.store or default_store(load()))
     if address is None:
@@ -104,18 +111,28 @@ def _from_server(
 
 
 def _in_process(
-    event: HookEvent, options: Options, scope: dict[str, str], size: tuple[int, int] | None
+    event: HookEvent,
+    options: Options,
+    scope: dict[str, str],
+    size: tuple[int, int] | None,
+    *,
+    unlogged: bool,
+    repeat: bool,
 ) -> tuple[str, bool]:
-    """Return the text, and whether to prompt a flush."""
+    """Return the text, and whether to prompt a flush; with `unlogged`, the recall log does not get the prompt.
+
+    With `repeat`, ignore what is recorded as given to the session: a server recorded it, but was too late.
+    """
     import memotherm
     from memotherm.model import Scope
 
-    with memotherm.open(options.store, scope=Scope(**scope)) as mem:
+    settings = {"recall_log": "off"} if unlogged else None
+    with memotherm.open(options.store, scope=Scope(**scope), settings=settings) as mem:
         session = mem.session(event.session)
         if event.moment == "compact":
             session.context_compacted()
             return "", False
         if event.moment == "start":
             return session.session_start(options.budget).text, False
-        text = session.before_turn(event.prompt, options.budget).text
-        return text, size is not None and session.flush_due(*size) is not None
+        text = session.before_turn(event.prompt, options.budget, repeat=repeat).text
+        return text, size is not None and (session.flush_due(*size) is not None or repeat)

@@ -63,7 +63,10 @@ def running_server(home: Path, store: str) -> tuple[str, int] | None:
 def post(
     address: tuple[str, int], path: str, body: dict[str, Any], timeout: float, scope: str = ""
 ) -> dict[str, Any] | None:
-    """Post a request to the server, with the scope as a header; return None unless the answer is 200 and JSON."""
+    """Post a request to the server, with the scope as a header; return None unless the answer is 200 and JSON.
+
+    Raise TimeoutError if there is no answer in time: the server may still carry out the request.
+    """
     import http.client
 
     headers = {"Content-Type": "application/json"} | ({"Memotherm-Scope": scope} if scope else {})
@@ -73,6 +76,8 @@ def post(
         response = connection.getresponse()
         answer = json.loads(response.read(_MAX_RESPONSE_BYTES))
         return answer if response.status == _OK and isinstance(answer, dict) else None
+    except TimeoutError:
+        raise
     except (OSError, ValueError, http.client.HTTPException):
         return None
     finally:

@@ -26,3 +26,5 @@ class MemoryFilters(TypedDict, total=False):
     until: datetime | str | None
     #: The metadata, such as {"status": "open", "votes": {"$gte": 3}}.
     where: Mapping[str, Any] | None
+    #: What the key begins with, such as "notes/".
+    prefix: str | None

@@ -26,6 +26,8 @@ class Move(Value):
     why: str
     #: The retention that it gets; None leaves it as it is.
     retention: Retention | None = None
+    #: The hash of the adopted policy that the rule belongs to; empty if it belongs to none.
+    policy: str = ""
 
     @classmethod
     def of(cls, memory: Memory, to: Tier | Retention | str, why: str, rule: str = "") -> Move:
@@ -59,6 +61,8 @@ class Event(Value):
     why: str
     #: Field -> (before, after), for every field that changed.
     changes: Mapping[str, tuple[Any, Any]] = field(hash=False)
+    #: The hash of the adopted policy whose rule decided it; empty if none did.
+    policy: str = ""
 
     def __str__(self) -> str:
         changed = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in self.changes.items())

@@ -80,6 +80,8 @@ class Recall(Value):
     promoted: tuple[str, ...] = ()
     #: The tiers that were searched.
     tiers: tuple[Tier, ...] = ()
+    #: How likely the hits beside the pinned ones answer the query at all, 0 to 1.
+    confidence: float = 0.0
     #: What did not work, in plain words; empty when everything did.
     degraded: tuple[str, ...] = ()
     #: Where the memories are, if none can be seen from the scope.

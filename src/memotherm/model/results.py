@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from memotherm.model import Event, Memory, Move, Retention, Scope, Tier
+from memotherm.model.receipts import KeptReceipt
 from memotherm.model.value import Value
 
 __all__ = [
     "Captured",
     "Compaction",
     "Durations",
+    "Erased",
     "EventPage",
+    "Everything",
     "Heat",
+    "LoggedRecall",
     "Maintenance",
     "Metrics",
     "Page",
@@ -186,6 +191,8 @@ class Metrics(Value):
     #: The durations of recalls that did not search cold, and of those that did.
     live_recalls: Durations = field(default_factory=Durations)
     cold_recalls: Durations = field(default_factory=Durations)
+    #: Returned memories that policies in the shadow would have had cold, by hash.
+    shadow_missed: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def as_dict(self) -> dict[str, float]:
         """Return the six metrics under their exported names."""
@@ -209,6 +216,53 @@ class Captured(Value):
     why: str = ""
     #: How many characters of recalled memories were removed from the text.
     removed_chars: int = 0
+    #: How many credentials and private passages were replaced by a mark.
+    redacted: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Erased(Value):
+    """What was erased at and below a scope."""
+
+    scope: Scope
+    #: Memories of any retention; those of them with vectors, and with words in the text index.
+    memories: int = 0
+    with_vectors: int = 0
+    with_words: int = 0
+    #: Entries of the recall log, receipts of contexts, and states of sessions.
+    recalls: int = 0
+    receipts: int = 0
+    sessions: int = 0
+    #: Files of notes that are no longer indexed, and the folders where they still are.
+    notes: int = 0
+    folders: tuple[str, ...] = ()
+    #: Marks of erased contents, without the contents, which keep imports from bringing them back.
+    tombstones: int = 0
+    #: Captured texts that waited for a worker; the commands and the server erase them.
+    jobs: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class LoggedRecall(Value):
+    """An entry of the recall log."""
+
+    at: datetime
+    #: The query, or its SHA-256 if the setting `recall_log` says so; empty for uses without a query.
+    query: str
+    tiers: tuple[Tier, ...] = ()
+    #: How many memories were returned.
+    returned: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Everything(Value):
+    """What is stored at and below a scope, each oldest first."""
+
+    #: Memories of any retention but purged.
+    memories: tuple[Memory, ...] = ()
+    events: tuple[Event, ...] = ()
+    receipts: tuple[KeptReceipt, ...] = ()
+    recalls: tuple[LoggedRecall, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -299,6 +353,8 @@ class Status(Value):
     seq: int
     #: The number of the store's schema.
     schema: int
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str = ""
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()
     #: Where the memories are, if none can be seen from this scope.

@@ -72,11 +72,15 @@ class Imported(Value):
     purged: int = 0
     #: What was not imported, and why.
     skipped: tuple[Skipped, ...] = ()
+    #: Credentials and private passages that were replaced by a mark.
+    redacted: int = 0
 
     def __str__(self) -> str:
         details = [f"{self.duplicates} known already"]
         if self.purged:
             details.append(f"{self.purged} purged here before")
+        if self.redacted:
+            details.append(f"{self.redacted} redacted")
         if self.skipped:
             details.append(f"{len(self.skipped)} skipped")
         return f"{pluralize(self.stored, 'memory')} from {pluralize(self.files, 'file')} ({', '.join(details)})"
@@ -97,7 +101,7 @@ def import_memories(
     source = Path(path).expanduser()
     if not source.exists():
         raise NotFound(f"{source} does not exist: name the folder or file to import")
-    reading = Import(f"import:{kind}", now, local_day(now, settings), settings)
+    reading = Import(f"import:{kind}", now, local_day(now, settings), settings, redacts=kind != "jsonl")
     reader(source, reading)
     refused = len(reading.skipped)
     stored = purged = done = 0
@@ -114,6 +118,7 @@ def import_memories(
         duplicates=len(reading.drafts) - stored - purged - refused,
         purged=purged,
         skipped=tuple(reading.skipped),
+        redacted=reading.redacted,
     )
 
 

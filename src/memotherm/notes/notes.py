@@ -203,7 +203,9 @@ class Notes:
         if lines is not None:
             _require_number("lines", lines, 1, _MOST_LINES)
         relative = self._layout.resolve(path)
-        return excerpt(relative, read_lines(self.root, relative, self._transcripts), from_line, lines)
+        return excerpt(
+            relative, read_lines(self.root, relative, self._transcripts, self._tools.settings), from_line, lines
+        )
 
     # Writing
 
@@ -238,7 +240,7 @@ class Notes:
             raise InvalidInput(f"{note.path} cannot be curated: name a note such as memory/2026-01-26.md")
         if not note.text:
             raise NotFound(f"{note.path} has no line {from_line}: it has {pluralize(note.total_lines, 'line')}")
-        chosen = tuple(new_lines(note.text.split("\n"), read_lines(self.root, curated, ())))
+        chosen = tuple(new_lines(note.text.split("\n"), read_lines(self.root, curated, (), self._tools.settings)))
         result = Curated(source=note.citation, path=curated, lines=chosen, dry_run=dry_run)
         if dry_run or not chosen:
             return result

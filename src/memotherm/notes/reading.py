@@ -11,7 +11,9 @@ from memotherm.notes.layout import transcript_name
 from memotherm.notes.placement import is_transcript
 from memotherm.notes.transcript import transcript
 from memotherm.notes.values import NoteText
+from memotherm.settings import Settings
 from memotherm.text.markdown import decode, split_lines
+from memotherm.text.redaction import redactor
 
 __all__ = ["excerpt", "read_lines"]
 
@@ -19,8 +21,8 @@ __all__ = ["excerpt", "read_lines"]
 _MOST_CHARS = 20_000
 
 
-def read_lines(root: Path, path: str, transcripts: Sequence[Path]) -> list[str]:
-    """Return the lines of a note or a transcript; no lines when the file does not exist."""
+def read_lines(root: Path, path: str, transcripts: Sequence[Path], settings: Settings) -> list[str]:
+    """Return the lines of a note, or of a transcript without its secrets; no lines when the file does not exist."""
     file = _transcript_file(path, transcripts) if is_transcript(path) else root / path
     try:
         content = read_file(file) if file is not None else None
@@ -28,7 +30,9 @@ def read_lines(root: Path, path: str, transcripts: Sequence[Path]) -> list[str]:
         raise NoteUnavailable(f"cannot read {path}: {exc.strerror or exc}") from exc
     if content is None:
         return []
-    return transcript(content.data).lines if is_transcript(path) else split_lines(decode(content.data))
+    if is_transcript(path):
+        return transcript(content.data, redactor(settings).text).lines
+    return split_lines(decode(content.data))
 
 
 def _transcript_file(path: str, transcripts: Sequence[Path]) -> Path | None:

@@ -27,6 +27,7 @@ from memotherm.settings import Settings
 from memotherm.storage.contract import Store, Transaction
 from memotherm.storage.values import Cause, NoteRow, RootRow
 from memotherm.text.markdown import Chunk, ChunkSize, chunks, decode
+from memotherm.text.redaction import redactor
 from memotherm.text.tokens import counter
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
@@ -289,7 +290,7 @@ class Syncer:
             return None
         if not is_transcript(file.path):
             return _ChunkedFile(indexed, row, chunks(decode(content.data), _estimated_tokens, self._root.chunk_size))
-        messages = transcript(content.data)
+        messages = transcript(content.data, redactor(self._settings).text)
         split = chunks(messages.text, _estimated_tokens, self._root.chunk_size)
         return _ChunkedFile(indexed, row._replace(messages=messages.messages), split)
 

@@ -8,7 +8,7 @@ stored again. Any other line is empty, so that line n of the text is line n of t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from memotherm.text.marker import without_blocks
@@ -39,15 +39,20 @@ class Transcript:
         return sum(1 for line in self.lines if line)
 
 
-def transcript(data: bytes) -> Transcript:
-    """Parse a transcript; a line that is not JSON, or still incomplete, gives an empty line."""
+def transcript(data: bytes, redact: Callable[[str], str] = str) -> Transcript:
+    """Parse a transcript; a line that is not JSON, or still incomplete, gives an empty line.
+
+    Args:
+        data: The bytes of the file, or of its end.
+        redact: Returns a message without its secrets; `str` leaves them.
+    """
     lines = data.split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
-    return Transcript([_line_text(line) for line in lines])
+    return Transcript([_line_text(line, redact) for line in lines])
 
 
-def _line_text(line: bytes) -> str:
+def _line_text(line: bytes, redact: Callable[[str], str]) -> str:
     if not line.startswith(b"{") or len(line) > _LONGEST_LINE:
         return ""
     try:
@@ -58,7 +63,7 @@ def _line_text(line: bytes) -> str:
     if message is None:
         return ""
     speaker = _SPEAKERS.get(str(message.get("role")))
-    text = " ".join(without_blocks(_text(message.get("content"))).split())
+    text = " ".join(redact(without_blocks(_text(message.get("content")))).split())
     if speaker is None or not text or text.startswith(_BY_HOST):
         return ""
     return f"{speaker}: {text}".replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from memotherm.rules.table import TableRule, read_rule
 from memotherm.settings import Settings
 from memotherm.settings.tiers import TierSettings
 
-__all__ = ["LIMITS", "PRESETS", "Policy", "load", "loads"]
+__all__ = ["LIMITS", "PRESETS", "Policy", "load", "loads", "unpacked"]
 
 _Read = TypeVar("_Read")
 
@@ -89,6 +90,16 @@ class Policy:
         texts = [self.text, *([] if self.base is None else [self.base.digest])]
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
+    def packed(self) -> str:
+        """Return the text of the policy and of everything that it extends, for `unpacked`."""
+        return json.dumps([{"origin": policy.origin, "text": policy.text} for policy in self._line()])
+
+    def _line(self) -> Iterator[Policy]:
+        """Yield the policy that extends none, then the one that extends it, up to this one."""
+        if self.base is not None:
+            yield from self.base._line()
+        yield self
+
     def settings(self, settings: Settings | None = None) -> Settings:
         """Return settings with the limits of the policy."""
         return replace(settings or Settings(), **self.limits)
@@ -117,6 +128,16 @@ def loads(text: str, origin: str = "policy") -> Policy:
     return _read(text, origin, None, 0)
 
 
+def unpacked(text: str) -> Policy:
+    """Return the policy that `Policy.packed` has returned the text of; no file is read."""
+    base: Policy | None = None
+    for part in json.loads(text):
+        base = _read(part["text"], part["origin"], None, 0, base)
+    if base is None:
+        raise PolicyError("the stored policy is empty: adopt it again")
+    return base
+
+
 def _load(path: str | os.PathLike[str], depth: int) -> Policy:
     preset = PRESETS.get(os.fspath(path))
     file = preset or Path(path).expanduser()
@@ -131,8 +152,11 @@ def _load(path: str | os.PathLike[str], depth: int) -> Policy:
     return _read(text, file.name if preset else str(file), None if preset else file.parent, depth)
 
 
-def _read(text: str, origin: str, folder: Path | None, depth: int) -> Policy:
-    """Return the policy of a text, or raise `PolicyError` with everything that is wrong."""
+def _read(text: str, origin: str, folder: Path | None, depth: int, base: Policy | None = None) -> Policy:
+    """Return the policy of a text, or raise `PolicyError` with everything that is wrong.
+
+    `base` is the policy that it extends, if that was read already.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
@@ -144,7 +168,8 @@ def _read(text: str, origin: str, folder: Path | None, depth: int) -> Policy:
         if name not in _SECTIONS
     )
     header = _header(document.get("policy", {}), found)
-    base = _base(header.get("extends"), folder, depth, found)
+    if base is None:
+        base = _base(header.get("extends"), folder, depth, found)
     limits = _limits(document.get("limits", {}), found)
     rules = _tables(document, "rule", read_rule, found)
     cases = _tables(document, "test", read_case, found)

@@ -1,21 +1,21 @@
-"""What was stored at an earlier moment, rebuilt from the ledger.
+"""What was stored at an earlier moment, rebuilt from the ledger, archived and deleted memories included if wanted.
 
-Each memory is taken back to that moment, event by event. Those that were visible then are put into a store in
-memory, which is searched like any other. The last states stay in memory, so only the first query about a
-moment has to rebuild it.
+Each memory is taken back to that moment, event by event. Those that were visible then, or had one of the wanted
+retentions, are put into a store in memory, which is searched like any other. The last states stay in memory, so
+only the first query about a moment has to rebuild it.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
-from memotherm.model import Event, Memory, Scope
+from memotherm.model import Event, Memory, Recall, Retention, Scope
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
 from memotherm.recall.weights import RankingOptions
@@ -32,7 +32,8 @@ _PAGE = 1000
 #: How many states stay in memory; each is a copy of everything that was visible.
 _MOST_STATES = 2
 
-Key = tuple[int, Scope, datetime]
+Key = tuple[int, Scope, datetime, tuple[Retention, ...]]
+_ACTIVE = (Retention.ACTIVE,)
 
 
 def require_moment(value: object) -> datetime:
@@ -60,14 +61,21 @@ def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memo
     return memory
 
 
-def memories_at(store: LedgerStore, spaces: tuple[int, ...], moment: datetime) -> Iterator[tuple[Record, Memory]]:
-    """Yield every memory of some spaces that was visible at a moment, as it is now and as it was then."""
+def memories_at(
+    store: LedgerStore, spaces: tuple[int, ...], moment: datetime, retentions: Sequence[Retention] = _ACTIVE
+) -> Iterator[tuple[Record, Memory]]:
+    """Yield every memory of some spaces that was visible at a moment, as it is now and as it was then.
+
+    With other retentions than active, yield those that had one of them, expired ones included.
+    """
     later = _events_after(store, spaces, moment)
     after = 0
     while page := store.written_before(spaces, moment, after, _PAGE):
         for record in page:
             then = state_at(record.memory, later.get(record.memory.id, ()), moment)
-            if then is not None and then.visible_at(moment) and then.content:
+            if then is None or not then.content or then.retention not in retentions:
+                continue
+            if tuple(retentions) != _ACTIVE or then.visible_at(moment):
                 yield record, then
         after = page[-1].no
 
@@ -95,6 +103,15 @@ class PastState:
     recaller: Recaller
     #: Whether all vectors are there; False when the embedder failed.
     complete: bool
+    #: The memories that were not active; the store has them as active ones.
+    hidden: Mapping[str, Memory]
+
+    def restored(self, recall: Recall) -> Recall:
+        """Return a recall with the hidden memories as they were."""
+        if not self.hidden:
+            return recall
+        hits = [replace(hit, memory=self.hidden.get(hit.memory.id, hit.memory)) for hit in recall.hits]
+        return replace(recall, hits=tuple(hits))
 
 
 class PastStates:
@@ -108,16 +125,23 @@ class PastStates:
         self._lock = threading.Lock()
 
     @contextmanager
-    def at(self, store: Store, vectorizer: Vectorizer, scope: Scope, moment: datetime) -> Iterator[PastState]:
+    def at(
+        self,
+        store: Store,
+        vectorizer: Vectorizer,
+        scope: Scope,
+        moment: datetime,
+        retentions: tuple[Retention, ...] = _ACTIVE,
+    ) -> Iterator[PastState]:
         """Yield what a scope could see at a moment; one thread at a time uses a state."""
         with self._lock:
-            key = (store.seq(), scope, moment)
+            key = (store.seq(), scope, moment, retentions)
             state = self._states.get(key)
             if state is None:
                 # A newer event may have changed what is visible, or purged it.
                 self._drop([other for other in self._states if other[0] != key[0]])
                 self._drop(list(self._states)[: len(self._states) - _MOST_STATES + 1])
-                state = self._rebuilt(store, vectorizer, scope, moment)
+                state = self._rebuilt(store, vectorizer, scope, moment, retentions)
                 self._states[key] = state
             try:
                 yield state
@@ -135,14 +159,21 @@ class PastStates:
         for key in keys:
             self._states.pop(key).store.close()
 
-    def _rebuilt(self, source: Store, vectorizer: Vectorizer, scope: Scope, moment: datetime) -> PastState:
+    def _rebuilt(
+        self,
+        source: Store,
+        vectorizer: Vectorizer,
+        scope: Scope,
+        moment: datetime,
+        retentions: tuple[Retention, ...],
+    ) -> PastState:
         store = open_store(":memory:", self._settings)
         with source.snapshot():
-            _copy(source, store, source.spaces(scope), moment)
+            hidden = _copy(source, store, source.spaces(scope), moment, retentions)
         own = vectorizer.open_on(store)
         complete = _add_vectors(own, store, moment)
         pipeline = Pipeline(store, own, self._settings, self._options)
-        return PastState(store, store.spaces(scope), Recaller(store, pipeline, self._settings), complete)
+        return PastState(store, store.spaces(scope), Recaller(store, pipeline, self._settings), complete, hidden)
 
 
 def _add_vectors(vectorizer: Vectorizer, store: Store, moment: datetime) -> bool:
@@ -158,12 +189,23 @@ def _add_vectors(vectorizer: Vectorizer, store: Store, moment: datetime) -> bool
     return True
 
 
-def _copy(source: Store, target: Store, spaces: tuple[int, ...], moment: datetime) -> None:
-    """Fill a store with what was visible at a moment, with the vectors of contents that are still the same."""
+def _copy(
+    source: Store, target: Store, spaces: tuple[int, ...], moment: datetime, retentions: tuple[Retention, ...]
+) -> dict[str, Memory]:
+    """Fill a store with what was stored at a moment, with the vectors of contents that are still the same.
+
+    Return the memories that were not active then.
+    """
     identity = source.identity()
     number = target.register_embedder(identity.name, identity.dimensions).number if identity is not None else None
     cause = Cause(action="remember", at=moment, actor="as_of", rule="as_of")
+    hidden: dict[str, Memory] = {}
     with target.write(made_by=number) as transaction:
-        for record, then in memories_at(source, spaces, moment):
+        for record, then in memories_at(source, spaces, moment, retentions):
             vectors = source.cached_vectors(then.digest) if then.content == record.memory.content else None
-            transaction.insert(transaction.space(then.scope), then, vectors, cause)
+            searched = then
+            if not then.visible_at(moment):
+                hidden[then.id] = then
+                searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
+            transaction.insert(transaction.space(then.scope), searched, vectors, cause)
+    return hidden

@@ -60,7 +60,10 @@ class GatherEvidence:
         self._weights = weights
 
     def __call__(self, state: State) -> None:
-        """Add the evidence of each block."""
+        """Add the frequencies of the query's words, and the evidence of each block."""
+        question = state.question
+        if state.terms:
+            state.total, state.frequencies = self._store.frequencies(question.spaces, question.tiers, list(state.terms))
         state.evidence = [self._evidence(state, block) for block in state.blocks]
 
     def _evidence(self, state: State, candidates: Mapping[int, CandidateRow]) -> Evidence:
@@ -97,7 +100,6 @@ class GatherEvidence:
     def _coverage(
         self, state: State, candidates: Mapping[int, CandidateRow], columns: Mapping[str, Sequence[Any]]
     ) -> NDArray[np.float64]:
-        total, frequencies = self._store.frequencies(state.question.spaces, state.question.tiers, list(state.terms))
         texts = columns["words"]
         previous = np.full(len(candidates), -1, np.int64)
         if any(columns["previous"]):
@@ -111,7 +113,7 @@ class GatherEvidence:
             previous=previous,
             candidates=len(candidates),
         )
-        return coverage(matrix, state.terms, total, frequencies, self._weights)
+        return coverage(matrix, state.terms, state.total, state.frequencies, self._weights)
 
     def _earlier_turns(self, candidates: Mapping[int, CandidateRow]) -> dict[int, CandidateText]:
         """Return the turns one and two before the candidates, except those that are candidates themselves."""

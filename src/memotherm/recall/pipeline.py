@@ -4,6 +4,7 @@
     candidates    text search, vector search, pinned memories     inside one snapshot
     evidence      cosines, covered words, authors, times          inside one snapshot
     fusion        scores                                          inside one snapshot
+    confidence    whether the candidates answer at all            inside one snapshot
     versions      the newer of two versions first                 inside one snapshot
     records       the memories of the best candidates             inside one snapshot
     rerank        optional: a model's order of the best
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from memotherm.recall.candidates import FindCandidates
+from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
 from memotherm.recall.fusion import Fuse
 from memotherm.recall.rerank import Rerank
@@ -52,6 +54,7 @@ class Pipeline:
             FindCandidates(store, vectorizer, settings),
             GatherEvidence(store, weights),
             Fuse(settings, weights),
+            EstimateConfidence(),
             OrderVersions(weights),
         )
         self._after: tuple[Stage, ...] = () if reranker is None else (Rerank(reranker, settings.rerank_candidates),)
@@ -91,6 +94,7 @@ class Pipeline:
             ranked=state.ranked,
             pinned=[(pinned[candidate.no], candidate) for candidate in state.pinned],
             records=state.records,
+            confidence=state.confidence,
             degraded=tuple(state.degraded),
             started=started,
         )

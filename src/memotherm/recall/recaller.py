@@ -7,11 +7,17 @@ from collections.abc import Callable, Sequence
 from memotherm.model import Hit, Move, Recall
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
-from memotherm.recall.values import Question
+from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
 from memotherm.storage.contract import UsageStore
+from memotherm.storage.values import Record
 
 __all__ = ["Recaller"]
+
+
+def _relevances(results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
+    """Return the numbers of hits with their relevance."""
+    return [(record.no, candidate.relevance) for record, candidate in results]
 
 
 class Recaller:
@@ -62,11 +68,18 @@ class Recaller:
             touched=nos if track else (),
             promoted=[numbers[memory_id] for memory_id in promoted],
             relevance=averages if average and track else (),
+            options={
+                "limit": limit,
+                **({"average": True} if average and track else {}),
+                **({"promote": True} if promote is not None else {}),
+                **({"relevance": _relevances(results)} if promote is not None or average else {}),
+            },
         )
         return Recall(
             query=question.text,
             hits=hits,
             promoted=tuple(promoted),
             tiers=question.tiers,
+            confidence=ranking.confidence,
             degraded=(*ranking.degraded, *failures),
         )

@@ -92,6 +92,16 @@ class Ranked(NamedTuple):
         return float(self.evidence.coverage[self.row])
 
     @property
+    def author(self) -> float:
+        """How likely the query is about what its author wrote, in [0, 1]."""
+        return float(self.evidence.authors[self.row])
+
+    @property
+    def nearness(self) -> float:
+        """How near it is to a time that the query names, in [0, 1]."""
+        return float(self.evidence.nearness[self.row])
+
+    @property
     def why(self) -> Why:
         """The parts of the score."""
         evidence, row = self.evidence, self.row
@@ -99,8 +109,8 @@ class Ranked(NamedTuple):
         return Why(
             vector=None if math.isnan(evidence.cosines[row]) else float(evidence.closeness[row]),
             text=min(1.0, coverage) if coverage or not math.isnan(evidence.texts[row]) else None,
-            author=bool(evidence.authors[row]),
-            time=float(evidence.nearness[row]),
+            author=bool(self.author),
+            time=self.nearness,
             relevance=self.relevance,
             use=self.use,
             boost=self.boost,
@@ -128,11 +138,15 @@ class State:
     text_scores: Scores = field(default_factory=dict)
     #: Candidates are ranked in blocks; pinned memories are in the first.
     blocks: list[dict[int, CandidateRow]] = field(default_factory=list)
-    # From the evidence stage, one for each block
+    # From the evidence stage: how many memories there are, how many of them have each word, and one for each block
+    total: int = 0
+    frequencies: Mapping[str, int] = field(default_factory=dict)
     evidence: list[Evidence] = field(default_factory=list)
     # From the fusion stage, each best first
     ranked_blocks: list[list[Ranked]] = field(default_factory=list)
     pinned: list[Ranked] = field(default_factory=list)
+    # From the confidence stage
+    confidence: float = 0.0
     # From the versions stage, best first
     ranked: list[Ranked] = field(default_factory=list)
     # From the records stage
@@ -155,6 +169,8 @@ class Ranking:
     pinned: list[tuple[Record, Ranked]] = field(default_factory=list)
     #: The memories of the best candidates by number, from the snapshot in which they were ranked.
     records: Mapping[int, Record] = field(default_factory=dict)
+    #: How likely the best candidates answer the query at all, in [0, 1].
+    confidence: float = 0.0
     degraded: tuple[str, ...] = ()
     #: When the query began, by `time.perf_counter_ns`.
     started: int = 0

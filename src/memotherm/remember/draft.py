@@ -18,6 +18,7 @@ from memotherm.model.names import renamed
 from memotherm.remember.keys import checked_key
 from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
+from memotherm.settings.memories import MAX_METADATA_CHARS
 from memotherm.text.clean import digest, require_text
 from memotherm.text.tokens import count_tokens
 
@@ -36,7 +37,6 @@ __all__ = [
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MOST_TAGS = 64
 _LONGEST_TAG = 100
-_LONGEST_METADATA = 65_536
 _DEEPEST_METADATA = 32
 
 
@@ -95,7 +95,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         priority=Priority.of(draft.priority),
         retention=draft.retention,
         scope=scope,
-        metadata=checked_metadata(draft.metadata),
+        metadata=checked_metadata(draft.metadata, settings.max_metadata_chars),
         source=_checked_source(draft.source),
         tokens=count_tokens(content, settings.tokenizer),
         digest=digest(content),
@@ -165,7 +165,7 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return distinct
 
 
-def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+def checked_metadata(metadata: Mapping[str, Any] | None, longest: int = MAX_METADATA_CHARS) -> dict[str, Any]:
     """Return the metadata as JSON gives it back, so that what is read equals what was written."""
     if metadata is None:
         return {}
@@ -177,8 +177,11 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         loaded: dict[str, Any] = json.loads(text)
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidInput(f"metadata must be plain JSON: {exc}") from exc
-    if len(text) > _LONGEST_METADATA:
-        raise InvalidInput(f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}")
+    if len(text) > longest:
+        raise InvalidInput(
+            f"metadata takes {len(text):,} characters and the limit is {longest:,}: raise the setting "
+            "max_metadata_chars, or keep less in it"
+        )
     _require_flat(loaded)
     return loaded
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from memotherm.errors import InvalidInput
 from memotherm.storage.contract import MemoryStore
+from memotherm.storage.values import AFTER_PREFIX
 from memotherm.text.clean import require_text
 
 __all__ = ["checked_key", "list_keys"]
@@ -16,8 +17,6 @@ __all__ = ["checked_key", "list_keys"]
 _LONGEST_KEY = 400
 _PAGE = 500
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
-#: Behind everything that begins with a prefix: the last character, which stands for nothing.
-_LAST = chr(0x10FFFF) * 4
 
 
 def checked_key(key: object) -> str:
@@ -46,7 +45,7 @@ def list_keys(
     found: list[str] = []
     first = prefix if after is None else max(prefix, _behind(after, depth))
     while len(found) < limit:
-        page = store.keys(spaces, first, prefix + _LAST, now, _PAGE)
+        page = store.keys(spaces, first, prefix + AFTER_PREFIX, now, _PAGE)
         for key in page:
             if key >= first:
                 found.append(_cut(key, len(prefix), depth))

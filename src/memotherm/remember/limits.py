@@ -94,7 +94,7 @@ class Limits:
         """Move memories out of hot and count them as spilled."""
         for record, move in spills:
             after = replace(record.memory, tier=move.to, tier_rule=move.rule)
-            transaction.change(record, after, replace(cause, action="move", rule=move.rule, why=move.why))
+            transaction.change(record, after, cause.for_move(move))
         if spills:
             transaction.tally(space, "spill", len(spills))
         return [move for _, move in spills]

@@ -293,6 +293,9 @@ class RemoteMemotherm(Memotherm):
     # What needs the store itself
 
     notes = refused(Memotherm.notes)
+    erase = refused(Memotherm.erase)
+    everything = refused(Memotherm.everything)
+    replay = refused(Memotherm.replay)
     import_ = refused(Memotherm.import_)
     maintenance = refused(Memotherm.maintenance)
     reembed = refused(Memotherm.reembed)

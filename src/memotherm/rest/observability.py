@@ -151,6 +151,14 @@ class _StoreMetrics(Collector):
         for rule, number in metrics.moves.items():
             moves.add_metric([rule], number)
         yield moves
+        missed = CounterMetricFamily(
+            "memotherm_shadow_missed",
+            "Returned memories that the policy in the shadow would have had cold.",
+            labels=["policy"],
+        )
+        for policy, number in metrics.shadow_missed.items():
+            missed.add_metric([policy], number)
+        yield missed
         yield _recall_durations(metrics)
 
 

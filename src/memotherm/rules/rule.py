@@ -167,7 +167,8 @@ class RuleSet:
             return decision
         if decision.to is memory.tier and decision.retention in (None, memory.retention):
             return None
-        return replace(decision, id=memory.id, from_tier=memory.tier, rule=rule.id)
+        policy = getattr(rule, "policy", "")
+        return replace(decision, id=memory.id, from_tier=memory.tier, rule=rule.id, policy=policy)
 
     def _fail(self, rule: Rule, error: Exception) -> None:
         self.failures[rule.id] = f"{type(error).__name__}: {error}"

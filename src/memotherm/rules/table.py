@@ -52,6 +52,8 @@ class TableRule:
     targets: tuple[tuple[Tier, Tables], ...] = ()
     why: str = ""
     order: tuple[str, ...] = ()
+    #: The hash of the policy that it belongs to, if that was adopted.
+    policy: str = ""
     selects: Select = field(init=False)
 
     def __post_init__(self) -> None:

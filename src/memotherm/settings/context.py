@@ -28,6 +28,9 @@ class ContextSettings:
     count_injected: bool = setting(True, "Whether inclusion in a context counts as a use.", project=True)
     context_hits: int = setting(100, "The most hits of the search that compete for space.", high=10_000, project=True)
     context_min_score: float = setting(0.0, "The least relevance of such a hit.", high=1, project=True)
+    context_min_confidence: float = setting(
+        0.3, "The least confidence of a search whose hits enter a context; 0: they always do.", high=1, project=True
+    )
     context_entry_tokens: int = setting(
         500, "The most tokens of one memory that is not pinned; a longer one is shortened.", low=1, project=True
     )

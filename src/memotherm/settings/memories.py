@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from memotherm.settings.declaration import MAX_DAYS, setting
 
-__all__ = ["MemorySettings"]
+__all__ = ["MAX_METADATA_CHARS", "MemorySettings"]
+
+#: The longest metadata unless the setting says otherwise.
+MAX_METADATA_CHARS = 65_536
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -28,6 +31,9 @@ class MemorySettings:
         project=True,
     )
     max_content_chars: int = setting(1_000_000, "The longest content accepted, in characters.", low=1, project=True)
+    max_metadata_chars: int = setting(
+        MAX_METADATA_CHARS, "The longest metadata accepted, in characters of JSON.", low=2, project=True
+    )
     kinds: tuple[str, ...] = setting((), "The kinds accepted; empty: any well-formed word.", project=True)
     deduplicate: bool = setting(True, "Whether the same content in the same scope is stored once.", project=True)
     duplicate_window_hours: float = setting(
@@ -42,6 +48,16 @@ class MemorySettings:
         project=True,
     )
     capture_min_chars: int = setting(10, "`capture` skips content with fewer characters.", project=True)
+    redact: bool = setting(
+        True,
+        "Whether `capture`, hooks, transcripts and imports replace credentials and `<private>` passages by a mark.",
+    )
+    redact_patterns: tuple[str, ...] = setting(
+        (), "More to redact: regular expressions without groups and alternatives, such as ACME-[A-Z0-9]{16}."
+    )
+    capture_exclude: tuple[str, ...] = setting(
+        (), "Projects and folders, with all inside them, whose conversations are not captured; `*` stands for any text."
+    )
     max_pinned: int = setting(5, "The most memories of one scope that may be pinned.", project=True)
     max_critical: int = setting(10, "The most memories of one scope that may be critical.", project=True)
     on_tier_limit: str = setting(

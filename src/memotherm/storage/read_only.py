@@ -26,6 +26,7 @@ _CHANGES = frozenset(
         "put_value",
         "register_embedder",
         "release",
+        "set_use_window",
         "trim_recalls",
         "write",
         "write_tables",

@@ -172,6 +172,7 @@ def event_of(row: Sequence[Any]) -> Event:
         rule=row[5],
         why=row[6],
         changes=changes_of(row[7]),
+        policy=row[8],
     )
 
 

@@ -12,7 +12,7 @@ from memotherm.rules.select import Select
 from memotherm.rules.where import AllOf, FieldTest, Not, json_type, one_of
 from memotherm.rules.where import Condition as MetadataCondition
 from memotherm.storage.statements import Row, Statements, marked
-from memotherm.storage.values import Filter, Find
+from memotherm.storage.values import AFTER_PREFIX, Filter, Find
 
 __all__ = ["compiled_filter", "filtered_numbers", "found_rows", "selected_rows"]
 
@@ -114,9 +114,8 @@ def _found(find: Find) -> Iterator[Condition]:
     if find.priority is not None:
         yield "where_priorities", {"priorities": [find.priority.rank]}
     kinds = None if find.kind is None else (find.kind,)
-    yield from _filtered(
-        Filter(now=find.now, kinds=kinds, tags=find.tags, since=find.since, until=find.until, where=find.where)
-    )
+    filters = {name: getattr(find, name) for name in ("tags", "since", "until", "where", "prefix")}
+    yield from _filtered(Filter(now=find.now, kinds=kinds, **filters))
 
 
 def _filtered(where: Filter) -> Iterator[Condition]:
@@ -129,6 +128,8 @@ def _filtered(where: Filter) -> Iterator[Condition]:
         yield "where_since", {"since": to_micros(where.since)}
     if where.until is not None:
         yield "where_until", {"until": to_micros(where.until)}
+    if where.prefix is not None:
+        yield "where_prefix", {"first": where.prefix, "last": where.prefix + AFTER_PREFIX}
     if where.where is not None:
         yield where.where
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
-from memotherm.model.clock import to_micros
+from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.process import OwnProcess
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import ScopeCount, TierCount
@@ -26,9 +26,10 @@ from memotherm.storage.receipts import receipt_of, receipt_row
 from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.tallies import recall_tallies
+from memotherm.storage.tallies import recall_tallies, shadow_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
+    AdoptionRow,
     CandidateRow,
     CandidateText,
     ChunkLocation,
@@ -37,10 +38,12 @@ from memotherm.storage.values import (
     Filter,
     Find,
     Identity,
+    LogEntry,
     NoteRow,
     RecallEntry,
     Record,
     RootRow,
+    ShadowTier,
     Tally,
 )
 
@@ -101,6 +104,22 @@ class _Records(Mapping[int, Record]):
         return len(self._rows)
 
 
+class _Shared:
+    """What all views of a store know together."""
+
+    def __init__(self, window_micros: int) -> None:
+        #: The time in which uses count as recent.
+        self.window_micros = window_micros
+        #: The number of the last adoption of a policy that was seen; a replica may still show an earlier one.
+        self.adopted = 0
+        #: The hash of the policy in the shadow; empty without one.
+        self.shadow = ""
+
+    def saw(self, adopted: int) -> None:
+        """Note the number of an adoption that was read."""
+        self.adopted = max(self.adopted, adopted)
+
+
 class SqlClaim(Generic[PartStore]):
     """A claim that is one row of a table."""
 
@@ -144,7 +163,7 @@ class SqlStore(ABC):
         self.name = name
         self._process = OwnProcess(name)
         self.schema = schema
-        self._window_micros = int(use_window_days * _MICROS_PER_DAY)
+        self._shared = _Shared(int(use_window_days * _MICROS_PER_DAY))
         self._scopes = scopes
         self._waiting = waiting
 
@@ -178,7 +197,10 @@ class SqlStore(ABC):
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
-        return tuple(space for (space,) in self._rows("spaces_visible", **scope_row(scope)))
+        rows = self._rows("spaces_visible", **scope_row(scope))
+        if rows:
+            self._shared.saw(rows[0][1])
+        return tuple(space for space, _ in rows)
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
@@ -351,9 +373,9 @@ class SqlStore(ABC):
     def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
         """Return one event of a memory in one of the spaces, and that memory as it is now."""
         rows = self._rows("event_get", seq=seq)
-        if not rows or rows[0][9] not in spaces:
+        if not rows or rows[0][10] not in spaces:
             return None
-        (record,) = self._records("memory_by_no", no=rows[0][8])
+        (record,) = self._records("memory_by_no", no=rows[0][9])
         return event_of(rows[0]), record
 
     def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
@@ -388,6 +410,42 @@ class SqlStore(ABC):
         """Return the sequence number of the newest event."""
         return int(self._rows("event_last")[0][0])
 
+    # Policies
+
+    @property
+    def adopted(self) -> int:
+        """The number of the last adoption that a read or a transaction of this process has seen."""
+        return self._shared.adopted
+
+    def adoptions(self) -> list[AdoptionRow]:
+        """Return the policies that were adopted and rolled back, in order."""
+        names = ("number", "at", "actor", "action", "name", "hash", "document")
+        rows = [dict(zip(names, row, strict=True)) for row in self._rows("adoptions")]
+        if rows:
+            self._shared.saw(rows[-1]["number"])
+        return [AdoptionRow(**{**row, "at": from_micros(row["at"])}) for row in rows]
+
+    def set_shadow(self, policy: str) -> None:
+        """Let the log of recalls count what the policy with a hash would have had cold."""
+        self._shared.shadow = policy
+
+    def shadow_tiers(self, spaces: Sequence[int], policy: str) -> dict[int, ShadowTier]:
+        """Return the tiers in which a policy in the shadow would have memories of some spaces, by number."""
+        rows = self._rows("shadow_tiers_of", spaces=list(spaces), policy=policy)
+        return {no: ShadowTier(no, _TIERS[tier], rule, from_micros(since)) for no, tier, rule, since in rows}
+
+    def shadow_counts(self, spaces: Sequence[int], policy: str) -> dict[tuple[Tier, Tier], TierCount]:
+        """Return how many active memories a policy in the shadow would have in another tier: (its tier, the real)."""
+        rows = self._rows("shadow_counts", spaces=list(spaces), policy=policy)
+        return {
+            (_TIERS[shadow], _TIERS[real]): TierCount(memories=memories, tokens=tokens)
+            for shadow, real, memories, tokens in rows
+        }
+
+    def set_use_window(self, days: float) -> None:
+        """Set the days in which uses count as recent."""
+        self._shared.window_micros = int(days * _MICROS_PER_DAY)
+
     # The log of recalls
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
@@ -409,17 +467,42 @@ class SqlStore(ABC):
                 # The recall succeeded; only the count of its uses is lost.
                 _log.warning("the uses of a recall could not be counted: %s", exc)
 
+    def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
+        """Return entries of the recall log with a greater number than `after`, in order of number."""
+        rows = self._rows("recalls_after", spaces=list(spaces), after=after, limit=limit)
+        return [
+            LogEntry(
+                number=number,
+                at=from_micros(at),
+                space=space,
+                query=query,
+                tiers=tuple(Tier(tier) for tier in tiers.split()),
+                returned=tuple(json.loads(returned)),
+                options=json.loads(options) if options else {},
+            )
+            for number, at, space, query, tiers, returned, options in rows
+        ]
+
     def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
         now = to_micros(entry.at)
         # In order of number, so that two transactions cannot deadlock.
-        touches = [{"no": no, "now": now, "window": now - self._window_micros} for no in sorted(entry.touched)]
+        touches = [{"no": no, "now": now, "window": now - self._shared.window_micros} for no in sorted(entry.touched)]
         statements.run_many("memory_touch", touches)
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
         if entry.receipt is not None:
             statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
         if keep:
             statements.run("recall_add", **_recall_row(entry))
+        if keep and entry.query:
             statements.run_many("tally_add", recall_tallies(entry))
+            if self._shared.shadow and Tier.COLD not in entry.tiers:
+                self._log_shadow(statements, entry, self._shared.shadow)
+
+    def _log_shadow(self, statements: Statements, entry: RecallEntry, policy: str) -> None:
+        """Count what the policy in the shadow would have had cold: returned memories, and candidates."""
+        nos = {*entry.returned, *(no for no, _ in entry.candidates)}
+        cold = {no for (no,) in statements.rows("shadow_cold", policy=policy, nos=list(nos))}
+        statements.run_many("tally_add", shadow_tallies(entry, policy, cold))
 
     # Embedders and their vectors
 
@@ -584,4 +667,5 @@ def _recall_row(entry: RecallEntry) -> dict[str, object]:
         "returned": json.dumps(list(entry.returned)),
         "promoted": json.dumps(list(entry.promoted)),
         "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
+        "options": json.dumps(dict(entry.options), ensure_ascii=False, separators=(",", ":")) if entry.options else "",
     }

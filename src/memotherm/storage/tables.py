@@ -38,9 +38,11 @@ TABLES = (
     _table("tags", "no tag", owner="no"),
     _table("turns", "no", "space thread author previous", "space"),
     VECTORS,
-    _table("events", "seq", "at no action actor rule why changes", "no"),
+    _table("events", "seq", "at no action actor rule why changes policy", "no"),
     TOMBSTONES,
-    _table("recalls", "recall", "at space query tiers micros best candidates returned promoted degraded", "space"),
+    _table(
+        "recalls", "recall", "at space query tiers micros best candidates returned promoted degraded options", "space"
+    ),
     _table("receipts", "receipt", "at space query budget tokens format entries", "space"),
     _table("sessions", "space", "state started_at changed_at", "space"),
     _table("tallies", "space name", "times amount", "space"),
@@ -49,6 +51,8 @@ TABLES = (
     _table("chunks", "note position", "no first last heading digest linked", "note"),
     _table("flushes", "space", "cycle armed", "space"),
     _table("injected", "space no", "updated_at", "space"),
+    _table("adoptions", "adoption", "at actor action name hash document"),
+    _table("shadow_tiers", "no policy", "tier rule since", "no"),
     _table("key_values", "namespace key", "value expires_at"),
 )
 

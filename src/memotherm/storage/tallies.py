@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from memotherm.model import Tier
 from memotherm.storage.values import RecallEntry, Tally
 
-__all__ = ["BUCKETS_MS", "recall_buckets", "recall_tallies"]
+__all__ = ["BUCKETS_MS", "SHADOW_MISSED", "SHADOW_SPARED", "recall_buckets", "recall_tallies", "shadow_tallies"]
+
+#: The beginnings of the counters of a policy in the shadow, before its hash.
+SHADOW_MISSED, SHADOW_SPARED = "shadow.missed:", "shadow.spared:"
 
 #: The upper bounds of the buckets of durations, in milliseconds; the last bucket has none.
 BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -23,6 +26,14 @@ def recall_tallies(entry: RecallEntry) -> list[dict[str, object]]:
         counted["recall.promoted"] = len(entry.promoted)
     space = entry.space or 0
     return [{"space": space, "name": name, "times": 1, "amount": amount} for name, amount in counted.items()]
+
+
+def shadow_tallies(entry: RecallEntry, policy: str, cold: Set[int]) -> list[dict[str, object]]:
+    """Return the counters of a recall while a policy is in the shadow, which would have had some memories cold."""
+    missed = len(cold & set(entry.returned))
+    counted = {SHADOW_MISSED: missed, SHADOW_SPARED: len(cold) - missed}
+    space = entry.space or 0
+    return [{"space": space, "name": name + policy, "times": 1, "amount": amount} for name, amount in counted.items()]
 
 
 def recall_buckets(tallies: Mapping[str, Tally], *, cold: bool) -> list[Tally]:

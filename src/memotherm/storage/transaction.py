@@ -31,7 +31,17 @@ from memotherm.storage.rows import (
     tombstone,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import Cause, ChunkLocation, ChunkRow, NoteRow, Record, RootRow
+from memotherm.storage.values import (
+    AdoptionRow,
+    Cause,
+    ChunkLocation,
+    ChunkRow,
+    NoteRow,
+    Record,
+    RootRow,
+    ShadowTier,
+    UsageCounts,
+)
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
 
@@ -78,7 +88,10 @@ class SqlTransaction(ABC):
         self._serving = int(self._sql.value("meta_get", key="embedder") or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._welcome = bool(self._serving) and made_by in (None, self._serving)
-        self._tombstones = bool(self._sql.value("tombstones_any"))
+        purged, adopted = self._sql.rows("transaction_begin")[0]
+        self._tombstones = bool(purged)
+        #: The number of the last adoption of a policy.
+        self.adopted = int(adopted)
         #: The numbers and ids of the memories that were purged.
         self._erased: dict[int, str] = {}
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
@@ -206,6 +219,14 @@ class SqlTransaction(ABC):
         rows = [{"no": no, "now": moment, "window": moment - self._window_micros} for no in nos]
         self._sql.run_many("memory_touch", rows)
 
+    def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
+        """Delete recall log, receipts, counters and session states of some spaces, and the reasons of their events."""
+        self.purged = True
+        (counts,) = self._sql.rows("erase_counts", spaces=list(spaces))
+        for table in ("recalls", "receipts", "sessions", "flushes", "injected", "tallies", "reasons"):
+            self._sql.run(f"erase_{table}", spaces=list(spaces))
+        return UsageCounts(*counts)
+
     # Notes
 
     def move_to_collection(self, record: Record, space: int, cause: Cause) -> Record:
@@ -290,6 +311,34 @@ class SqlTransaction(ABC):
     def tally(self, space: int, name: str, amount: int = 0) -> None:
         """Increment a counter of a space."""
         self._sql.run("tally_add", space=space, name=name, times=1, amount=amount)
+
+    # Policies
+
+    def adopt(self, adoption: AdoptionRow) -> int:
+        """Store the policy that is in force from now on, and return its number."""
+        row = {name: getattr(adoption, name) for name in ("actor", "action", "name", "hash", "document")}
+        self.adopted = int(self._sql.value("adoption_add", at=to_micros(adoption.at), **row))
+        return self.adopted
+
+    def put_shadow_tiers(self, policy: str, tiers: Sequence[ShadowTier]) -> None:
+        """Store the tiers in which a policy in the shadow would have memories."""
+        rows = [
+            {"no": no, "policy": policy, "tier": tier.rank, "rule": rule, "since": to_micros(since)}
+            for no, tier, rule, since in tiers
+        ]
+        self._sql.run_many("shadow_tier_put", rows)
+
+    def drop_shadow_tiers(self, policy: str) -> None:
+        """Delete what a policy in the shadow would have done."""
+        self._sql.run("shadow_tiers_drop", policy=policy)
+
+    def moved_by(self, policy: str) -> list[str]:
+        """Return the ids of the memories that rules of a policy have moved."""
+        return [memory_id for (memory_id,) in self._sql.rows("events_moved_by", policy=policy)]
+
+    def events(self, record: Record) -> list[Event]:
+        """Return the history of one memory, oldest first."""
+        return self._events(record)
 
     # Vectors
 
@@ -406,6 +455,7 @@ class SqlTransaction(ABC):
             rule=cause.rule,
             why=cause.why,
             changes=changes_row(changes),
+            policy=cause.policy,
         )
 
     def _record(self, name: str, /, **values: object) -> Record | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from memotherm.model import Memory, Priority, Retention, Scope, Tier
+from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
 from memotherm.rules.where import Condition
 
 __all__ = [
+    "AFTER_PREFIX",
     "DISCARDED",
+    "AdoptionRow",
     "CandidateRow",
     "CandidateText",
     "Cause",
@@ -22,15 +24,20 @@ __all__ = [
     "Filter",
     "Find",
     "Identity",
+    "LogEntry",
     "NoteRow",
     "RecallEntry",
     "ReceiptRow",
     "Record",
     "RootRow",
     "Scores",
+    "ShadowTier",
     "Tally",
+    "UsageCounts",
 ]
 
+#: Behind everything that begins with a prefix: the last character, which stands for nothing.
+AFTER_PREFIX = chr(0x10FFFF) * 4
 #: The rule in the event of a chunk whose lines are no longer in its file.
 DISCARDED = "note.gone"
 
@@ -55,6 +62,12 @@ class Cause:
     actor: str = "agent"
     rule: str = "explicit"
     why: str = ""
+    #: The hash of the adopted policy that the rule belongs to.
+    policy: str = ""
+
+    def for_move(self, move: Move) -> Cause:
+        """Return the cause of a move that a rule decided."""
+        return replace(self, action="move", rule=move.rule, why=move.why, policy=move.policy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,11 +82,14 @@ class Filter:
     until: datetime | None = None
     #: Conditions on the metadata.
     where: Condition | None = None
+    #: What the key begins with.
+    prefix: str | None = None
 
     @property
     def selective(self) -> bool:
         """Whether anything but retention and expiry is filtered."""
-        return any(value is not None for value in (self.kinds, self.tags, self.since, self.until, self.where))
+        filters = (self.kinds, self.tags, self.since, self.until, self.where, self.prefix)
+        return any(value is not None for value in filters)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +107,7 @@ class Find:
     since: datetime | None = None
     until: datetime | None = None
     where: Condition | None = None
+    prefix: str | None = None
     limit: int = 100
     #: Only memories with a smaller number than this.
     before: int | None = None
@@ -161,8 +178,25 @@ class RecallEntry:
     touched: Sequence[int] = ()
     #: (memory number, new running relevance).
     relevance: Sequence[tuple[int, float]] = ()
+    #: What a replay needs to know beside that, as JSON values.
+    options: Mapping[str, Any] = field(default_factory=dict)
     #: The receipt of a context, to be kept.
     receipt: ReceiptRow | None = None
+
+
+class LogEntry(NamedTuple):
+    """An entry of the recall log as it was stored: a recall, uses without a query, or a run of the rules."""
+
+    number: int
+    at: datetime
+    space: int
+    #: Empty for uses without a query and for runs of the rules.
+    query: str
+    tiers: tuple[Tier, ...]
+    #: The numbers of the memories that the caller got.
+    returned: tuple[int, ...]
+    #: As in `RecallEntry`.
+    options: Mapping[str, Any]
 
 
 class Tally(NamedTuple):
@@ -170,6 +204,43 @@ class Tally(NamedTuple):
 
     times: int = 0
     amount: int = 0
+
+
+class UsageCounts(NamedTuple):
+    """How much the logs hold of some spaces."""
+
+    recalls: int = 0
+    receipts: int = 0
+    sessions: int = 0
+    #: Marks of purged contents, which stay.
+    tombstones: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdoptionRow:
+    """A policy that is in force from a moment on."""
+
+    #: Its number; 0 before it is stored.
+    number: int = 0
+    at: datetime
+    actor: str
+    #: adopt, rollback, shadow or end_shadow.
+    action: str
+    #: The name and the hash of the policy; no hash means the built-in rules.
+    name: str
+    hash: str
+    #: Its text and the texts of what it extends, as JSON.
+    document: str
+
+
+class ShadowTier(NamedTuple):
+    """The tier in which a policy in the shadow would have a memory."""
+
+    no: int
+    tier: Tier
+    #: The rule that moved it there; empty if it has stayed there.
+    rule: str
+    since: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

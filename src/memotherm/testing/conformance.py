@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from memotherm.model import Tier
 from memotherm.testing.contract.notes import NotesContract
+from memotherm.testing.contract.policies import PoliciesContract
 from memotherm.testing.contract.reading import ReadingContract
 from memotherm.testing.contract.search import SearchContract
 from memotherm.testing.contract.transaction import TransactionContract
@@ -25,7 +26,13 @@ __all__ = ["CheckpointConformance", "SharedStoreConformance", "StoreConformance"
 
 
 class StoreConformance(
-    ReadingContract, TransactionContract, SearchContract, VectorsContract, UpkeepContract, NotesContract
+    ReadingContract,
+    TransactionContract,
+    SearchContract,
+    VectorsContract,
+    UpkeepContract,
+    NotesContract,
+    PoliciesContract,
 ):
     """What every store must do. Override `open_store`."""
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from memotherm.errors import EmbedderError, LimitReached
 from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
-from memotherm.rules import HotUse, Select, Situation
-from memotherm.rules.rule import RuleSet, RuleSource, Stay
+from memotherm.rules import Select, Situation
+from memotherm.rules.deciding import ACTIVE_HOT, Decision, decide_all
+from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import (
     MaintenanceStore,
@@ -22,7 +23,7 @@ from memotherm.storage.contract import (
     TransactionalStore,
     UsageStore,
 )
-from memotherm.storage.values import Cause, Record
+from memotherm.storage.values import Cause, RecallEntry, Record
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["RuleEngine", "RuleStore", "combined"]
@@ -32,15 +33,7 @@ _PAGE = 5000
 _BATCH = 500
 #: The most idle sessions that one run ends.
 _MOST_ENDED = 100
-_ACTIVE_HOT = Select(tiers=(Tier.HOT,), expired=None)
 _ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retention.DELETED: "forget"}
-
-
-class _Decision(NamedTuple):
-    """A move, and the memory as it was when the rule decided."""
-
-    memory: Memory
-    move: Move
 
 
 def combined(runs: Sequence[Maintenance]) -> Maintenance:
@@ -78,25 +71,25 @@ class RuleEngine:
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "compact", self._settings)
-        decisions = self._decided(rules, spaces, situation, scope)
-        moves = (
-            [decision.move for decision in decisions] if dry_run else self._applied(decisions, rules, situation, cause)
-        )
+        if dry_run:
+            moves = [decision.move for decision in self._decided(rules, spaces, situation, scope)]
+        else:
+            moves = self._run("compact", rules, spaces, situation, cause, scope)
+            self._log_run("compact", scope, spaces, situation)
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
-    def maintain(
-        self, spaces: tuple[int, ...], around: tuple[int, ...], cause: Cause, progress: Progress | None = None
-    ) -> Maintenance:
-        """End idle sessions, run the maintenance rules over some spaces, make vectors, and trim the logs.
+    def maintain(self, scope: Scope, cause: Cause, progress: Progress | None = None) -> Maintenance:
+        """End idle sessions, run the maintenance rules inside a scope, make vectors, and trim the logs.
 
-        What is hot in the spaces around them counts towards the caps.
+        What is hot in the scopes that it sees counts towards the caps.
         """
+        spaces, around = self._store.spaces_within(scope), self._store.spaces(scope)
         ended, compacted = self._end_idle_sessions(spaces, cause)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "maintain", self._settings)
         beside = tuple(set(around) - set(spaces))
-        decisions = self._decided(rules, spaces, situation, beside=beside)
-        moves = self._applied(decisions, rules, situation, cause, progress)
+        moves = self._run("maintain", rules, spaces, situation, cause, beside=beside, progress=progress)
+        self._log_run("maintain", scope, spaces, situation)
         embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
         self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
@@ -113,6 +106,37 @@ class RuleEngine:
             degraded=(*rules.degraded(), *degraded),
         )
 
+    def _run(
+        self,
+        during: str,  # noqa: ARG002 - for an engine that also runs other rules
+        rules: RuleSet,
+        spaces: tuple[int, ...],
+        situation: Situation,
+        cause: Cause,
+        scope: Scope | None = None,
+        beside: tuple[int, ...] = (),
+        progress: Progress | None = None,
+    ) -> list[Move]:
+        """Decide and apply the moves of one run, as far as a scope may change memories; None may change all."""
+        decisions = self._decided(rules, spaces, situation, scope, beside)
+        return self._applied(decisions, rules, situation, cause, progress)
+
+    def _decided(
+        self,
+        rules: RuleSet,
+        spaces: tuple[int, ...],
+        situation: Situation,
+        scope: Scope | None = None,
+        beside: tuple[int, ...] = (),
+    ) -> list[Decision]:
+        return decide_all(
+            rules,
+            situation,
+            lambda selects, _: self._selected(selects, spaces, situation.now),
+            own=lambda memory: scope is None or scope.may_change(memory.scope),
+            beside=lambda: self._selected(ACTIVE_HOT, beside, situation.now) if beside else (),
+        )
+
     def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:
         """End sessions that nobody has ended, as `session.end` does; return how many, and the moves of compaction."""
         settings, moves = self._settings, list[Move]()
@@ -127,6 +151,23 @@ class RuleEngine:
             if settings.compaction_on_session_end:
                 moves += self.compact(scope, replace(cause, action="move"), dry_run=False).moves
         return len(idle), moves
+
+    def _log_run(self, name: str, scope: Scope, spaces: tuple[int, ...], situation: Situation) -> None:
+        """Log a run of the rules for replays: what moved is in the ledger, but not when nothing did."""
+        if self._settings.recall_log == "off" or not spaces:
+            return
+        options = {"run": name, "scope": dict(scope.items()), "open": sorted(situation.open_sessions)}
+        entry = RecallEntry(
+            at=situation.now,
+            space=spaces[-1],
+            query="",
+            tiers=(),
+            micros=0,
+            candidates=(),
+            returned=(),
+            options=options,
+        )
+        self._store.log_recall(entry, keep=True)
 
     def promotions(self, hits: Iterable[Hit], now: datetime) -> tuple[list[Move], tuple[str, ...]]:
         """Return the moves that hits have earned, best hit first, and the rules that failed."""
@@ -153,68 +194,7 @@ class RuleEngine:
             ]
         return done, failures
 
-    # Deciding
-
-    def _decided(
-        self,
-        rules: RuleSet,
-        spaces: tuple[int, ...],
-        situation: Situation,
-        scope: Scope | None = None,
-        beside: tuple[int, ...] = (),
-    ) -> list[_Decision]:
-        """Return the decisions of one run, in the order of the rules; each memory moves at most once.
-
-        Hot memories are decided first, so that rules that bring others to hot know what stays there. Those of the
-        spaces `beside` stay.
-        """
-        decided: dict[str, _Decision | Stay] = {}
-        hot = [memory for memory in self._selected(_ACTIVE_HOT, spaces, situation.now) if _own(memory, scope)]
-        for memory in hot:
-            move = rules.first_move(memory, situation)
-            if move is not None:
-                decided[memory.id] = _Decision(memory, move)
-        moves = [decision for decision in decided.values() if isinstance(decision, _Decision)]
-        leaving = {decision.memory.id for decision in moves if decision.move.rule not in rules.failures}
-        staying = [memory for memory in hot if memory.id not in leaving and memory.visible_at(situation.now)]
-        if beside:
-            staying += self._selected(_ACTIVE_HOT, beside, situation.now)
-        self._decide_others(rules, spaces, replace(situation, hot=HotUse.of(staying)), scope, decided)
-        by_rule: dict[str, list[_Decision]] = {rule.id: [] for rule, _ in rules}
-        for decision in decided.values():
-            if isinstance(decision, _Decision) and decision.move.rule in by_rule:
-                by_rule[decision.move.rule].append(decision)
-        for rule, selects in rules:
-            if not selects.order:
-                by_rule[rule.id].sort(key=lambda decision: decision.memory.id)
-        return [decision for decisions in by_rule.values() for decision in decisions]
-
-    def _decide_others(
-        self,
-        rules: RuleSet,
-        spaces: tuple[int, ...],
-        situation: Situation,
-        scope: Scope | None,
-        decided: dict[str, _Decision | Stay],
-    ) -> None:
-        """Decide the memories that are not active and hot, with one statement for each rule."""
-        for rule, selects in rules:
-            others = _without_hot(selects)
-            if others is None:
-                continue
-            memories: Iterable[Memory] = self._selected(others, spaces, situation.now)
-            for memory in selects.sorted(list(memories)) if selects.order else memories:
-                if memory.id in decided or not _own(memory, scope):
-                    continue
-                move = rules.decide(rule, memory, situation)
-                if move is None:
-                    continue
-                if isinstance(move, Stay):
-                    decided[memory.id] = move
-                    continue
-                decided[memory.id] = _Decision(memory, move)
-                if move.to is Tier.HOT and move.retention is None:
-                    situation = replace(situation, hot=situation.hot.plus(memory))
+    # Selecting
 
     def _selected(self, selects: Select, spaces: tuple[int, ...], now: datetime) -> Iterator[Memory]:
         """Yield what a rule looks at, a page at a time."""
@@ -227,7 +207,7 @@ class RuleEngine:
 
     def _applied(
         self,
-        decisions: list[_Decision],
+        decisions: list[Decision],
         rules: RuleSet,
         situation: Situation,
         cause: Cause,
@@ -260,7 +240,7 @@ class RuleEngine:
         self, transaction: Transaction, record: Record, move: Move, cause: Cause, *, clean: bool = False
     ) -> bool:
         """Apply one move, unless the memory has moved since it was decided, or a limit forbids it."""
-        cause = replace(cause, action="move", rule=move.rule, why=move.why)
+        cause = cause.for_move(move)
         if move.retention is Retention.PURGED:
             transaction.purge(record, replace(cause, action="purge"), clean=clean)
             return True
@@ -288,16 +268,3 @@ class RuleEngine:
         except EmbedderError as exc:
             degraded.append(f"memories still wait for their vectors: {exc}")
         return made, tuple(degraded)
-
-
-def _own(memory: Memory, scope: Scope | None) -> bool:
-    """Tell whether a scope may change a memory; None may change all."""
-    return scope is None or scope.may_change(memory.scope)
-
-
-def _without_hot(selects: Select) -> Select | None:
-    """Return the part of a selection that is not active and hot; None when nothing is left."""
-    if Retention.ACTIVE not in selects.retentions:
-        return selects
-    tiers = tuple(tier for tier in selects.tiers if tier is not Tier.HOT)
-    return replace(selects, tiers=tiers) if tiers else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from memotherm.model.results import Durations, Metrics
 from memotherm.storage.contract import UsageStore
-from memotherm.storage.tallies import BUCKETS_MS, recall_buckets
+from memotherm.storage.tallies import BUCKETS_MS, SHADOW_MISSED, recall_buckets
 from memotherm.storage.values import Tally
 
 __all__ = ["metrics"]
@@ -33,6 +33,11 @@ def metrics(store: UsageStore, spaces: Sequence[int], hot_tokens: int, hot_limit
         cold_recall_latency_ms=cold.total_ms / cold.count if cold.count else 0.0,
         hit_rate=tallies.get("recall.hit", Tally()).times / recalls if recalls else 0.0,
         moves=moves,
+        shadow_missed={
+            name.removeprefix(SHADOW_MISSED): tally.amount
+            for name, tally in tallies.items()
+            if name.startswith(SHADOW_MISSED)
+        },
         live_recalls=live,
         cold_recalls=cold,
     )

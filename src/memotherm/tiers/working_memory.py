@@ -182,7 +182,7 @@ class WorkingMemory:
             tier_rule=move.rule,
             relevance=memory.relevance if relevance is None else relevance,
         )
-        transaction.change(record, after, replace(cause, action="move", rule=move.rule, why=move.why))
+        transaction.change(record, after, cause.for_move(move))
         self._reactivate(transaction, record.space, cause.at)
         return True
 

@@ -28,6 +28,7 @@ from memotherm.tools.serializers import (
     note_text_json,
     read_json,
     recall_json,
+    remembered_json,
     scope_count_json,
     session_status_json,
     status_json,
@@ -99,7 +100,9 @@ def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
 
 def memory_add(mem: Memotherm, sessionId: str, content: str, type: SessionKind, metadata: Json | None = None) -> Json:  # noqa: A002, N803
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
-    return added_json(mem.session(sessionId).add(content, type, metadata), mem.settings.hot_token_limit)
+    return added_json(
+        mem.session(sessionId).add(content, type, metadata), mem.settings.hot_token_limit, mem.secrets_in(content)
+    )
 
 
 def memory_recall(
@@ -216,7 +219,7 @@ def store_memory(
         metadata=metadata,
         supersedes=supersedes,
     )
-    return memory_json(memory)
+    return remembered_json(memory, mem.secrets_in(content))
 
 
 def memory_update(
@@ -291,6 +294,8 @@ def memory_context(
         "included": [entry.id for entry in context.included],
         "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MAX_LEFT_OUT]],
         "leftOutCount": len(context.left_out),
+        "confidence": context.confidence,
+        "notes": list(context.receipt.notes),
         "degraded": list(context.receipt.degraded),
     }
 
@@ -316,11 +321,14 @@ def memory_search(
     since: str | None = None,
     until: str | None = None,
     where: Json | None = None,
+    retention: str = "active",
     inside: bool = False,
 ) -> Json:
     """Search the Markdown notes; all memories if there are no notes, or with filters. memory_get reads more."""
     view = _view(mem, sessionId)
     filters: Json = {"since": since, "until": until, "where": where, "inside": inside}
+    if retention != "active":
+        filters["retention"] = retention
     if not mem.settings.notes_root or any(filters.values()):
         return _search_memories(view, query, maxResults, minScore, filters)
     return note_results_json(mem.notes(mem.settings.notes_root).search(query, maxResults, minScore, chat=chat))
@@ -362,7 +370,7 @@ def memory_get(
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
     """Read lines of a note by its path, or a memory by its id."""
-    if path.startswith("mem_"):
+    if path.startswith(("mem_", "#")):
         view = _view(mem, sessionId)
         memory = view.get(path)
         return {**read_json(memory, view.heat(memory)), **_memory_lines(memory, from_, lines)}
@@ -398,7 +406,8 @@ def memory_put_key(
 ) -> Json:
     """Store a memory under a key of your own; replaces the memory that has the key, with history."""
     view = _view(mem, sessionId)
-    return memory_json(view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index))
+    memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
+    return remembered_json(memory, mem.secrets_in(content))
 
 
 def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
+from memotherm.model.results import Erased, Everything, Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
+from memotherm.policy import Finding, Policy
+from memotherm.policy.cases import CaseResult
+from memotherm.policy.compare import Difference
+from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
 
 __all__ = [
     "Json",
     "added_json",
+    "adoption_json",
+    "case_json",
     "curated_json",
+    "difference_json",
+    "erased_json",
     "event_json",
+    "everything_json",
+    "finding_json",
     "flush_json",
     "hit_json",
     "memory_json",
@@ -22,10 +34,15 @@ __all__ = [
     "note_hit_json",
     "note_results_json",
     "note_text_json",
+    "policy_json",
     "read_json",
     "recall_json",
+    "remembered_json",
+    "rollback_json",
     "scope_count_json",
+    "secret_warnings",
     "session_status_json",
+    "shadow_json",
     "status_json",
 ]
 
@@ -40,6 +57,7 @@ def recall_json(recall: Recall) -> Json:
         "promoted": list(recall.promoted),
         "relevanceScores": {hit.memory.id: round(hit.why.relevance, 4) for hit in recall},
         "tiers": [str(tier) for tier in recall.tiers],
+        "confidence": recall.confidence,
         "degraded": list(recall.degraded),
         **({"hint": recall.hint} if recall.hint else {}),
     }
@@ -55,20 +73,32 @@ def memory_json(memory: Memory) -> Json:
     return memory.as_dict()
 
 
+def remembered_json(memory: Memory, secrets: Sequence[str]) -> Json:
+    """Return a memory that was stored, and a warning if it seems to contain secrets."""
+    return {**memory_json(memory), "warnings": secret_warnings(secrets)}
+
+
+def secret_warnings(secrets: Sequence[str]) -> list[str]:
+    """Return a warning for what a stored content seems to contain."""
+    if not secrets:
+        return []
+    return [f"it seems to contain {', '.join(secrets)} and was stored as it is: purge it if it is a secret"]
+
+
 def read_json(memory: Memory, heat: Heat) -> Json:
     """Return a memory that was read by its id, with its heat and decay."""
     return {**memory_json(memory), "heat": round(heat.heat, 4), "decay": round(heat.decay, 4)}
 
 
-def added_json(memory: Memory, hot_token_limit: int) -> Json:
-    """Return a memory that was added to a session, the rule of its tier, and a warning if it is not hot."""
+def added_json(memory: Memory, hot_token_limit: int, secrets: Sequence[str] = ()) -> Json:
+    """Return a memory that was added to a session, the rule of its tier, and warnings: not hot, contains secrets."""
     reasons = {
         "session.oversized": f"its {memory.tokens} tokens are more than the whole hot limit of {hot_token_limit} "
         "(hot_token_limit)",
         "session.full": "what is hot cannot be spilled, and it does not fit beside it",
     }
     warnings = [f"stored in {memory.tier}: {reasons[memory.tier_rule]}"] if memory.tier_rule in reasons else []
-    return {**memory_json(memory), "rule": memory.tier_rule, "warnings": warnings}
+    return {**memory_json(memory), "rule": memory.tier_rule, "warnings": [*warnings, *secret_warnings(secrets)]}
 
 
 def _iso(time: datetime | None) -> str | None:
@@ -79,7 +109,24 @@ def move_json(move: Move) -> Json:
     """Return a move: the memory, both tiers, the rule and the reason, and the retention if it changes."""
     retention = {} if move.retention is None else {"retention": str(move.retention)}
     tiers = {"from": str(move.from_tier), "to": str(move.to)}
-    return {"id": move.id, **tiers, **retention, "rule": move.rule, "why": move.why}
+    return {"id": move.id, **tiers, **retention, "rule": move.rule, "why": move.why, **_policy_json(move)}
+
+
+def erased_json(erased: Erased) -> Json:
+    """Return what was erased."""
+    values = {field.name: getattr(erased, field.name) for field in fields(erased)}
+    return {**values, "scope": dict(erased.scope.items()), "folders": list(erased.folders)}
+
+
+def everything_json(stored: Everything) -> Iterator[Json]:
+    """Yield what is stored at and below a scope, each with its `type`: memory, event, receipt or recall."""
+    yield from ({"type": "memory", **memory_json(memory)} for memory in stored.memories)
+    yield from ({"type": "event", **event_json(event)} for event in stored.events)
+    yield from ({"type": "receipt", **receipt.as_dict()} for receipt in stored.receipts)
+    for recall in stored.recalls:
+        tiers = [str(tier) for tier in recall.tiers]
+        at = recall.at.isoformat()
+        yield {"type": "recall", "at": at, "query": recall.query, "tiers": tiers, "returned": recall.returned}
 
 
 def event_json(event: Event) -> Json:
@@ -93,6 +140,95 @@ def event_json(event: Event) -> Json:
         "rule": event.rule,
         "why": event.why,
         "changes": {name: {"from": before, "to": after} for name, (before, after) in event.changes.items()},
+        **_policy_json(event),
+    }
+
+
+def _policy_json(decided: Move | Event) -> Json:
+    """Return the hash of the adopted policy whose rule decided it, if one did."""
+    return {"policy": decided.policy} if decided.policy else {}
+
+
+def policy_json(policy: Policy) -> Json:
+    """Return a policy: its limits, and its rules in the order in which they are asked."""
+    limits, rules = policy.limits, list(_rules_json(policy))
+    return {"name": policy.name, "hash": policy.digest, "limits": limits, "rules": rules}
+
+
+def _rules_json(policy: Policy) -> Iterator[Json]:
+    """Yield the rules of a policy and of those it extends, in order."""
+    for rule in policy.own_rules:
+        targets = [str(tier) for tier, _ in rule.targets] or ["stay"]
+        to = " or ".join(targets)
+        yield {"id": rule.id, "run": rule.run, "to": to, "why": rule.why, "origin": policy.name}
+    if policy.base is not None:
+        yield from _rules_json(policy.base)
+
+
+def finding_json(finding: Finding) -> Json:
+    """Return what lint found."""
+    return {
+        "code": finding.code,
+        "severity": "warning" if finding.warning else "error",
+        "line": finding.line,
+        "path": ".".join(map(str, finding.path)),
+        "message": finding.message,
+    }
+
+
+def case_json(result: CaseResult) -> Json:
+    """Return the result of a test of a policy."""
+    return {"name": result.name, "passed": result.passed, "detail": result.detail}
+
+
+def difference_json(difference: Difference) -> Json:
+    """Return a memory that two policies would leave in different tiers."""
+    return {
+        "id": difference.memory.id,
+        "content": difference.memory.content,
+        "tier": str(difference.memory.tier),
+        "run": difference.run,
+        "first": None if difference.first is None else move_json(difference.first),
+        "second": None if difference.second is None else move_json(difference.second),
+    }
+
+
+def adoption_json(adoption: Adoption) -> Json:
+    """Return an adoption of a policy."""
+    return {
+        "number": adoption.number,
+        "at": adoption.at.isoformat(),
+        "actor": adoption.actor,
+        "action": adoption.action,
+        "name": adoption.name,
+        "hash": adoption.hash,
+    }
+
+
+def rollback_json(rollback: Rollback) -> Json:
+    """Return the rollback of a policy."""
+    return {
+        "name": rollback.name,
+        "hash": rollback.hash,
+        "adoption": adoption_json(rollback.adoption),
+        "moves": [move_json(move) for move in rollback.moves],
+        "skipped": [{"id": skipped.id, "why": skipped.why} for skipped in rollback.skipped],
+    }
+
+
+def shadow_json(report: ShadowReport) -> Json:
+    """Return the report about a policy in the shadow."""
+    return {
+        "name": report.name,
+        "hash": report.hash,
+        "since": report.since.isoformat(),
+        "recalls": report.recalls,
+        "missed": report.missed,
+        "spared": report.spared,
+        "differing": [
+            {"shadow": str(shadow), "tier": str(tier), "memories": count.memories, "tokens": count.tokens}
+            for (shadow, tier), count in report.differing.items()
+        ],
     }
 
 
@@ -157,6 +293,7 @@ def status_json(status: Status) -> Json:
         **{str(tier): _count_json(count) for tier, count in status.tiers.items()},
         "retention": {str(retention): count for retention, count in status.retention.items()},
         "embedder": status.embedder,
+        "policy": status.policy,
         "degraded": list(status.degraded),
         **({"hint": status.hint} if status.hint else {}),
     }

@@ -8,9 +8,12 @@ a larger budget would add come out. The rules:
 2. Hot and recalled memories share what is left. `reserve` tokens of it, but at most half, are reserved
    for recalled memories. Tokens that one group does not need go to the other.
 3. Each group is filled in its order, each memory in full. The first memory that does not fit in full is
-   shortened, or left out, and ends its group. So a larger budget never removes a memory, and the
-   smallest budget at which a memory is included is a sum.
-4. Memories of low priority are included when everything else is.
+   shortened, or left out, and ends its group.
+4. Recalled memories share their space: the first may take a third of it, the second a sixth, each other a
+   fifteenth. One that is longer is shortened to the sentences about the query, unless space is left. The
+   shares grow with the space. So a larger budget never removes a memory, and the smallest budget at which
+   a memory is included can be computed.
+5. Memories of low priority are included when everything else is.
 
 Costs are summed line by line. The guarantee does not depend on the sum: the tokens of the final text
 are counted, and the least important memory is removed until the text fits.

@@ -43,6 +43,4 @@ def min_rest_for_hot(needed: int, recalled: int, reserve: int) -> int:
 
 def min_rest_for_recalled(needed: int, hot: int, reserve: int) -> int:
     """Return the smallest `rest` of which `split` gives recalled memories `needed` tokens."""
-    hot_in_full = min(hot + reserve, 2 * hot - 1) if hot else 0
-    least = max(hot_in_full, hot + needed)
-    return min(least, 2 * needed) if needed <= reserve else least
+    return min(hot + needed, 2 * needed) if needed <= reserve else hot + needed

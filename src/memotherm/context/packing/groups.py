@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from memotherm.context.packing.items import Form, Item
+from memotherm.context.packing.items import PARTS, Form, Item
 
 __all__ = ["Exclusion", "Group", "limited"]
 
+#: In a shared group, the most of the space that the first, the second and each later memory may cost.
+_SHARES = (PARTS // 3, PARTS // 6, PARTS // 15)
+#: But at least so many tokens.
+_LEAST_TOKENS = 20
 _TITLE_TOO_LONG = ("context_entry_tokens", "even its title costs more than one memory may")
 
 
@@ -23,9 +29,25 @@ class Exclusion(NamedTuple):
 
 
 class Group:
-    """Items in order of importance; they are read from an iterator as far as needed."""
+    """Items in order of importance; they are read from an iterator as far as needed.
 
-    def __init__(self, items: Iterable[Item], excluded: list[Exclusion]) -> None:
+    In a shared group, a memory that is longer than its part of the space enters as some of its sentences, if
+    others need the space. The part grows with the space, so that a larger space still never removes a memory.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[Item],
+        excluded: list[Exclusion],
+        *,
+        shared: bool = False,
+        most: int | None = None,
+        full: tuple[str, str] = ("", ""),
+    ) -> None:
+        self._shared = shared
+        #: The most tokens of the group, and the rule and the reason for items that exceed them.
+        self._most = math.inf if most is None else most
+        self._full = full
         self._read: list[Item] = []
         self._unread = iter(items)
         #: Items that no budget includes; complete when all items have been read.
@@ -39,38 +61,78 @@ class Group:
 
     @property
     def total(self) -> int:
-        """Tokens of all items in their chosen forms."""
-        return sum(item.cost for item in self)
+        """Tokens of all items in their chosen forms, as far as the group may have them."""
+        return self._at_most(sum(item.cost for item in self))
 
     def total_up_to(self, most: int) -> int:
         """Return `total` if it is at most `most`, else a larger number, without reading all items."""
         total = 0
         for item in self:
             total += item.cost
-            if total > most:
+            if total > min(most, self._most):
                 break
-        return total
+        return self._at_most(total)
 
     def fill(self, available: int) -> list[tuple[Item, Form]]:
         """Return the items that fit into `available` tokens, and their forms."""
-        included: list[tuple[Item, Form]] = []
-        for item in self:
-            form = item.chosen if item.cost <= available else item.longest(available)
-            if form is None:
+        admitted: list[tuple[Item, int]] = []
+        available = self._at_most(available)
+        left = PARTS * available
+        for position, item in enumerate(self):
+            allowance = item.allowance(self._limit(position, available))
+            if allowance > left:
+                if PARTS * item.min_cost <= left:
+                    admitted.append((item, left))
+                    left = 0
                 break
-            included.append((item, form))
-            available -= form.cost + item.section_cost
-            if form is not item.chosen:
-                break
-        return included
+            admitted.append((item, allowance))
+            left -= allowance
+        return _forms(admitted, left)
 
     def needed(self, included: frozenset[str]) -> Iterator[tuple[Item, int]]:
         """Yield each item that is not included, and the tokens of the group at which it would be."""
-        before = 0
+        before: list[Item] = []
+        least = 0
         for item in self:
             if item.id not in included:
-                yield item, before + item.min_cost
-            before += item.cost
+                least = self._least_space(before, item, least)
+                if least > self._most:
+                    self.excluded.append(Exclusion(item, None, *self._full))
+                else:
+                    yield item, least
+            before.append(item)
+
+    def _at_most(self, tokens: int) -> int:
+        return int(min(tokens, self._most))
+
+    def _limit(self, position: int, available: int) -> int | None:
+        """Return the most that one memory may cost in a space of `available` tokens, in parts of a token."""
+        if not self._shared:
+            return None
+        return max(PARTS * _LEAST_TOKENS, available * _SHARES[min(position, len(_SHARES) - 1)])
+
+    def _least_space(self, before: Sequence[Item], item: Item, least: int) -> int:
+        """Return the smallest space, from `least` on, in which an item has its smallest form after others."""
+
+        def fits(space: int) -> bool:
+            allowances = (earlier.allowance(self._limit(place, space)) for place, earlier in enumerate(before))
+            return sum(allowances) <= PARTS * (space - item.min_cost)
+
+        most = sum(earlier.cost for earlier in before) + item.min_cost
+        return bisect_left(range(most), x=True, lo=min(least, most), key=fits)
+
+
+def _forms(admitted: Sequence[tuple[Item, int]], left: int) -> list[tuple[Item, Form]]:
+    """Return the longest form of each item; what one does not need goes to the next."""
+    included: list[tuple[Item, Form]] = []
+    for item, allowance in admitted:
+        left += allowance
+        form = item.chosen if PARTS * item.cost <= left else item.longest(left // PARTS)
+        if form is None:
+            break
+        included.append((item, form))
+        left -= PARTS * (form.cost + item.section_cost)
+    return included
 
 
 def limited(

@@ -1,25 +1,33 @@
 """The forms that a memory can have in a context, and what each of them costs.
 
-A memory is included in full, as its first sentences, or as its title. A form is rendered and counted
-when it is first needed, and a very long content is never counted to its end.
+A memory is included in full, as some of its sentences, or as its title: the first sentences of a memory that
+was not searched for, those about the query of one that was. A form is rendered and counted when it is first
+needed, and a very long content is never counted to its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from memotherm.context.focus import WordFocus
 from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, Format, cost_line
 from memotherm.model import Memory, Why
 from memotherm.model.value import Lazy
 from memotherm.text.truncation import sentence_ends, title
 
-__all__ = ["Candidate", "Count", "Form", "Item", "Renderer"]
+__all__ = ["PARTS", "Candidate", "Count", "Form", "Item", "Renderer"]
 
 Count = Callable[[str], int]
 
 #: The most characters per token of ordinary text; a longer content is not counted.
 _CHARS_PER_TOKEN = 12
+#: The most characters of a content in which sentences about the query are looked for.
+_FOCUS_CHARS = 20_000
+_OMISSION = "… "
+_TITLE_CHARS = 56
+#: Allowances are counted in parts of a token, so that sums of them are exact.
+PARTS = 60
 #: For a larger one, the last memory may be left out for the line of the cost.
 _LARGEST_BUDGET = 999_999
 
@@ -36,8 +44,15 @@ class Candidate(NamedTuple):
     score: float | None = None
     #: The parts of the score.
     why: Lazy[Why] | None = None
+    #: The number of the memory in its store, a short form of its id.
+    number: int | None = None
     #: When it was last verified, in words; empty for what is not old.
     verified: str = ""
+
+    @property
+    def handle(self) -> str:
+        """What `get` accepts for the whole memory, as short as it can be."""
+        return self.memory.id if self.number is None else f"#{self.number}"
 
 
 class Form(NamedTuple):
@@ -51,9 +66,10 @@ class Form(NamedTuple):
 class Renderer:
     """Renders memories in one format and counts their tokens."""
 
-    def __init__(self, text_format: Format, count: Count) -> None:
+    def __init__(self, text_format: Format, count: Count, focus: WordFocus | None = None) -> None:
         self.format = text_format
         self.count = count
+        self.focus = focus
         #: Tokens of the opening and closing lines of the text, without the line of its cost.
         self.bare_frame_cost = count(text_format.whole(text_format.opening + text_format.closing))
         #: The same with that line. It is longest for the largest budget, and the same for all of them, so that the
@@ -75,20 +91,22 @@ class Renderer:
 
     def render(self, candidate: Candidate, content: str, form: str) -> Form:
         """Return the form of a candidate that has this part of its content."""
-        lines = self.format.entry(candidate.memory, content, form, candidate.score, candidate.verified)
+        whole = "" if form == FULL else candidate.handle
+        lines = self.format.entry(candidate.memory, content, whole, candidate.score, candidate.verified)
         return Form(form, lines, self.cost(lines))
 
 
 class Item:
     """A candidate with its forms; each form is rendered when it is first needed."""
 
-    __slots__ = ("_full", "_renderer", "_title", "candidate", "chosen", "cost", "section_cost")
+    __slots__ = ("_full", "_renderer", "_sentences", "_title", "candidate", "chosen", "cost", "section_cost")
 
     def __init__(self, candidate: Candidate, renderer: Renderer) -> None:
         self.candidate = candidate
         self._renderer = renderer
         self._full: Form | None = None
         self._title: Form | None = None
+        self._sentences: list[tuple[int, int]] | None = None
         #: Tokens of the frame of its section, for the first item in it; else 0.
         self.section_cost = 0
         #: The longest form that the limits allow, and its cost with `section_cost`.
@@ -114,7 +132,10 @@ class Item:
         if self._renderer.format.titles_only:
             return self.full
         if self._title is None:
-            self._title = self._renderer.render(self.candidate, title(self.candidate.memory.content), TITLE)
+            start, end = self._passages()[0]
+            self._title = self._renderer.render(
+                self.candidate, title(self.candidate.memory.content[start:end], _TITLE_CHARS), TITLE
+            )
         return self._title
 
     def choose(self, available: int) -> bool:
@@ -149,16 +170,47 @@ class Item:
             return False
         return len(self.candidate.memory.content) > _CHARS_PER_TOKEN * (max(available, 0) + 1)
 
+    def allowance(self, limit: int | None) -> int:
+        """Return its cost where it may cost `limit`, but at least that of its smallest form, in parts of a token."""
+        if limit is None or PARTS * (self.cost - self.section_cost) <= limit:
+            return PARTS * self.cost
+        return max(limit + PARTS * self.section_cost, PARTS * self.min_cost)
+
     def _shortened(self, available: int) -> Form | None:
-        """Return as many whole sentences as fit."""
-        content = self.candidate.memory.content[: _CHARS_PER_TOKEN * (available + 1)]
-        ends = sentence_ends(content)
-        low, high, best = 0, len(ends), None
+        """Return the longest passage that fits."""
+        content, passages = self.candidate.memory.content, self._passages()
+        low, high, best = 0, len(passages), None
         while low < high:
             middle = (low + high + 1) // 2
-            form = self._renderer.render(self.candidate, content[: ends[middle - 1]], SHORTENED)
+            start, end = passages[middle - 1]
+            text = f"{_OMISSION if start else ''}{content[start:end].strip()}"
+            form = self._renderer.render(self.candidate, text, SHORTENED)
             if form.cost <= available:
                 low, best = middle, form
             else:
                 high = middle - 1
         return best
+
+    def _passages(self) -> list[tuple[int, int]]:
+        """Return passages of whole sentences, each one containing the one before it.
+
+        The first is the sentence that tells the most about the query, or the first sentence; then those that
+        follow it are added, then those before it. The whole content is not among them.
+        """
+        if self._sentences is None:
+            content = self.candidate.memory.content[:_FOCUS_CHARS]
+            ends = [*sentence_ends(content), len(content)]
+            spans = list(zip([0, *ends], ends, strict=False))
+            best = self._best(content, spans)
+            after = [(spans[best][0], end) for end in ends[best:]]
+            before = [(start, ends[-1]) for start, _ in reversed(spans[:best])]
+            passages = [*after, *before]
+            self._sentences = passages if len(passages) == 1 else passages[:-1]
+        return self._sentences
+
+    def _best(self, content: str, spans: Sequence[tuple[int, int]]) -> int:
+        """Return the number of the sentence to begin with."""
+        focus = self._renderer.focus
+        if focus is None or self.candidate.section != "recalled" or len(spans) == 1:
+            return 0
+        return focus.best(content, spans)

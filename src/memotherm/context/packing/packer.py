@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from memotherm.context.focus import WordFocus
 from memotherm.context.packing.budget import Limits, min_rest_for_hot, min_rest_for_recalled, split
 from memotherm.context.packing.formats import FULL, SECTIONS, SHORTENED, TITLE, Format, cost_line
 from memotherm.context.packing.groups import Exclusion, Group, limited
@@ -39,7 +40,12 @@ class Packed:
 
 
 def pack(
-    listed: Sequence[Candidate], recalled: Iterable[Candidate], text_format: Format, count: Count, limits: Limits
+    listed: Sequence[Candidate],
+    recalled: Iterable[Candidate],
+    text_format: Format,
+    count: Count,
+    limits: Limits,
+    focus: WordFocus | None = None,
 ) -> Packed:
     """Render candidates as a text that costs at most the budget.
 
@@ -49,8 +55,9 @@ def pack(
         text_format: The format of the text.
         count: Counts tokens.
         limits: The budget and the limits of the parts.
+        focus: Finds the sentence about the query; None if there is no query.
     """
-    renderer = Renderer(text_format, count)
+    renderer = Renderer(text_format, count, focus)
     packer = _Packer(renderer, limits, listed, recalled)
     included, notes = packer.fill()
     # Sums of lines are exact for today's vocabularies; for any other one, the whole text decides.
@@ -110,7 +117,7 @@ class _Packer:
     def low(self) -> Group:
         """What is included when everything else is; reads all items of the other groups."""
         hot = self._hot_group(self._low_hot, list(self.hot))
-        recalled = self._recalled_group(self._low_recalled, list(self.recalled))
+        recalled = self._low_recalled_group()
         return Group([*hot, *recalled], [*hot.excluded, *recalled.excluded])
 
     def _hot_group(self, items: Sequence[Item], before: Sequence[Item] = ()) -> Group:
@@ -129,19 +136,36 @@ class _Packer:
         )
         return Group(allowed, excluded)
 
-    def _recalled_group(self, items: Iterable[Item], before: Sequence[Item] = ()) -> Group:
-        """Return a group of recalled items; those in `before` count towards the limit of the section."""
-        most = self.limits.recalled_tokens
+    def _recalled_group(self, items: Iterable[Item]) -> Group:
+        """Return the group of recalled items, which share its space."""
         excluded: list[Exclusion] = []
         allowed = limited(
             items,
             excluded,
+            section_cost=self.renderer.section_cost("recalled"),
+            entry_tokens=self.limits.entry_tokens,
+            available=None,
+            full=self._recalled_full,
+        )
+        return Group(allowed, excluded, shared=True, most=self.limits.recalled_tokens, full=self._recalled_full)
+
+    def _low_recalled_group(self) -> Group:
+        """Return the recalled items of low priority; the others count towards the limit of the section."""
+        most, before = self.limits.recalled_tokens, list(self.recalled)
+        excluded: list[Exclusion] = []
+        allowed = limited(
+            self._low_recalled,
+            excluded,
             section_cost=0 if before else self.renderer.section_cost("recalled"),
             entry_tokens=self.limits.entry_tokens,
             available=None if most is None else most - sum(item.cost for item in before),
-            full=("recall_max_tokens", f"recalled memories are full at {most} tokens"),
+            full=self._recalled_full,
         )
         return Group(allowed, excluded)
+
+    @property
+    def _recalled_full(self) -> tuple[str, str]:
+        return "recall_max_tokens", f"recalled memories are full at {self.limits.recalled_tokens} tokens"
 
     @cached_property
     def pinned_frame(self) -> int:

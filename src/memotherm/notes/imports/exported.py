@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memotherm.model import Priority, Retention, Tier
+from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.model.names import field_of
 from memotherm.notes.imports.reading import Draft, Import, json_lines, moment
 from memotherm.rules.marks import FILE_SOURCE
@@ -24,7 +24,7 @@ def read(source: Path, reading: Import) -> None:
 
 
 def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
-    """Yield a memory that `export` wrote, with its tier, priority, retention and times."""
+    """Yield a memory that `export` wrote, with its scope, tier, priority, retention and times."""
     fields = ((name, field_of(entry, name)) for name in _EXPORTED)
     draft: Draft = {name: value for name, value in fields if value is not None}
     content = draft.get("content")
@@ -37,6 +37,9 @@ def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     Priority.of(draft.get("priority", "normal"))
     if Retention.of(entry.get("retention") or "active") is Retention.ARCHIVED:
         draft["retention"] = "archived"
+    scope = Scope(**entry.get("scope") or {})
+    if scope.items():
+        draft["scope"] = dict(scope.items())
     expires = entry.get("expires_at")
     if expires:
         left = (datetime.fromisoformat(str(expires)) - now).total_seconds()

@@ -14,6 +14,7 @@ from memotherm.notes.values import Skipped
 from memotherm.settings import Settings
 from memotherm.text.markdown import ChunkSize, chunks, decode, split_lines
 from memotherm.text.marker import without_blocks
+from memotherm.text.redaction import redactor
 from memotherm.text.tokens import count_tokens
 
 __all__ = ["BAD_ENTRY", "Draft", "Import", "json_lines", "json_value", "moment", "pieces", "read_entries"]
@@ -39,13 +40,25 @@ class Import:
     drafts: list[tuple[Draft, str]] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     files: int = 0
+    #: How many credentials and private passages were replaced.
+    redacted: int = 0
+    #: Whether they are; an export of our own has only what was stored on purpose.
+    redacts: bool = True
 
     def add(self, draft: Draft, where: str) -> None:
-        """Add a draft, unless its content is too short."""
+        """Add a draft without its secrets, unless its content is too short."""
+        if self.redacts:
+            draft = self._redacted(draft)
         if len(draft["content"].strip()) < 3:
             self.skip(where, "too short to mean something")
             return
         self.drafts.append(({"source": self.source, **draft}, where))
+
+    def _redacted(self, draft: Draft) -> Draft:
+        values = {name: draft[name] for name in ("content", "metadata") if name in draft}
+        values, count = redactor(self.settings).redact_values(values)
+        self.redacted += count
+        return {**draft, **values}
 
     def skip(self, where: str, why: str) -> None:
         """Record what is not imported."""

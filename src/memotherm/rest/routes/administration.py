@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.exceptions import HTTPException
 
+from memotherm.hooks.erasing import erase_jobs
 from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
@@ -14,10 +17,13 @@ from memotherm.rest.routes.responses import compaction_response
 from memotherm.rest.schemas.administration import (
     CompactionResponse,
     CompactRequest,
+    ErasedResponse,
+    EraseRequest,
     MaintenanceResponse,
     ScopesResponse,
     StatusResponse,
 )
+from memotherm.spool import user_spool
 from memotherm.tools import serializers
 
 __all__ = ["router"]
@@ -67,3 +73,12 @@ def maintain(view: View) -> Json:
         "embedded": run.embedded,
         "degraded": list(run.degraded),
     }
+
+
+@route(router, "erase", response_model=ErasedResponse)
+def erase(view: View, body: EraseRequest) -> Json:
+    """Erase everything at and below the scope of the request permanently; `confirm` repeats the scope."""
+    if not view.scope.items() or body.confirm != str(view.scope):
+        raise HTTPException(409, f"confirm must be {str(view.scope)!r}, a scope with a field: nothing was erased")
+    jobs = erase_jobs(user_spool(), view.status().store, view.scope)
+    return serializers.erased_json(replace(view.erase(), jobs=jobs))

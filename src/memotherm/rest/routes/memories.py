@@ -13,7 +13,17 @@ from memotherm.model import Memory, Retention
 from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
-from memotherm.rest.routes.parameters import ABSENT, ETAG, NAME, Inside, KindFilter, MemoryId, View, in_session
+from memotherm.rest.routes.parameters import (
+    ABSENT,
+    ETAG,
+    NAME,
+    Inside,
+    KindFilter,
+    MemoryId,
+    MemoryIdOrNumber,
+    View,
+    in_session,
+)
 from memotherm.rest.routes.responses import apply, etag, memory_response, page_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
 from memotherm.rest.schemas.fields import Key, PriorityName, Reason, TierName
@@ -24,13 +34,14 @@ from memotherm.rest.schemas.memories import (
     ChangedManyResponse,
     IdResponse,
     KeysResponse,
-    MemoriesResponse,
     MemoryPageResponse,
     MemoryResponse,
     MoveRequest,
     PrioritizeRequest,
     ReadMemoryResponse,
     ReasonRequest,
+    RememberedManyResponse,
+    RememberedResponse,
     RememberManyRequest,
     RememberRequest,
     UpdateRequest,
@@ -103,24 +114,29 @@ def _change_many(verb: Callable[..., list[Memory]], body: ChangeManyRequest) -> 
     return {"count": len(memories), "dry_run": dry_run, **found}
 
 
-@route(router, "remember", status_code=201, response_model=MemoryResponse)
+@route(router, "remember", status_code=201, response_model=RememberedResponse)
 @once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, replace the one with the same key, or count a use of one with the same content."""
     remember_it = in_session(view, body.session).remember
     # A time of expiry that has passed, or a time to live beside it, is a conflict.
     memory = remember_it(**body.arguments()) if body.expires_at is None else apply(remember_it, **body.arguments())
-    return memory_response(memory, response, created=True)
+    warnings = serializers.secret_warnings(view.secrets_in(body.content))
+    return {**memory_response(memory, response, created=True), "warnings": warnings}
 
 
-@route(router, "remember_many", status_code=201, response_model=MemoriesResponse)
+@route(router, "remember_many", status_code=201, response_model=RememberedManyResponse)
 @once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
     drafts = [request.arguments() for request in body.memories]
     expiring = any(request.expires_at is not None for request in body.memories)
     memories = apply(view.remember_many, drafts) if expiring else view.remember_many(drafts)
-    return {"memories": [encoding.memory_json(memory) for memory in memories]}
+    found = [view.secrets_in(request.content) for request in body.memories]
+    stored = map(serializers.remembered_json, memories, found)
+    return {
+        "memories": [{**each, **encoding.memory_json(memory)} for each, memory in zip(stored, memories, strict=True)]
+    }
 
 
 @route(router, "capture", response_model=CapturedResponse)
@@ -160,7 +176,7 @@ def list_keys(
 @route(router, "get_memory", response_model=ReadMemoryResponse)
 def get_memory(
     view: View,
-    memory_id: MemoryId,
+    memory_id: MemoryIdOrNumber,
     response: Response,
     hidden: Annotated[bool, Query(description="Include a memory that was forgotten.")] = False,
     if_none_match: Annotated[str, Header(pattern=ETAG)] = ABSENT,

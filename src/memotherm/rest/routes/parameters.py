@@ -22,6 +22,7 @@ __all__ = [
     "Inside",
     "KindFilter",
     "MemoryId",
+    "MemoryIdOrNumber",
     "OuterMemory",
     "SessionId",
     "View",
@@ -93,6 +94,8 @@ OuterMemory = Annotated[Memotherm, Depends(outer_memory)]
 View = Annotated[Memotherm, Depends(scoped_memory)]
 Inside = Annotated[bool, Query(description="Everything at and below the scope, instead of what it can see.")]
 MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
+#: The id of a memory, or `#` and its number, as a context names a memory that it has shortened.
+MemoryIdOrNumber = Annotated[str, Path(pattern=r"^(mem_[0-9a-z]{26}|#[0-9]{1,18})$")]
 SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
 
 

@@ -76,7 +76,9 @@ def session_compacted(session: InSession) -> None:
 def session_add(session: InSession, body: SessionAddRequest, response: Response) -> Json:
     """Add to a session's hot memory; older hot memories are spilled when it is full."""
     memory = session.add(body.content, body.type, body.metadata, tier=body.tier)
-    added = serializers.added_json(memory, session.memory.settings.hot_token_limit)
+    added = serializers.added_json(
+        memory, session.memory.settings.hot_token_limit, session.memory.secrets_in(body.content)
+    )
     return {**memory_response(memory, response, created=True), **added}
 
 

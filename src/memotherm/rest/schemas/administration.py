@@ -9,6 +9,8 @@ from memotherm.rest.schemas.fields import Json, RequestBody, RetentionName, Tier
 __all__ = [
     "CompactRequest",
     "CompactionResponse",
+    "EraseRequest",
+    "ErasedResponse",
     "MaintenanceResponse",
     "MoveResponse",
     "ScopeResponse",
@@ -23,6 +25,28 @@ class CompactRequest(RequestBody):
     dry_run: bool = False
 
 
+class EraseRequest(RequestBody):
+    """The confirmation of an erasure."""
+
+    confirm: str = Field(max_length=2000, description="The scope to erase, such as `tenant=acme user=ana`.")
+
+
+class ErasedResponse(BaseModel):
+    """What was erased at and below a scope."""
+
+    scope: dict[str, str]
+    memories: int
+    with_vectors: int
+    with_words: int
+    recalls: int
+    receipts: int
+    sessions: int
+    notes: int
+    folders: list[str]
+    tombstones: int
+    jobs: int
+
+
 class MoveResponse(BaseModel):
     """A move of a memory to another tier."""
 
@@ -35,6 +59,8 @@ class MoveResponse(BaseModel):
     retention: RetentionName | None = None
     rule: str
     why: str
+    #: The hash of the adopted policy that the rule belongs to.
+    policy: str | None = None
 
 
 class CompactionResponse(BaseModel):
@@ -90,6 +116,8 @@ class StatusResponse(BaseModel):
     cold: Json
     retention: dict[str, int]
     embedder: str
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str
     degraded: list[str]
     pending_vectors: int = Field(description="Memories that wait for their vectors.")
     metrics: dict[str, float]

@@ -20,6 +20,8 @@ class EventResponse(BaseModel):
     rule: str
     why: str
     changes: dict[str, Json]
+    #: The hash of the adopted policy that the rule belongs to.
+    policy: str | None = None
 
 
 class HistoryResponse(BaseModel):

@@ -42,6 +42,8 @@ __all__ = [
     "ReasonRequest",
     "RememberManyRequest",
     "RememberRequest",
+    "RememberedManyResponse",
+    "RememberedResponse",
     "UpdateRequest",
 ]
 
@@ -179,6 +181,12 @@ class IdResponse(BaseModel):
     id: str
 
 
+class RememberedResponse(MemoryResponse):
+    """A memory that was stored."""
+
+    warnings: list[str] = Field(description="Which secrets the content seems to contain.")
+
+
 class ReadMemoryResponse(MemoryResponse):
     """A memory that was read by its id."""
 
@@ -190,6 +198,12 @@ class MemoriesResponse(BaseModel):
     """A list of memories."""
 
     memories: list[MemoryResponse]
+
+
+class RememberedManyResponse(BaseModel):
+    """The memories that were stored."""
+
+    memories: list[RememberedResponse]
 
 
 class KeysResponse(BaseModel):

@@ -68,6 +68,7 @@ class RecallRequest(FilterRequest):
     inside: bool = False
     include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
     session: SessionName | None = None
+    retention: Literal["active", "archived", "deleted", "any"] = "active"
     as_of: str | None = Field(
         default=None,
         description="Answer from the state at an earlier time, such as `2026-01-31T12:00:00Z`.",
@@ -164,6 +165,7 @@ class SearchResponse(BaseModel):
     relevanceScores: dict[str, float] = Field(description="The relevance of each hit, before boosts.")  # noqa: N815
     tiers: list[TierName] = Field(description="The tiers that were searched.")
     limit: int = Field(description="The limit that took effect.")
+    confidence: float = Field(description="How likely the hits answer the query at all, 0 to 1.")
     degraded: list[str] = Field(description="What did not work, in plain words.")
 
 

@@ -145,7 +145,7 @@ class AddedMemoryResponse(MemoryResponse):
     """A memory that was added to a session."""
 
     rule: str = Field(description="The rule that chose its tier.")
-    warnings: list[str] = Field(description="Why it is not hot.")
+    warnings: list[str] = Field(description="Why it is not hot, and which secrets it seems to contain.")
 
 
 class SuggestionResponse(BaseModel):

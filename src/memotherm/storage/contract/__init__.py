@@ -14,6 +14,7 @@ from memotherm.storage.contract.ledger import LedgerStore
 from memotherm.storage.contract.maintenance import MaintenanceStore
 from memotherm.storage.contract.memories import MemoryStore, MemoryTransaction
 from memotherm.storage.contract.notes import NoteStore, NoteTransaction
+from memotherm.storage.contract.policies import PolicyStore, PolicyTransaction
 from memotherm.storage.contract.sessions import SessionStore, SessionTransaction
 from memotherm.storage.contract.store import Claim, Store, Transaction, TransactionalStore
 from memotherm.storage.contract.usage import UsageStore, UsageTransaction
@@ -29,6 +30,8 @@ __all__ = [
     "MemoryTransaction",
     "NoteStore",
     "NoteTransaction",
+    "PolicyStore",
+    "PolicyTransaction",
     "SessionStore",
     "SessionTransaction",
     "Store",

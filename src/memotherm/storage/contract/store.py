@@ -14,6 +14,7 @@ from memotherm.storage.contract.ledger import LedgerStore
 from memotherm.storage.contract.maintenance import MaintenanceStore
 from memotherm.storage.contract.memories import MemoryStore, MemoryTransaction
 from memotherm.storage.contract.notes import NoteStore, NoteTransaction
+from memotherm.storage.contract.policies import PolicyStore, PolicyTransaction
 from memotherm.storage.contract.sessions import SessionStore, SessionTransaction
 from memotherm.storage.contract.usage import UsageStore, UsageTransaction
 from memotherm.storage.contract.vectors import VectorStore, VectorTransaction
@@ -22,7 +23,13 @@ __all__ = ["Claim", "Store", "Transaction", "TransactionalStore"]
 
 
 class Transaction(
-    MemoryTransaction, VectorTransaction, UsageTransaction, SessionTransaction, NoteTransaction, Protocol
+    MemoryTransaction,
+    VectorTransaction,
+    UsageTransaction,
+    SessionTransaction,
+    NoteTransaction,
+    PolicyTransaction,
+    Protocol,
 ):
     """One transaction. Leaving it normally commits; an exception rolls everything back."""
 
@@ -73,6 +80,7 @@ class Store(
     SessionStore,
     NoteStore,
     KeyValueStore,
+    PolicyStore,
     MaintenanceStore,
     Protocol,
 ):

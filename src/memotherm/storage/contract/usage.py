@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memotherm.model.receipts import KeptReceipt
-from memotherm.storage.values import RecallEntry, Tally
+from memotherm.storage.values import LogEntry, RecallEntry, Tally, UsageCounts
 
 __all__ = ["UsageStore", "UsageTransaction"]
 
@@ -20,6 +20,9 @@ class UsageStore(Protocol):
 
     def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
         """Return the durations of the last recalls in microseconds, newest first."""
+
+    def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
+        """Return entries of the recall log with a greater number than `after`, in order of number."""
 
     def trim_recalls(self, before: datetime) -> None:
         """Delete the log entries of recalls before a time."""
@@ -39,3 +42,9 @@ class UsageTransaction(Protocol):
 
     def tally(self, space: int, name: str, amount: int = 0) -> None:
         """Increment a counter of a space."""
+
+    def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
+        """Delete recall log, receipts, counters and session states of some spaces, and the reasons of their events.
+
+        Like a purge, it leaves no copy in the files of the store. Return how much there was.
+        """

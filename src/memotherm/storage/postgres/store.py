@@ -327,10 +327,12 @@ class PostgresStore(SqlStore):
             # A cache of its own: after a rollback, the new spaces do not exist.
             scopes: dict[int, Scope] = {}
             transaction = PostgresTransaction(
-                statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
+                statements, lambda space: self._scope(statements, space, scopes), self._shared.window_micros, made_by
             )
+            self._shared.saw(transaction.adopted)
             yield transaction
             transaction.finish()
+        self._shared.saw(transaction.adopted)
 
     def deferring(self) -> AbstractContextManager[None]:
         """Commit the last transaction of this thread when the context is left, with the values stored after it."""

@@ -301,7 +301,9 @@ SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces),
        setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM recalls), false),
        setval('receipt_numbers', (SELECT coalesce(max(receipt), 0) + 1 FROM receipts), false),
        setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
-       setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
+       setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false),
+       setval(pg_get_serial_sequence('adoptions', 'adoption'),
+              (SELECT coalesce(max(adoption), 0) + 1 FROM adoptions), false)
 
 -- statistics: Update the planner's statistics.
 ANALYZE memories, vectors, texts, events, tags, spaces

@@ -32,8 +32,8 @@ INSERT INTO spaces (tenant, project, environment, user_, agent, session, collect
 VALUES (:tenant, :project, :environment, :user, :agent, :session, :collection)
 RETURNING space
 
--- spaces_visible: The spaces whose every set field has the caller's value, the narrowest last.
-SELECT space FROM spaces
+-- spaces_visible: The spaces whose every set field has the caller's value, the narrowest last, and the last adoption.
+SELECT space, (SELECT coalesce(max(adoption), 0) FROM adoptions) FROM spaces
 WHERE tenant IN ('', :tenant) AND project IN ('', :project) AND environment IN ('', :environment)
   AND user_ IN ('', :user) AND agent IN ('', :agent) AND session IN ('', :session)
 ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELSE 1 END
@@ -56,8 +56,8 @@ WHERE {own s}s.space {in spaces} AND c.memories > 0 AND c.retention < 3
 GROUP BY s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier, c.retention
 ORDER BY 1, 2, 3, 4, 5, 6
 
--- space_last: The highest number of a space.
-SELECT coalesce(max(space), 0) FROM spaces
+-- space_last: The highest number of a space, and that of an adoption.
+SELECT (SELECT coalesce(max(space), 0) FROM spaces), (SELECT coalesce(max(adoption), 0) FROM adoptions)
 
 -- space_scope: The scope behind a number.
 SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE {own}space = :space
@@ -235,6 +235,9 @@ created_at >= :since
 -- where_until: A condition of `select`.
 created_at < :until
 
+-- where_prefix: A condition of `select`.
+key >= :first AND key < :last
+
 -- where_unused: A condition of `select`.
 coalesce(accessed_at, created_at) <= :unused_for
 
@@ -279,29 +282,64 @@ DELETE FROM tags WHERE {own}no = :no
 SELECT coalesce(max(seq), 0) FROM events
 
 -- event_add: One event.
-INSERT INTO events (seq, at, no, action, actor, rule, why, changes)
-VALUES (:seq, :at, :no, :action, :actor, :rule, :why, :changes)
+INSERT INTO events (seq, at, no, action, actor, rule, why, changes, policy)
+VALUES (:seq, :at, :no, :action, :actor, :rule, :why, :changes, :policy)
 
 -- event_get: One event, with its memory.
-SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, m.no, m.space
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy, m.no, m.space
 FROM events e JOIN memories m ON {same e m}m.no = e.no WHERE {own e}e.seq = :seq
 
 -- events_of: The history of one memory.
-SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e JOIN memories m ON {same e m}m.no = e.no WHERE {own e}e.no = :no ORDER BY e.seq
 
 -- events_after: Events of memories in some spaces, in the order of the ledger, which is read until there are enough.
-SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.seq > :past AND m.space {in spaces} ORDER BY e.seq LIMIT :limit
 
 -- events_before: The same, in descending order.
-SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
 
 -- events_changed_since: The memories touched after a sequence number.
 SELECT DISTINCT no FROM events WHERE {own}seq > :seq
+
+-- events_moved_by: The memories with moves by a policy.
+SELECT DISTINCT m.id FROM events e JOIN memories m ON {same e m}m.no = e.no 
+WHERE {own e}e.policy = :policy AND e.policy <> '' ORDER BY m.id
+
+-- adoptions: The policies that were adopted and rolled back, in order.
+SELECT adoption, at, actor, action, name, hash, document FROM adoptions ORDER BY adoption
+
+-- adoption_last: The number of the last adoption.
+SELECT coalesce(max(adoption), 0) FROM adoptions
+
+-- adoption_add: One policy that is in force from now on.
+INSERT INTO adoptions (at, actor, action, name, hash, document)
+VALUES (:at, :actor, :action, :name, :hash, :document)
+RETURNING adoption
+
+-- shadow_tiers_of: The tiers in which a policy in the shadow would have the memories of some spaces.
+SELECT s.no, s.tier, s.rule, s.since FROM shadow_tiers s JOIN memories m ON {same s m}m.no = s.no
+WHERE {own s}s.policy = :policy AND m.space {in spaces}
+
+-- shadow_cold: Those of some memories that a policy in the shadow would have cold.
+SELECT no FROM shadow_tiers WHERE {own}policy = :policy AND tier = 2 AND no {in nos}
+
+-- shadow_counts: Where a policy in the shadow would have memories, and where they are.
+SELECT s.tier, m.tier, count(*), CAST(sum(m.tokens) AS BIGINT)
+FROM shadow_tiers s JOIN memories m ON {same s m}m.no = s.no
+WHERE {own s}s.policy = :policy AND m.space {in spaces} AND m.retention = 0 AND s.tier <> m.tier
+GROUP BY s.tier, m.tier ORDER BY s.tier, m.tier
+
+-- shadow_tier_put: The tier in which a policy in the shadow would have a memory.
+INSERT INTO shadow_tiers (no, policy, tier, rule, since) VALUES (:no, :policy, :tier, :rule, :since)
+ON CONFLICT ({key}no, policy) DO UPDATE SET tier = excluded.tier, rule = excluded.rule, since = excluded.since
+
+-- shadow_tiers_drop: Forget what a policy in the shadow would have done.
+DELETE FROM shadow_tiers WHERE {own}policy = :policy
 
 -- events_rewrite: Replace the changes of an event of a purged memory.
 UPDATE events SET changes = :changes WHERE {own}seq = :seq
@@ -315,14 +353,41 @@ DELETE FROM tombstones WHERE {own}mark = :mark AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
 
--- tombstones_any: Whether anything was ever purged.
-SELECT EXISTS (SELECT 1 FROM tombstones)
+-- transaction_begin: Whether anything was ever purged, and the last adoption.
+SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(adoption), 0) FROM adoptions)
 
 -- tombstones_seen: Which of some marks were purged from what a scope can see.
 SELECT DISTINCT t.mark FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
 WHERE {own t}t.mark {in marks}
   AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
   AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
+
+-- erase_counts: How many recalls, receipts, sessions and tombstones some spaces have.
+SELECT (SELECT count(*) FROM recalls WHERE {own}space {in spaces}),
+       (SELECT count(*) FROM receipts WHERE {own}space {in spaces}),
+       (SELECT count(*) FROM sessions WHERE {own}space {in spaces}),
+       (SELECT count(*) FROM tombstones WHERE {own}space {in spaces})
+
+-- erase_recalls: Delete the log entries of recalls in some spaces.
+DELETE FROM recalls WHERE {own}space {in spaces}
+
+-- erase_receipts: Delete the receipts of contexts in some spaces.
+DELETE FROM receipts WHERE {own}space {in spaces}
+
+-- erase_sessions: Delete the states of sessions in some spaces.
+DELETE FROM sessions WHERE {own}space {in spaces}
+
+-- erase_flushes: Delete the flush states of sessions in some spaces.
+DELETE FROM flushes WHERE {own}space {in spaces}
+
+-- erase_injected: Delete the records of the prompts of sessions in some spaces.
+DELETE FROM injected WHERE {own}space {in spaces}
+
+-- erase_tallies: Delete the counters of some spaces.
+DELETE FROM tallies WHERE {own}space {in spaces}
+
+-- erase_reasons: Delete the reasons of the events of some spaces, which may quote contents.
+UPDATE events SET why = '' WHERE {own}why <> '' AND no IN (SELECT no FROM memories WHERE {own}space {in spaces})
 
 -- turn_last: The last message of a thread.
 SELECT max(no) FROM turns WHERE {own}space = :space AND thread = :thread AND thread <> ''
@@ -379,11 +444,15 @@ SELECT name, CAST(sum(times) AS BIGINT), CAST(sum(amount) AS BIGINT) FROM tallie
 WHERE {own}space {in spaces} GROUP BY name ORDER BY name
 
 -- recall_add: An entry of the recall log.
-INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded)
-VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded)
+INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded, options)
+VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded, :options)
 
 -- recalls_micros: The durations of the last recalls.
-SELECT micros FROM recalls WHERE {own}space {in spaces} ORDER BY recall DESC LIMIT :limit
+SELECT micros FROM recalls WHERE {own}query <> '' AND space {in spaces} ORDER BY recall DESC LIMIT :limit
+
+-- recalls_after: Entries of the recall log, oldest first.
+SELECT recall, at, space, query, tiers, returned, options FROM recalls
+WHERE {own}recall > :after AND space {in spaces} ORDER BY recall LIMIT :limit
 
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before

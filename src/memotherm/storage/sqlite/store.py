@@ -146,11 +146,15 @@ class SqliteStore(SqlStore):
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
         known = self._visible.get(scope)
-        if known is not None and known[0] == self._rows("space_last")[0][0]:
-            return known[1]
+        if known is not None:
+            last, adopted = self._rows("space_last")[0]
+            self._shared.saw(adopted)
+            if known[0] == last:
+                return known[1]
         with self._reading() as statements:
-            last = int(statements.value("space_last"))
-            spaces = tuple(space for (space,) in statements.rows("spaces_visible", **scope_row(scope)))
+            last, adopted = statements.rows("space_last")[0]
+            spaces = tuple(space for space, _ in statements.rows("spaces_visible", **scope_row(scope)))
+        self._shared.saw(adopted)
         # Spaces are only ever added, so this stays true until there is a new one (in memory, it may be taken back).
         if self.name != MEMORY:
             if len(self._visible) >= MOST_SCOPES:
@@ -258,11 +262,13 @@ class SqliteStore(SqlStore):
             # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
             scopes: dict[int, Scope] = {}
             transaction = SqliteTransaction(
-                statements, lambda space: self._scope(statements, space, scopes), self._window_micros, made_by
+                statements, lambda space: self._scope(statements, space, scopes), self._shared.window_micros, made_by
             )
+            self._shared.saw(transaction.adopted)
             yield transaction
             transaction.finish()
             log_pending = Erasure.log_pending(statements)
+        self._shared.saw(transaction.adopted)
         if transaction.purged or log_pending:
             self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.keys import text_key, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SqliteStatements
 from memotherm.storage.transaction import SqlTransaction, indexed_words
-from memotherm.storage.values import Cause, Record
+from memotherm.storage.values import Cause, Record, UsageCounts
 
 __all__ = ["SqliteTransaction"]
 
@@ -39,6 +39,12 @@ class SqliteTransaction(SqlTransaction):
         purged = super().purge(record, cause, clean=clean)
         Erasure.record(self._sql, self._seq)
         return purged
+
+    def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
+        """Delete what the logs hold of some spaces; the copies in the write-ahead log are erased after the commit."""
+        counts = super().erase_usage(spaces)
+        Erasure.record(self._sql, self._seq)
+        return counts
 
     def _next_seq(self) -> int:
         self._seq += 1

@@ -146,6 +146,23 @@ class UpkeepContract(Contract):
         self.store.trim_receipts(newest.at)
         assert self.store.receipts([first.space], None, 10) == [newest]
 
+    def test_the_recall_log_is_read_in_order(self) -> None:
+        """Page by page, of some spaces, with the options as they were given."""
+        record = self.stored("first")
+        for number in range(3):
+            entry = RecallEntry(
+                at=self.clock(), space=record.space, query=f"q{number}", tiers=(Tier.HOT,), micros=1, candidates=(),
+                returned=[record.no], options={"limit": number, "scope": {"project": "ö"}},
+            )  # fmt: skip
+            self.store.log_recall(entry, keep=True)
+
+        first, second = self.store.log_entries([record.space], 0, 2)
+        (third,) = self.store.log_entries([record.space], second.number, 2)
+        assert [first.query, second.query, third.query] == ["q0", "q1", "q2"]
+        assert (first.returned, first.tiers, third.at) == ((record.no,), (Tier.HOT,), self.clock())
+        assert third.options == {"limit": 2, "scope": {"project": "ö"}}
+        assert self.store.log_entries([], 0, 10) == []
+
     def test_a_lease_has_one_holder(self) -> None:
         """Until it is released or expires."""
         later = self.clock() + timedelta(minutes=5)

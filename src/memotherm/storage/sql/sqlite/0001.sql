@@ -104,9 +104,33 @@ CREATE TABLE events (
     actor   TEXT    NOT NULL,
     rule    TEXT    NOT NULL,
     why     TEXT    NOT NULL,
-    changes TEXT    NOT NULL
+    changes TEXT    NOT NULL,
+    policy  TEXT    NOT NULL DEFAULT ''
 );
 CREATE INDEX events_by_memory ON events (no, seq);
+CREATE INDEX events_by_policy ON events (policy, no) WHERE policy <> '';
+
+-- The policies that were adopted, rolled back and run in the shadow, in order: `hash` is that of the policy in force from then on, empty
+-- for the built-in rules, and `document` its text with everything that it extends. The events of moves have the hash.
+CREATE TABLE adoptions (
+    adoption INTEGER PRIMARY KEY,
+    at       INTEGER NOT NULL,
+    actor    TEXT    NOT NULL,
+    action   TEXT    NOT NULL CHECK (action IN ('adopt', 'rollback', 'shadow', 'end_shadow')),
+    name     TEXT    NOT NULL,
+    hash     TEXT    NOT NULL,
+    document TEXT    NOT NULL
+);
+
+-- The tiers in which a policy in the shadow would have memories, if another tier than the store has or had.
+CREATE TABLE shadow_tiers (
+    no     INTEGER NOT NULL REFERENCES memories (no),
+    policy TEXT    NOT NULL,
+    tier   INTEGER NOT NULL CHECK (tier BETWEEN 0 AND 2),
+    rule   TEXT    NOT NULL,
+    since  INTEGER NOT NULL,
+    PRIMARY KEY (no, policy)
+) WITHOUT ROWID;
 
 CREATE TABLE recalls (
     recall     INTEGER PRIMARY KEY,
@@ -119,7 +143,8 @@ CREATE TABLE recalls (
     candidates TEXT    NOT NULL,
     returned   TEXT    NOT NULL,
     promoted   TEXT    NOT NULL,
-    degraded   TEXT    NOT NULL
+    degraded   TEXT    NOT NULL,
+    options    TEXT    NOT NULL
 );
 CREATE INDEX recalls_by_time ON recalls (at);
 

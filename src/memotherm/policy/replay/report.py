@@ -1,0 +1,274 @@
+"""The report of a replay: policies beside what was recorded, an LRU, an oracle, and everything live."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Tier
+from memotherm.model.value import Value
+from memotherm.policy.document import Policy
+from memotherm.policy.replay.simulate import Outcome, simulate, simulate_recorded
+from memotherm.policy.replay.timeline import Asked, Timeline
+from memotherm.policy.simulation import belady_hits, lru_hits
+from memotherm.settings import Settings
+
+__all__ = ["Cause", "Interval", "Replay", "ReplayRow", "replay_timeline"]
+
+_RESAMPLES = 1000
+#: The most memories that a report names for one policy.
+_MOST_CAUSES = 12
+_HOT, _COLD = 0, 2
+
+#: Called with (done, total).
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Interval(Value):
+    """A 95 % interval, by bootstrap over sessions."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ReplayRow(Value):
+    """What one policy, or one thing to compare it with, would have done. Shares are from 0 to 1."""
+
+    name: str
+    #: The share of the demanded memories that were hot or warm, and its interval.
+    live_hits: float
+    interval: Interval
+    #: The share that were hot; None where there is no hot tier.
+    hot_hits: float | None = None
+    #: The mean tokens of a turn: the hot memories in sight, and the demanded warm ones.
+    tokens_per_turn: float | None = None
+    #: The number of hot and warm memories.
+    live_mean: float
+    live_max: int
+    #: The moves of rules, and how many of them took a move of the last 7 days back.
+    moves: int | None = None
+    flaps: int | None = None
+    #: How many demanded memories were cold.
+    cold_asked: int
+    #: By how much the oracle of the same size has a higher share of live hits; None for oracles and bounds.
+    regret: float | None = None
+    #: What the row is, for those that are not policies.
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Cause(Value):
+    """A memory that was cold when it was demanded, although the oracle would have had it live."""
+
+    policy: str
+    id: str
+    #: The beginning of its content.
+    content: str
+    #: The rule that moved it to cold.
+    rule: str
+    #: How often that happened.
+    times: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Replay(Value):
+    """The report of a replay."""
+
+    rows: tuple[ReplayRow, ...]
+    #: The fewest memories that explain half of each policy's regret, at most 12 each.
+    causes: tuple[Cause, ...] = ()
+    #: (first policy, other policy) -> the interval of the difference of live hits, first minus other.
+    differences: dict[tuple[str, str], Interval] = field(default_factory=dict, hash=False)
+    #: The tier that each active memory would have at the end, by policy and id.
+    final: dict[str, dict[str, Tier]] = field(default_factory=dict, hash=False, repr=False)
+    #: How many questions the log has, and how many of them could be asked again.
+    questions: int = 0
+    askable: int = 0
+    #: How many memories the questions that were asked again demanded.
+    demanded: int = 0
+    #: What is missing, in plain words.
+    notes: tuple[str, ...] = ()
+
+    def row(self, name: str) -> ReplayRow:
+        """Return the row with a name."""
+        return next(row for row in self.rows if row.name == name)
+
+
+def replay_timeline(
+    timeline: Timeline, policies: Sequence[Policy], settings: Settings, progress: Progress | None = None
+) -> Replay:
+    """Return what policies would have done on a time line, beside the things to compare them with."""
+    total = len(timeline.steps) * (len(policies) + 1)
+
+    def tick(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    asked = [step for step in timeline.steps if isinstance(step, Asked) and step.counted]
+    groups = _Groups(asked)
+    recorded = simulate_recorded(timeline, settings, tick)
+    rows = [_everything(recorded, groups)]
+    causes: list[Cause] = []
+    shares: dict[str, NDArray[np.float64]] = {}
+    final: dict[str, dict[str, Tier]] = {}
+    for place, policy in enumerate(policies, 1):
+        begun = place * len(timeline.steps)
+        outcome = simulate(
+            timeline,
+            policy.tier_rules,
+            policy.settings(settings),
+            recorded.unsearched,
+            lambda done, begun=begun: tick(begun + done),  # type: ignore[misc]
+        )
+        found, hits = _policy_rows(policy.name, outcome, groups)
+        rows += found
+        shares[policy.name] = groups.resampled(_live(outcome))
+        final[policy.name] = outcome.state.final()
+        causes += _causes(policy.name, outcome, hits, timeline)
+    own, _ = _policy_rows("recorded", recorded, groups, note="what really happened")
+    rows.append(own[1])
+    names = [policy.name for policy in policies]
+    return Replay(
+        rows=tuple(rows),
+        causes=tuple(causes),
+        differences={(names[0], other): _interval(shares[names[0]] - shares[other]) for other in names[1:]},
+        final=final,
+        questions=timeline.questions,
+        askable=timeline.askable,
+        demanded=groups.demanded,
+        notes=timeline.notes,
+    )
+
+
+class _Groups:
+    """The demands by session, or by day where there is none, and how to resample them."""
+
+    def __init__(self, asked: Sequence[Asked]) -> None:
+        numbers: dict[object, int] = {}
+        group = [
+            numbers.setdefault(step.scope.session or step.at.date(), len(numbers))
+            for step in asked
+            for _ in step.demanded
+        ]
+        self.demanded = len(group)
+        self._group = np.array(group, np.int64)
+        self._count = max(1, len(numbers))
+        self._sizes = np.bincount(self._group, minlength=self._count).astype(np.float64)
+
+    def share(self, hits: NDArray[np.bool_]) -> float:
+        """Return the share of hits."""
+        return float(hits.mean()) if len(hits) else 0.0
+
+    def resampled(self, hits: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the shares of hits of resamples, which are the same for every call."""
+        sums = np.bincount(self._group, weights=hits.astype(np.float64), minlength=self._count)
+        source = np.random.default_rng(0)
+        shares = np.zeros(_RESAMPLES)
+        for number in range(_RESAMPLES):
+            weights = np.bincount(source.integers(0, self._count, self._count), minlength=self._count)
+            demanded = float(weights @ self._sizes)
+            shares[number] = float(weights @ sums) / demanded if demanded else 0.0
+        return shares
+
+
+def _interval(shares: NDArray[np.float64]) -> Interval:
+    low, high = np.percentile(shares, (2.5, 97.5))
+    return Interval(low=float(low), high=float(high))
+
+
+def _tiers(outcome: Outcome) -> NDArray[np.int8]:
+    return np.array(outcome.tiers, np.int8)
+
+
+def _live(outcome: Outcome) -> NDArray[np.bool_]:
+    return np.asarray(_tiers(outcome) < _COLD)
+
+
+def _asked_hits(hits: bytearray, outcome: Outcome) -> NDArray[np.bool_]:
+    """Return the hits of those steps of a cache that ask."""
+    asks = np.array(outcome.steps, np.int8) == 0
+    return np.asarray(np.frombuffer(hits, np.uint8).astype(np.bool_)[asks])
+
+
+def _mean(values: Sequence[int]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _everything(recorded: Outcome, groups: _Groups) -> ReplayRow:
+    everything = np.ones(groups.demanded, np.bool_)
+    return ReplayRow(
+        name="everything",
+        live_hits=groups.share(everything),
+        interval=_interval(groups.resampled(everything)),
+        live_mean=_mean(recorded.active),
+        live_max=max(recorded.active, default=0),
+        moves=0,
+        flaps=0,
+        cold_asked=0,
+        note="nothing ever cools",
+    )
+
+
+def _policy_rows(
+    name: str, outcome: Outcome, groups: _Groups, note: str = ""
+) -> tuple[list[ReplayRow], NDArray[np.bool_]]:
+    """Return the rows of the oracle, the policy and an LRU of the same size, and the hits of the oracle."""
+    live, tiers, moves = _live(outcome), _tiers(outcome), outcome.state.moves
+    sizes = {"live_mean": _mean(outcome.live), "live_max": max(outcome.live, default=0)}
+    oracle = _asked_hits(belady_hits(outcome.keys, outcome.sizes, outcome.steps), outcome)
+    lru = _asked_hits(lru_hits(outcome.keys, outcome.sizes, outcome.steps), outcome)
+
+    def cache(label: str, hits: NDArray[np.bool_], what: str, regret: float | None) -> ReplayRow:
+        return ReplayRow(
+            name=f"{label}@{name}",
+            live_hits=groups.share(hits),
+            interval=_interval(groups.resampled(hits)),
+            cold_asked=int((~hits).sum()),
+            regret=regret,
+            note=what,
+            **sizes,  # type: ignore[arg-type]
+        )
+
+    best = groups.share(oracle)
+    own = ReplayRow(
+        name=name,
+        live_hits=groups.share(live),
+        interval=_interval(groups.resampled(live)),
+        hot_hits=groups.share(np.asarray(tiers == _HOT)),
+        tokens_per_turn=_mean(outcome.tokens),
+        moves=moves.count - outcome.moves_before,
+        flaps=moves.flaps - outcome.flaps_before,
+        cold_asked=int((~live).sum()),
+        regret=best - groups.share(live),
+        note=note,
+        **sizes,  # type: ignore[arg-type]
+    )
+    rows = [
+        cache("oracle", oracle, "knows what is asked later, same size", None),
+        own,
+        cache("lru", lru, "keeps what was used last, same size", best - groups.share(lru)),
+    ]
+    return rows, oracle
+
+
+def _causes(name: str, outcome: Outcome, oracle: NDArray[np.bool_], timeline: Timeline) -> list[Cause]:
+    """Return the memories that explain half of the regret, those with most of it first."""
+    keys = np.array(outcome.keys, np.int64)[np.array(outcome.steps, np.int8) == 0]
+    regretted = np.flatnonzero(oracle & ~_live(outcome))
+    times: Counter[int] = Counter(keys[regretted].tolist())
+    rules = {int(keys[position]): outcome.rules.get(int(position), "") for position in regretted.tolist()}
+    causes: list[Cause] = []
+    explained = 0
+    for index, count in times.most_common(_MOST_CAUSES):
+        if explained * 2 >= len(regretted):
+            break
+        explained += count
+        memory_id, content = timeline.names[index]
+        causes.append(Cause(policy=name, id=memory_id, content=content, rule=rules[index], times=count))
+    return causes

@@ -1,0 +1,163 @@
+"""One pass over the time line: with the moves that were recorded, or with those of a policy."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memotherm.model import Retention, Tier
+from memotherm.policy.replay.state import State, is_pinned
+from memotherm.policy.replay.timeline import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
+from memotherm.policy.simulation import Step
+from memotherm.rules.rule import Rule
+from memotherm.settings import Settings
+
+__all__ = ["Outcome", "simulate", "simulate_recorded"]
+
+#: Called after every thousand steps with how many were taken.
+Tick = Callable[[int], None]
+_TICK = 1000
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one pass has seen: one entry for each demanded memory, for each question, and for each step of caches."""
+
+    state: State
+    #: The rank of the tier of each demanded memory.
+    tiers: array[int] = field(default_factory=lambda: array("b"))
+    #: The rule that put each demanded cold memory where it is, by the position of the demand.
+    rules: dict[int, str] = field(default_factory=dict)
+    #: For each counted question: the tokens of a turn, and the number of live memories.
+    tokens: array[int] = field(default_factory=lambda: array("q"))
+    live: array[int] = field(default_factory=lambda: array("q"))
+    #: For each counted question: the number of active memories.
+    active: array[int] = field(default_factory=lambda: array("q"))
+    #: Memories and steps of caches that answer the same demands, and the number of live memories at each.
+    keys: array[int] = field(default_factory=lambda: array("q"))
+    steps: array[int] = field(default_factory=lambda: array("b"))
+    sizes: array[int] = field(default_factory=lambda: array("q"))
+    #: The moves and flaps before the period.
+    moves_before: int = 0
+    flaps_before: int = 0
+    #: By question: what answers it and was in no tier that was searched.
+    unsearched: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def cache_step(self, index: int, step: Step) -> None:
+        """Add a step of the caches."""
+        self.keys.append(index)
+        self.steps.append(step)
+        self.sizes.append(self.state.live)
+
+
+def simulate_recorded(timeline: Timeline, settings: Settings, tick: Tick = lambda _: None) -> Outcome:
+    """Follow the moves that were recorded."""
+    outcome = Outcome(State(timeline.memories, (), settings))
+    for step in _ticking(timeline.steps, tick):
+        _take_recorded(outcome, step, outcome.state, timeline)
+    return outcome
+
+
+def simulate(
+    timeline: Timeline,
+    rules: Sequence[Rule],
+    settings: Settings,
+    unsearched: Mapping[int, tuple[int, ...]],
+    tick: Tick = lambda _: None,
+) -> Outcome:
+    """Let rules decide from the start of the period on.
+
+    Args:
+        timeline: What happened from outside.
+        rules: The rules of the policy that move memories between tiers.
+        settings: Settings with the limits of the policy.
+        unsearched: What each question would have found in tiers that it did not search, from `simulate_recorded`.
+        tick: Called with the number of steps taken.
+    """
+    state = State(timeline.memories, rules, settings)
+    outcome = Outcome(state)
+    for step in _ticking(timeline.steps, tick):
+        state.limited = timeline.start is not None and step.at >= timeline.start
+        if not state.limited:
+            _take_recorded(outcome, step, state, timeline)
+            outcome.moves_before, outcome.flaps_before = state.moves.count, state.moves.flaps
+        elif isinstance(step, Ran):
+            state.run(step)
+        elif isinstance(step, Asked):
+            _count(outcome, step)
+            more = unsearched.get(step.question, ())
+            given = [index for index in (*step.returned, *more) if _searched(state, index, step)]
+            if step.promote:
+                state.promote(step, given)
+            _use(state, step, given)
+        elif isinstance(step, Born):
+            state.add(step.place, step.memory)
+            outcome.cache_step(step.place, Step.ADD)
+        elif not isinstance(step, Moved):
+            _take_recorded(outcome, step, state, timeline)
+    return outcome
+
+
+def _take_recorded(outcome: Outcome, step: TimelineStep, state: State, timeline: Timeline) -> None:
+    """Do what was recorded."""
+    if isinstance(step, Born):
+        state.put(step.place, step.memory)
+        outcome.cache_step(step.place, Step.ADD)
+    elif isinstance(step, Changed):
+        was = state.tier(step.place)
+        state.change(step.place, dict(step.values), step.at)
+        retention = step.values.get("retention")
+        if retention is not None and (was is None) is (retention is Retention.ACTIVE):
+            outcome.cache_step(step.place, Step.ADD if retention is Retention.ACTIVE else Step.DROP)
+    elif isinstance(step, Moved):
+        state.move(step.place, step.tier, step.rule, step.at)
+        if timeline.start is None or step.at < timeline.start:
+            outcome.moves_before, outcome.flaps_before = state.moves.count, state.moves.flaps
+    elif isinstance(step, Used):
+        state.use(step.places, step.at)
+    elif isinstance(step, Asked):
+        _count(outcome, step)
+        missed = [index for index in step.demanded if not _searched(state, index, step)]
+        if missed:
+            outcome.unsearched[step.question] = tuple(index for index in missed if index not in step.returned)
+        _use(state, step, step.returned)
+
+
+def _use(state: State, asked: Asked, given: Sequence[int]) -> None:
+    if asked.average:
+        state.average((index, asked.relevance[index]) for index in given if index in asked.relevance)
+    if asked.used:
+        state.use(given, asked.at)
+
+
+def _searched(state: State, index: int, asked: Asked) -> bool:
+    """Tell whether a question could find a memory: hot and pinned ones are part of every context."""
+    tier = state.tier(index)
+    return tier is not None and (tier in asked.tiers or tier is Tier.HOT or is_pinned(state.memories[index]))
+
+
+def _count(outcome: Outcome, asked: Asked) -> None:
+    """Count what a question demands by tier."""
+    if not asked.counted:
+        return
+    state, tokens = outcome.state, outcome.state.hot_tokens(asked.scope)
+    for index in asked.demanded:
+        memory, tier = state.memories[index], state.tier(index) or Tier.COLD
+        if memory is not None and tier is Tier.COLD:
+            outcome.rules[len(outcome.tiers)] = memory.tier_rule
+        elif memory is not None and tier is Tier.WARM:
+            tokens += memory.tokens
+        outcome.tiers.append(tier.rank)
+        outcome.cache_step(index, Step.ASK)
+    outcome.tokens.append(tokens)
+    outcome.live.append(state.live)
+    outcome.active.append(state.active)
+
+
+def _ticking(steps: Sequence[TimelineStep], tick: Tick) -> Iterator[TimelineStep]:
+    """Yield the steps, with a call after every thousand of them."""
+    for number, step in enumerate(steps):
+        if number % _TICK == 0:
+            tick(number)
+        yield step

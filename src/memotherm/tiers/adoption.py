@@ -1,0 +1,228 @@
+"""Adopt a policy for a store, and take one back with all its moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from memotherm.errors import LimitReached, NotFound
+from memotherm.model import Event, Move, Retention, Tier
+from memotherm.model.results import TierCount
+from memotherm.model.value import Value
+from memotherm.policy.document import Policy
+from memotherm.remember.changes import Changes
+from memotherm.storage.contract import PolicyStore, Store, Transaction, TransactionalStore
+from memotherm.storage.rows import apply_changes
+from memotherm.storage.values import AdoptionRow, Cause, Record
+
+__all__ = [
+    "Adoption",
+    "AdoptionStore",
+    "Rollback",
+    "ShadowReport",
+    "Skipped",
+    "adopt",
+    "adopted_policies",
+    "adoption_of",
+    "end_shadow",
+    "put_back",
+    "restored_moves",
+    "shadow",
+]
+
+_BUILTIN = "builtin"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Adoption(Value):
+    """A policy that was put in force, by adopting it or by rolling back another one."""
+
+    number: int
+    at: datetime
+    actor: str
+    #: adopt, rollback, shadow or end_shadow.
+    action: str
+    #: The name and hash of the policy in force or in the shadow from then on; no hash means the built-in rules.
+    name: str
+    hash: str
+
+    def __str__(self) -> str:
+        return f"#{self.number} {self.at:%Y-%m-%d %H:%M:%S} {self.action}: {self.name} {self.hash} ({self.actor})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Skipped(Value):
+    """A memory whose move a rollback has not taken back."""
+
+    id: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.why}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Rollback(Value):
+    """What the rollback of a policy did."""
+
+    #: The policy that was taken back, and its hash.
+    name: str
+    hash: str
+    #: The policy in force from now on.
+    adoption: Adoption
+    #: The moves back.
+    moves: tuple[Move, ...] = field(default=())
+    #: The memories that were left alone.
+    skipped: tuple[Skipped, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {len(self.moves)} moves taken back, {len(self.skipped)} left, now {self.adoption.name}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ShadowReport(Value):
+    """What a policy in the shadow would have done."""
+
+    name: str
+    hash: str
+    #: When it was first put there, from which on recalls are counted.
+    since: datetime
+    #: The recalls that did not search cold.
+    recalls: int
+    #: Returned memories that it would have had cold.
+    missed: int
+    #: Candidates that were not returned and that it would have had cold, so that no search had looked at them.
+    spared: int
+    #: Memories that it would have in another tier now: (its tier, the tier they are in).
+    differing: Mapping[tuple[Tier, Tier], TierCount] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        counts = f"{self.missed} returned memories missed, {self.spared} candidates spared in {self.recalls} recalls"
+        return f"{self.name} ({self.hash}) in the shadow since {self.since:%Y-%m-%d %H:%M}: {counts}"
+
+
+class AdoptionStore(PolicyStore, TransactionalStore, Protocol):
+    """The parts of a store that an adoption uses."""
+
+
+def adoption_of(row: AdoptionRow) -> Adoption:
+    """Return an adoption without the document."""
+    names = ("number", "at", "actor", "action", "name", "hash")
+    return Adoption(**{name: getattr(row, name) for name in names})
+
+
+def adopt(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
+    """Put a policy in force that has no errors."""
+    return _recorded(store, _row(policy, cause, "adopt"))
+
+
+def shadow(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
+    """Put a policy in the shadow, and forget what it would have done there before."""
+    return _recorded(store, _row(policy, cause, "shadow"), forget=policy.digest)
+
+
+def end_shadow(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
+    """Take a policy out of the shadow."""
+    return _recorded(store, replace(_row(policy, cause, "end_shadow"), document=""), forget=policy.digest)
+
+
+def _row(policy: Policy, cause: Cause, action: str) -> AdoptionRow:
+    return AdoptionRow(
+        at=cause.at,
+        actor=cause.actor,
+        action=action,
+        name=policy.name,
+        hash=policy.digest,
+        document=policy.packed(),
+    )
+
+
+def adopted_policies(store: AdoptionStore) -> list[AdoptionRow]:
+    """Return the policies that were put in force one after another and not rolled back, the present one last."""
+    line = _line(store.adoptions())
+    if not line:
+        raise NotFound("no adopted policy is in force: there is nothing to roll back")
+    return line
+
+
+def put_back(store: AdoptionStore, line: Sequence[AdoptionRow], cause: Cause) -> Adoption:
+    """Put the policy in force that was before the present one."""
+    before = line[-2] if len(line) > 1 else replace(line[-1], name=_BUILTIN, hash="", document="")
+    return _recorded(store, replace(before, number=0, at=cause.at, actor=cause.actor, action="rollback"))
+
+
+def _recorded(store: AdoptionStore, row: AdoptionRow, forget: str = "") -> Adoption:
+    with store.write() as transaction:
+        if forget:
+            transaction.drop_shadow_tiers(forget)
+        number = transaction.adopt(row)
+    return adoption_of(replace(row, number=number))
+
+
+def _line(adoptions: Sequence[AdoptionRow]) -> list[AdoptionRow]:
+    line: list[AdoptionRow] = []
+    for adoption in adoptions:
+        if adoption.action == "adopt":
+            line.append(adoption)
+        elif adoption.action == "rollback" and line:
+            line.pop()
+    return line
+
+
+def restored_moves(
+    store: Store, changes: Changes, policy: AdoptionRow, cause: Cause
+) -> tuple[list[Move], list[Skipped]]:
+    """Take back all moves of a policy in one transaction, as far as nothing else has moved the memories since."""
+    cause = replace(cause, action="undo", rule=f"rollback:{policy.hash}", why=f"took back the policy {policy.name}")
+    moves: list[Move] = []
+    skipped: list[Skipped] = []
+    with store.write() as transaction:
+        for memory_id in transaction.moved_by(policy.hash):
+            record = transaction.get(memory_id)
+            # A tenant's part of a store also shows what belongs to no tenant, which is a part of its own.
+            if record is None or store.tenant not in (None, record.memory.scope.tenant or ""):
+                continue
+            outcome = _taken_back(transaction, changes, record, policy.hash, cause)
+            if isinstance(outcome, Move):
+                moves.append(outcome)
+            elif outcome is not None:
+                skipped.append(outcome)
+    return moves, skipped
+
+
+def _taken_back(
+    transaction: Transaction, changes: Changes, record: Record, policy: str, cause: Cause
+) -> Move | Skipped | None:
+    """Put one memory back; return its move, why it was left alone, or None if an earlier rollback has done it."""
+    memory = record.memory
+    history = [event for event in transaction.events(record) if "tier" in event.changes]
+    run = _last_run(history, policy)
+    if not run:
+        if history and history[-1].rule == cause.rule:
+            return None
+        last = history[-1]
+        return Skipped(id=memory.id, why=f"moved since by {last.actor} to {last.changes['tier'][1]} [{last.rule}]")
+    if memory.retention is not Retention.ACTIVE or not memory.visible_at(cause.at):
+        return Skipped(id=memory.id, why=f"it is {memory.retention} or has expired")
+    before = {name: was for name, (was, _) in run[0].changes.items() if name in ("tier", "tier_rule")}
+    if Tier.of(before["tier"]) is memory.tier:
+        return None
+    after = apply_changes(memory, before)
+    try:
+        changes.apply(transaction, record, after, cause)
+    except LimitReached as exc:
+        return Skipped(id=memory.id, why=str(exc))
+    values: dict[str, Any] = {"id": memory.id, "from_tier": memory.tier, "to": after.tier}
+    return Move(**values, rule=cause.rule, why=cause.why)
+
+
+def _last_run(history: Sequence[Event], policy: str) -> list[Event]:
+    """Return the moves of a policy that nothing else has followed."""
+    run: list[Event] = []
+    for event in reversed(history):
+        if event.policy != policy:
+            break
+        run.insert(0, event)
+    return run

@@ -1,0 +1,353 @@
+"""The time line of a store, read from its ledger and its recall log, with the questions asked again."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from memotherm.errors import InvalidInput
+from memotherm.model import Event, Memory, Retention, Scope, Tier
+from memotherm.policy.replay.timeline import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
+from memotherm.recall.pipeline import Pipeline
+from memotherm.recall.values import Question
+from memotherm.settings import Settings
+from memotherm.storage.contract import Store
+from memotherm.storage.rows import apply_changes
+from memotherm.storage.values import Filter, LogEntry, Record
+from memotherm.text.tokens import count_tokens
+
+__all__ = ["read_timeline"]
+
+_PAGE = 1000
+_NAME_CHARS = 60
+_ALL_TIERS = tuple(Tier)
+#: The fields that rules can look at, or that decide what they can.
+_FIELDS = frozenset(
+    {"kind", "tags", "tier", "tier_rule", "priority", "retention", "scope", "metadata", "source", "expires_at"}
+)
+_WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
+#: The rules in events of moves that a caller asked for.
+_CALLERS = frozenset({"explicit", "session.promote"})
+_REQUESTED = "spilled on request"
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+#: Called with (done, total).
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class _Past:
+    """What was read of a store."""
+
+    #: Memory number -> index; indexes follow the order of numbers.
+    indexes: dict[int, int] = field(default_factory=dict)
+    by_id: dict[str, int] = field(default_factory=dict)
+    memories: list[Memory] = field(default_factory=list)
+    names: list[tuple[str, str]] = field(default_factory=list)
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    events: dict[int, list[Event]] = field(default_factory=lambda: defaultdict(list))
+    born: list[datetime] = field(default_factory=list)
+    log: list[LogEntry] = field(default_factory=list)
+
+    def known(self, nos: Sequence[int]) -> tuple[int, ...]:
+        """Return the indexes of memories that still have their content."""
+        return tuple(index for no in nos if (index := self.indexes.get(no)) is not None)
+
+
+def read_timeline(
+    store: Store,
+    pipeline: Pipeline,
+    scope: Scope,
+    now: datetime,
+    settings: Settings,
+    *,
+    since: datetime | None = None,
+    first: int = 10,
+    progress: Progress | None = None,
+) -> Timeline:
+    """Return the time line of what lies inside a scope; nothing is written.
+
+    Args:
+        store: The store.
+        pipeline: What asks the logged questions again.
+        scope: The scope.
+        now: The end of the time line.
+        settings: The settings of the store.
+        since: When the period begins; None for the beginning of the log.
+        first: How many of the best hits of a question it demands at most.
+        progress: Called with (done, total) for the questions.
+    """
+    spaces = store.spaces_within(scope)
+    past = _read(store, spaces, now)
+    questions = [entry for entry in past.log if entry.query]
+    if not questions:
+        raise InvalidInput(
+            "there is nothing to replay: the recall log has no questions. It is written while the setting recall_log "
+            f"is text (it is {settings.recall_log}) and stored for recall_log_days ({settings.recall_log_days:g})"
+        )
+    start = past.log[0].at if since is None else max(since, past.log[0].at)
+    steps = _Steps(past, start)
+    steps.add_log(_demands(store, pipeline, past, scope, start, settings, first, progress))
+    if steps.questions and not steps.askable:
+        raise InvalidInput(
+            "none of the questions in the recall log can be asked again: they are stored as hashes, or have filters. "
+            "Set recall_log = text and try again after some days"
+        )
+    return Timeline(
+        steps=steps.ordered(),
+        memories=len(past.memories),
+        names=past.names,
+        start=start,
+        end=now,
+        questions=steps.questions,
+        askable=steps.askable,
+        notes=tuple(_notes(past, steps, start)),
+    )
+
+
+# Reading
+
+
+def _read(store: Store, spaces: tuple[int, ...], now: datetime) -> _Past:
+    past = _Past()
+    after = 0
+    while records := store.written_before(spaces, now, after, _PAGE):
+        for record in records:
+            _add_record(past, record)
+        after = records[-1].no
+    seq = 0
+    while events := store.ledger(spaces, seq, _PAGE, oldest_first=True):
+        for event in events:
+            index = past.by_id.get(event.memory_id)
+            if index is not None and event.changes:
+                past.events[index].append(event)
+        seq = events[-1].seq
+    number = 0
+    while entries := store.log_entries(spaces, number, _PAGE):
+        past.log += [entry for entry in entries if entry.at <= now]
+        number = entries[-1].number
+    past.log.sort(key=lambda entry: (entry.at, entry.number))
+    past.born = [
+        history[0].at if (history := past.events.get(index)) else memory.created_at
+        for index, memory in enumerate(past.memories)
+    ]
+    return past
+
+
+def _add_record(past: _Past, record: Record) -> None:
+    index = past.indexes[record.no] = len(past.memories)
+    memory = record.memory
+    past.by_id[memory.id] = index
+    past.names.append((memory.id, memory.content[:_NAME_CHARS]))
+    past.scopes[record.space] = memory.scope
+    # The content is no part of a decision.
+    past.memories.append(replace(memory, content="", digest=""))
+
+
+# From events and entries of the log to steps
+
+
+class _Steps:
+    """The steps of a time line, each with its place in the order."""
+
+    def __init__(self, past: _Past, start: datetime) -> None:
+        self.questions = self.askable = 0
+        self.earlier_uses = 0
+        self._past = past
+        self._start = start
+        self._placed: list[tuple[datetime, int, int, TimelineStep]] = []
+        self._uses, self._averaged = _logged_uses(past)
+        for index in range(len(past.memories)):
+            self._add_memory(index)
+
+    def ordered(self) -> list[TimelineStep]:
+        """Return the steps in order: what callers do, then what the log has, then the moves of rules."""
+        self._placed.sort(key=lambda placed: placed[:3])
+        return [step for *_, step in self._placed]
+
+    def _add_memory(self, index: int) -> None:
+        """Add the birth of a memory and what happened to it."""
+        past = self._past
+        memory, events = past.memories[index], past.events.pop(index, [])
+        changes = [event for event in events if event.changes.get("retention", ("", ""))[0] is not None]
+        first = memory
+        for event in reversed(changes):
+            first = apply_changes(first, {name: was for name, (was, _) in event.changes.items()})
+        born = past.born[index]
+        self._place(born, 0, events[0].seq if events else 0, Born(born, index, self._newborn(index, first, changes)))
+        current = first
+        for event in changes:
+            after = apply_changes(current, {name: now for name, (_, now) in event.changes.items()})
+            self._add_event(index, event, after)
+            current = after
+
+    def _newborn(self, index: int, first: Memory, changes: Sequence[Event]) -> Memory:
+        """Return a memory as it was stored, with the uses that the log does not have."""
+        changed = {name for event in changes for name in event.changes}
+        uses = self._uses[index]
+        unlogged = max(0, first.access_count - uses)
+        self.earlier_uses += unlogged
+        tokens = count_tokens(first.content) if "content" in changed else first.tokens
+        averaged = index in self._averaged or any(event.rule == "session.promote" for event in changes)
+        return replace(
+            first,
+            content="",
+            tokens=tokens,
+            access_count=unlogged,
+            accessed_at=first.accessed_at if not uses else None,
+            recent_uses=first.recent_uses if not uses else 0,
+            relevance=(1.0 if first.tier is Tier.HOT else 0.5) if averaged else first.relevance,
+            updated_at=first.created_at if changed & _WRITTEN else first.updated_at,
+            tier_since=first.created_at if "tier" in changed else first.tier_since,
+            retention_since=first.created_at if "retention" in changed else first.retention_since,
+            version=0,
+        )
+
+    def _add_event(self, index: int, event: Event, after: Memory) -> None:
+        if _moved_by_rule(event):
+            self._place(event.at, 2, event.seq, Moved(event.at, index, after.tier, event.rule))
+            return
+        if event.rule == "duplicate":
+            self._place(event.at, 0, event.seq, Used(event.at, (index,)))
+        values: dict[str, Any] = {name: getattr(after, name) for name in event.changes if name in _FIELDS}
+        if "content" in event.changes:
+            values |= {"content": "", "tokens": count_tokens(after.content)}
+        if event.rule == "session.promote":
+            values["relevance"] = 1.0
+        if values:
+            self._place(event.at, 0, event.seq, Changed(event.at, index, values))
+
+    def add_log(self, entries: Iterator[tuple[LogEntry, tuple[int, ...] | None, Scope]]) -> None:
+        """Add the entries of the log, each with what it demands; None if it could not be asked again."""
+        for entry, demanded, scope in entries:
+            options, returned = entry.options, self._past.known(entry.returned)
+            step: TimelineStep
+            if "run" in options:
+                step = Ran(entry.at, options["run"], Scope(**options["scope"]), frozenset(options["open"]))
+            elif not entry.query:
+                step = Used(entry.at, returned)
+            else:
+                within = entry.at >= self._start
+                relevance = {
+                    index: value
+                    for no, value in options.get("relevance", ())
+                    if (index := self._past.indexes.get(no)) is not None
+                }
+                step = Asked(
+                    at=entry.at,
+                    question=entry.number,
+                    scope=scope,
+                    tiers=entry.tiers,
+                    returned=returned,
+                    used="used" in options,
+                    demanded=demanded or (),
+                    relevance=relevance,
+                    promote="promote" in options,
+                    average="average" in options,
+                    counted=within and demanded is not None,
+                )
+                self.questions += within
+                self.askable += step.counted
+            self._place(entry.at, 1, entry.number, step)
+
+    def _place(self, at: datetime, rank: int, number: int, step: TimelineStep) -> None:
+        self._placed.append((at, rank, number, step))
+
+
+def _logged_uses(past: _Past) -> tuple[Counter[int], set[int]]:
+    """Return how many uses of each memory the log and the ledger have, and whose relevance was averaged."""
+    uses: Counter[int] = Counter()
+    averaged: set[int] = set()
+    for entry in past.log:
+        if "used" in entry.options:
+            uses.update(past.known(entry.returned))
+        if "average" in entry.options:
+            averaged.update(past.known([no for no, _ in entry.options["relevance"]]))
+    for index, events in past.events.items():
+        uses[index] += sum(event.rule == "duplicate" for event in events)
+    return uses, averaged
+
+
+def _moved_by_rule(event: Event) -> bool:
+    """Tell whether a rule has decided a move, so that a replay decides anew."""
+    if event.action != "move" or event.rule in _CALLERS or event.rule.startswith("note."):
+        return False
+    return not event.why.endswith(_REQUESTED)
+
+
+# Asking again
+
+
+def _demands(
+    store: Store,
+    pipeline: Pipeline,
+    past: _Past,
+    around: Scope,
+    start: datetime,
+    settings: Settings,
+    first: int,
+    progress: Progress | None,
+) -> Iterator[tuple[LogEntry, tuple[int, ...] | None, Scope]]:
+    """Yield the entries of the log with what they demand and the scope that asked."""
+    hidden = {index for index, memory in enumerate(past.memories) if memory.retention is not Retention.ACTIVE}
+    for done, entry in enumerate(past.log):
+        if progress is not None and done % 100 == 0:
+            progress(done, len(past.log))
+        scope = past.scopes.get(entry.space, around)
+        demanded: tuple[int, ...] | None = None
+        if entry.query and entry.at >= start and not _HASH.fullmatch(entry.query) and "filtered" not in entry.options:
+            spaces = (entry.space,) if "alone" in entry.options else store.spaces(scope)
+            found = _asked_again(pipeline, past, entry, spaces, settings, first)
+            # What was returned then and is hidden now cannot be found again.
+            gone = [index for index in past.known(entry.returned) if index in hidden]
+            demanded = tuple(dict.fromkeys((*found, *gone)))
+        yield entry, demanded, scope
+
+
+def _asked_again(
+    pipeline: Pipeline, past: _Past, entry: LogEntry, spaces: tuple[int, ...], settings: Settings, first: int
+) -> list[int]:
+    """Return what answers a question in all tiers, among what was stored when it was asked."""
+    where = Filter(now=entry.at)
+    question = Question(text=entry.query, spaces=spaces, tiers=_ALL_TIERS, where=where, min_score=settings.min_score)
+    found, later = _answers(pipeline, past, question, settings, first)
+    if later and len(found) < first:
+        # Newer memories have taken the places of older ones: search without them.
+        question = replace(question, where=replace(where, until=entry.at))
+        found, _ = _answers(pipeline, past, question, settings, first)
+    return found
+
+
+def _answers(
+    pipeline: Pipeline, past: _Past, question: Question, settings: Settings, first: int
+) -> tuple[list[int], bool]:
+    """Return the best answers that were stored in time, and whether a later one was among the candidates."""
+    found: list[int] = []
+    later = False
+    for candidate in pipeline.run(question, first, 0).ranked:
+        index = past.indexes.get(candidate.no)
+        if index is None or candidate.relevance < settings.hit_threshold:
+            continue
+        if past.born[index] > question.where.now:
+            later = True
+        elif len(found) < first:
+            found.append(index)
+    return found, later
+
+
+def _notes(past: _Past, steps: _Steps, start: datetime) -> Iterator[str]:
+    """Yield what is missing, in plain words."""
+    if steps.askable < steps.questions:
+        missing = steps.questions - steps.askable
+        yield (
+            f"{missing:,} of {steps.questions:,} questions ({missing / steps.questions:.0%}) could not be asked again: "
+            "they are stored as hashes, or have filters"
+        )
+    if steps.earlier_uses:
+        yield f"{steps.earlier_uses:,} uses are not in the log; they count from the beginning of their memories"
+    if not any("run" in entry.options for entry in past.log if entry.at >= start):
+        yield "the log has no run of compaction or maintenance in this period, so no rule of them could move anything"

@@ -1,0 +1,35 @@
+"""A first day with the hook commands as Claude Code calls them; `make hosts` holds it with the real Claude Code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import memotherm
+from tests.hosts.clients import HookCommands
+from tests.hosts.day import DECISION, DECISION_PROMPT, FACTS
+from tests.hosts.first_day import hold
+from tests.interfaces.served import environment, served
+
+
+def test_every_answer_of_the_first_day_is_found_in_its_own_project(tmp_path: Path) -> None:
+    """What was said and stored before a restart is injected when it is asked for, and nothing of the other project."""
+    data = tmp_path / "data"
+    data.mkdir()
+    env = environment(data, HOME=str(tmp_path), PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    settings = tmp_path / ".claude" / "settings.json"
+
+    with served(data / "memory.db", home=data), memotherm.open(data / "memory.db", embedder="none") as mem:
+        for project, facts in FACTS.items():
+            tiers = ["hot", *["warm"] * (len(facts) - 1)]
+            mem.scoped(project=project).remember_many(
+                [{"content": fact, "tier": tier} for fact, tier in zip(facts, tiers, strict=True)]
+            )
+        tools = {DECISION_PROMPT: lambda: mem.scoped(project="harbor").remember(DECISION, kind="decision")}
+        sums = hold(tmp_path, env, lambda folder: HookCommands(settings, folder, env, tools))
+
+    assert (sums["prompts"], sums["small talk"], sums["questions"]) == (20, 10, 6)
+    assert [turn["prompt"] for turn in sums["turns"] if turn["answered"] is False] == []
+    assert sums["memories of the other project injected"] == 0
+    assert max(turn["tokens"] for turn in sums["turns"]) <= 2000

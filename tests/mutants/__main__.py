@@ -1,0 +1,167 @@
+"""Change the pure code in 200 places, one at a time, and count the changes that the fast tests notice.
+
+The sample is the same for the same code. Each mutant is run against the tests that reach its lines, the quickest
+first: a first round of a few seconds, and for those that survive it a second one with all of them.
+`MEMOTHERM_MUTANTS` sets the size of the sample. The result is written to `docs/reference/mutants.md`.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tests.mutants.mutations import Mutant, mutants_of, sample
+from tests.mutants.running import Forked, Reach, run_mutant, trace
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "reference" / "mutants.md"
+SOURCE = ROOT / "src"
+COUNT = int(os.environ.get("MEMOTHERM_MUTANTS", "200"))
+LEAST_KILLED = 0.9
+#: The pure code: decisions without input, output or a clock.
+PURE = (
+    "rules/conditions", "rules/fields", "rules/heat", "rules/retention", "rules/rule", "rules/select", "rules/table",
+    "rules/where", "policy/compare", "policy/lint", "policy/ranges", "recall/confidence", "recall/evidence",
+    "recall/fusion", "recall/rerank", "recall/versions", "recall/weights", "context/packing/budget",
+    "context/packing/formats", "context/packing/groups", "context/packing/items", "context/packing/packer",
+    "remember/draft", "remember/limits", "notes/flush", "notes/placement",
+)  # fmt: skip
+#: The fast tests of that code, on files.
+TESTS = (
+    "tests/rules", "tests/policy", "tests/spec", "tests/test_packing.py", "tests/test_rank.py", "tests/test_recall.py",
+    "tests/test_recall_reranker.py", "tests/test_context.py", "tests/test_draft.py", "tests/test_remember.py",
+    "tests/notes/test_flush.py", "tests/notes/test_scopes.py", "tests/properties/test_budget.py",
+)  # fmt: skip
+_SELECTED = ("-k", "not postgres", "-m", "not postgres")
+_FIRST_SECONDS, _ALL_SECONDS, _TIMEOUT = 3.0, 40.0, 300.0
+
+
+def mutants() -> list[Mutant]:
+    """Return the sample."""
+    files = {f"memotherm.{part.replace('/', '.')}": SOURCE / "memotherm" / f"{part}.py" for part in PURE}
+    return sample((mutant for module, path in files.items() for mutant in mutants_of(module, path)), COUNT)
+
+
+def reach(files: Sequence[Path]) -> Reach:
+    """Return which tests reach which lines; they run in a fork, so that this process never imports the package."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "reach"
+
+        def run() -> int:
+            code, found = trace(files, [*TESTS, *_SELECTED])
+            result.write_bytes(pickle.dumps(found))
+            return code
+
+        process = Forked(run, 3600)
+        while (code := process.poll()) is None:
+            time.sleep(0.1)
+        if code:
+            raise SystemExit("the tests fail without a mutant: run them first")
+        return pickle.loads(result.read_bytes())  # type: ignore[no-any-return]
+
+
+def reaching(mutant: Mutant, found: Reach) -> list[str]:
+    """Return the tests that reach the lines of a mutant, the quickest first."""
+    lines, seconds = found
+    reached = lines[str(mutant.path)]
+    # What a module or a class defines is used by every test that reaches the module.
+    first, last = mutant.lines if mutant.runs else (min(reached, default=0), max(reached, default=0))
+    tests = {test for line in range(first, last + 1) for test in reached.get(line, ())}
+    return sorted(tests, key=lambda test: (seconds[test], test))
+
+
+def within(tests: Sequence[str], seconds: dict[str, float], most: float) -> list[str]:
+    """Return as many of the tests as can be run in the time, at least one."""
+    chosen: list[str] = []
+    total = 0.0
+    for test in tests:
+        total += seconds[test]
+        if chosen and total > most:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def survivors(round_: list[tuple[Mutant, list[str]]]) -> Iterator[Mutant]:
+    """Run each mutant against its tests, as many at once as there are processors, and yield those that survive."""
+    waiting, running = list(reversed(round_)), dict[Forked, Mutant]()
+    while waiting or running:
+        while waiting and len(running) < (os.cpu_count() or 1):
+            mutant, tests = waiting.pop()
+            running[Forked(_call(mutant, tests), _TIMEOUT)] = mutant
+        for process, mutant in list(running.items()):
+            code = process.poll()
+            if code is not None:
+                del running[process]
+                print("survives" if code == 0 else "killed  ", mutant.name, flush=True)
+                if code == 0:
+                    yield mutant
+        time.sleep(0.02)
+
+
+def _call(mutant: Mutant, tests: list[str]) -> Callable[[], int]:
+    return lambda: run_mutant(mutant, tests)
+
+
+def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
+    """Return the page of the result; `survived` has what each survivor is."""
+    total, killed = Counter(m.module for m in tried), Counter(m.module for m in tried if m.name not in survived)
+    rows = [f"| `{module}` | {total[module]} | {killed[module]} |" for module in sorted(total)]
+    explained = [f"| `{name.replace('|', '&#124;')}` | {why} |" for name, why in sorted(survived.items())]
+    share = sum(killed.values()) / len(tried)
+    return "\n".join(
+        [
+            "# Mutants",
+            "",
+            "`make mutants` changes the pure code in one place at a time (a comparison, an operator, a condition, a",
+            "constant) and runs the tests that reach it. A mutant is killed when a test fails or does not end.",
+            "",
+            f"Of {len(tried)} mutants, {sum(killed.values())} were killed ({share:.1%}).",
+            "",
+            "| module | mutants | killed |",
+            "|---|---|---|",
+            *rows,
+            "",
+            *(["## Survivors", "", "| mutant | why no test fails |", "|---|---|", *explained, ""] if explained else []),
+        ]
+    )
+
+
+def main() -> int:
+    """Run the sample, write the page, and fail if too many mutants survive."""
+    tried = mutants()
+    found = reach(sorted({mutant.path for mutant in tried}))
+    tests = {mutant.name: reaching(mutant, found) for mutant in tried}
+    unreached = [mutant for mutant in tried if not tests[mutant.name]]
+    first = [(m, within(tests[m.name], found[1], _FIRST_SECONDS)) for m in tried if tests[m.name]]
+    tough = list(survivors(first))
+    known = {mutant.name: chosen for mutant, chosen in first}
+    again = [(m, within(tests[m.name], found[1], _ALL_SECONDS)) for m in tough if tests[m.name] != known[m.name]]
+    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again)}
+    reasons: dict[str, str] = tomllib.loads((Path(__file__).parent / "explained.toml").read_text("utf-8"))
+    survived = {m.name: reasons.get(m.name, "not explained yet") for m in tough if m.name not in beaten}
+    survived |= {m.name: reasons.get(m.name, "no fast test reaches it") for m in unreached}
+    PAGE.write_text(page(tried, survived), encoding="utf-8")
+    killed = 1 - len(survived) / len(tried)
+    print(f"{len(tried)} mutants, {len(survived)} survive: {killed:.1%} killed; see {PAGE.relative_to(ROOT)}")
+    return 0 if killed >= LEAST_KILLED else 1
+
+
+if __name__ == "__main__":
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ["MEMOTHERM_BUDGET_CASES"] = "1000"
+    sys.path.insert(0, str(SOURCE))
+    # Libraries that every fork needs; not the package, which each fork imports with its own change.
+    import hypothesis.stateful  # noqa: F401
+    import numpy  # noqa: F401 # ICN001
+    import psycopg  # noqa: F401
+
+    os.chdir(ROOT)
+    sys.exit(main())

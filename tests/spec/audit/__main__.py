@@ -1,0 +1,64 @@
+"""Run the audit: `python -m tests.spec.audit`, or `make audit` for both stores and the page of the docs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.postgres import server
+from tests.spec.audit.report import page, rows, text
+from tests.spec.audit.running import Interfaces, Outcome, run
+from tests.spec.audit.table import Check, checks
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the checks on each store, print the table, and return 1 if a line fails."""
+    options = _parser().parse_args(arguments)
+    wanted = [check for check in checks() if not options.only or set(check.ids) & set(options.only)]
+    stores = options.store or ("sqlite", "postgresql")
+    with ThreadPoolExecutor(len(stores)) as pool:
+        outcomes = dict(zip(stores, pool.map(lambda store: _audited(store, wanted), stores), strict=True))
+    if options.output is not None:
+        options.output.write_text(page(outcomes), "utf-8")
+    sys.stdout.write(json.dumps(rows(outcomes), indent=2) + "\n" if options.json else text(outcomes))
+    return int(any(outcome.failure for found in outcomes.values() for outcome in found))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.spec.audit", description=__doc__)
+    parser.add_argument("--store", action="append", choices=("sqlite", "postgresql"), help="default: both")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--output", type=Path, help="write the table as Markdown to this file")
+    parser.add_argument("only", nargs="*", metavar="ID", help="run these lines only")
+    return parser
+
+
+def _audited(store: str, wanted: list[Check]) -> list[Outcome]:
+    outcomes = []
+    with _started(store) as interfaces:
+        for outcome in run(wanted, interfaces):
+            outcomes.append(outcome)
+            sys.stderr.write(f"{store} {', '.join(outcome.check.ids)}: {outcome.failure or 'passed'}\n")
+    return outcomes
+
+
+@contextmanager
+def _started(store: str) -> Iterator[Interfaces]:
+    with tempfile.TemporaryDirectory(prefix="memotherm-audit-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        if store == "sqlite":
+            with Interfaces(folder) as interfaces:
+                yield interfaces
+        else:
+            with server(folder) as admin, Interfaces(folder, admin) as interfaces:
+                yield interfaces
+
+
+if __name__ == "__main__":
+    sys.exit(main())

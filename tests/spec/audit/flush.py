@@ -1,0 +1,168 @@
+"""The document about Markdown notes (O): the flush, the files and the settings."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.spec.audit.interfaces import Cli, Hook, NotesMcp, Python, Rest
+from tests.spec.audit.table import audit
+
+_FULL: dict[str, Any] = {"total_tokens": 177_000}
+
+
+@audit("O01", O02="D10", fast=True)
+def a_flush_is_due_at_the_threshold(rest: Rest) -> None:
+    at = 200_000 - 20_000 - 4_000
+    assert rest.session("flush", "a", total_tokens=at - 1)["due"] is False
+    due = rest.session("flush", "a", total_tokens=at)
+    assert due["due"] is True
+    assert due["threshold"] == at
+    assert rest.session("flush", "b", total_tokens=None)["due"] is False
+    assert rest.session("flush", "c", total_tokens=10**6, context_window=24_000)["due"] is False
+    assert rest.session("flush", "d", total_tokens=8_000, context_window=32_000)["due"] is True
+
+
+@audit("O03", "O04", "O05")
+def the_prompts_say_what_to_do(rest: Rest) -> None:
+    flush = rest.session("flush", **_FULL)
+    assert "near auto-compaction" in flush["system"]
+    assert "durable memories" in flush["system"]
+    assert flush["file"] == f"memory/{flush['date']}.md"
+    assert flush["file"] in flush["prompt"]
+    assert "MEMORY.md" in flush["prompt"]
+    assert "append" in flush["prompt"]
+
+
+@audit(O06="D32")
+def a_silent_reply_is_recognised(rest: Rest, python: Python) -> None:
+    flush = rest.session("flush", **_FULL)
+    assert flush["silent_token"] == "NO_REPLY"
+    assert "NO_REPLY" in flush["prompt"]
+    due = python.open().session("s").flush_due(177_000)
+    assert due is not None
+    assert due.is_silent("NO_REPLY")
+    assert due.is_silent("¿¿silent")
+    assert not due.is_silent("I saved two facts")
+
+
+@audit("O07")
+def the_flush_comes_before_the_context_is_compacted(hook: Hook) -> None:
+    prompt = hook("before_agent_start", prompt="Continue please", contextTokens=177_000, contextWindow=200_000)
+    assert "will soon be compacted" in prompt
+    assert "will soon be compacted" not in hook("before_agent_start", prompt="Continue please", contextTokens=9_000)
+    assert "NO_REPLY" in prompt
+
+
+@audit("O08", "O31")
+def daily_notes_are_appended_to(notes: NotesMcp, cli: Cli) -> None:
+    daily = notes.write("memory/2026-01-26.md", "# Monday\n\nThe first line.\n")
+    done = cli.run("notes", "append", "The second line.", "--date", "2026-01-26", "--root", notes.root,
+                   "--store", cli.folder / "own.db", embedder="none")  # fmt: skip
+    assert done[0] == 0, done[2]
+    text = daily.read_text("utf-8")
+    assert text.startswith("# Monday\n\nThe first line.\n")
+    assert text.count("The second line.") == 1
+    assert sorted(each.name for each in (notes.root / "memory").glob("2026-01-2*.md")) == ["2026-01-26.md"]
+
+
+@audit("O09")
+def the_curated_note_is_curated(notes: NotesMcp, rest: Rest) -> None:
+    notes.write("memory/2026-02-01.md", "# Sunday\n\n- The beacon is green.\n- It rained.\n")
+    planned = notes("memory_curate", path="memory/2026-02-01.md", **{"from": 3}, lines=1, dryRun=True)
+    assert planned["lines"] == ["- The beacon is green."]
+    notes("memory_curate", path="memory/2026-02-01.md", **{"from": 3}, lines=1)
+    assert "- The beacon is green." in (notes.root / "MEMORY.md").read_text("utf-8")
+    assert "MEMORY.md" in rest.session("flush", **_FULL)["prompt"]
+
+
+@audit("O27")
+def the_settings_have_the_documented_defaults(cli: Cli) -> None:
+    values = json.loads(cli.run("config", "show", "--json")[1])
+    wanted = {
+        "chunk_tokens": 400, "chunk_overlap": 80, "watch_notes": True, "vector_weight": 0.7, "text_weight": 0.3,
+        "experimental_session_memory": False, "sync_on_session_start": True, "sync_on_search": True,
+        "watch_debounce_ms": 1500,
+    }  # fmt: skip
+    assert {name: values[name] for name in wanted} == wanted
+    (cli.folder / "memotherm.toml").write_text("[query.hybrid]\nvectorWeight = 0.5\n[chunking]\ntokens = 200\n")
+    values = json.loads(cli.run("config", "show", "--json")[1])
+    assert (values["vector_weight"], values["chunk_tokens"]) == (0.5, 200)
+
+
+@audit("O29")
+def a_flush_is_due_once_in_each_cycle(rest: Rest, cli: Cli) -> None:
+    assert rest.session("flush", **_FULL)["due"] is True
+    assert rest.session("flush", total_tokens=178_000)["due"] is False
+    assert cli("session", "flush", "s", "--tokens", 178_000)["due"] is False
+    assert rest.ask("POST", "/sessions/s/compacted", {})[0] == 204
+    assert rest.session("flush", **_FULL)["due"] is True
+    assert rest.session("flush", "t", **_FULL, compactions=0)["due"] is True
+    assert rest.session("flush", "t", **_FULL, compactions=1)["due"] is True
+    assert rest.session("flush", "t", **_FULL, compactions=1)["due"] is False
+
+
+@audit("O30")
+def no_flush_for_heartbeats_and_read_only_workspaces(rest: Rest, python: Python) -> None:
+    assert rest.session("flush", **_FULL, heartbeat=True)["due"] is False
+    assert rest.session("flush", **_FULL, read_only=True)["due"] is False
+    assert rest.session("flush", **_FULL)["due"] is True
+    closed = python.open()
+    session = closed.session("s")
+    asked = python.open(flush_on_heartbeat=True).session("s").flush_due(177_000, heartbeat=True)
+    assert asked is not None
+    missing = python.folder / "file"
+    missing.write_text("not a folder")
+    assert session.flush_due(177_000, root=missing) is None
+
+
+@audit("O32")
+def the_day_is_that_of_the_user(python: Python) -> None:
+    python.clock.now = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
+    mem = python.open(timezone="Europe/Berlin")
+    due = mem.session("s").flush_due(177_000)
+    assert due is not None
+    assert due.file == "memory/2026-03-02.md"
+    python.clock.advance(hours=24)
+    notes = mem.notes(python.folder)
+    assert notes.append("Written after midnight", date=due.date).path == "memory/2026-03-02.md"
+
+
+@audit("O47")
+def recall_runs_again_after_the_context_was_compacted(rest: Rest) -> None:
+    rest.remember("The gate opens at seven", tier="hot", tags=["blocker"])
+    rest.remember("The pilot is called Mirko")
+    turn = {"prompt": "What is the pilot called?"}
+    assert "Mirko" in rest.session("context", **turn)["text"]
+    assert "Mirko" not in rest.session("context", **turn)["text"]
+    rest.ask("POST", "/sessions/s/compacted", {})
+    again = rest.session("context", **turn)["text"]
+    assert "Mirko" in again
+    assert "seven" in again
+
+
+@audit("O48")
+def recalled_text_is_not_captured_again(rest: Rest, hook: Hook) -> None:
+    scope = f"project={hook.name}"
+    rest.remember("The lantern oil is in the shed", tier="hot", scope=scope)
+    text = hook("SessionStart")
+    assert "lantern oil" in text
+    hook("Stop", last_assistant_message=f"{text}\nThe harbour master signed the papers this morning.")
+    hook("SessionEnd")
+    hook.work()
+    stored = [each["content"] for each in rest.get("/memories", scope)["memories"]]
+    assert sum("lantern oil" in content for content in stored) == 1, stored
+    assert any("harbour master signed" in content for content in stored), stored
+
+
+@audit("O49")
+def injected_text_goes_to_the_tail(rest: Rest, hook: Hook) -> None:
+    scope = f"project={hook.name}"
+    rest.remember("The ropes are in locker three", scope=scope)
+    first = hook("UserPromptSubmit", prompt="Where are the ropes?")
+    assert "locker three" in first
+    assert hook("UserPromptSubmit", prompt="Where are the ropes?").count("locker three") == 0
+    one, two = (rest.session("flush", session, **_FULL)["system"] for session in ("a", "b"))
+    assert one == two
+    assert "memory/" not in one

@@ -1,0 +1,103 @@
+"""The table of an audit, as text, JSON and a page of the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.spec.audit.running import Outcome
+from tests.spec.audit.table import DECISIONS, LINES
+
+__all__ = ["page", "rows", "text"]
+
+Outcomes = Mapping[str, Sequence[Outcome]]
+
+_NAMES = {"rest": "REST", "tight": "REST", "mcp": "MCP", "notes": "MCP", "cli": "CLI", "hook": "hook",
+          "python": "Python"}  # fmt: skip
+_DOCUMENTS = {
+    "H": "Hot, warm and cold, and the rules of compaction",
+    "E": "Priorities",
+    "C": "The working memory of sessions",
+    "M": "Tiers, retention and queries",
+    "O": "Markdown notes: flush, index and search",
+}
+_HEAD = """\
+# Specification
+
+Memotherm is specified by five documents of other programs, split into lines that can be checked.
+`make audit` runs a check for each of them on SQLite and on PostgreSQL and writes this page.
+A check uses only the interfaces in the table: commands and hooks in processes of their own, an MCP client over standard
+input and output, a running HTTP server, or the Python package.
+"OK" means that the line holds as it is written; "by decision" that the documents disagree, or that the line needs an
+interpretation, and what holds is the decision in the last table.
+In that table 000 to 004 are the documents, in the order of this page.
+
+"""
+
+
+def rows(outcomes: Outcomes) -> list[dict[str, Any]]:
+    """Return a row for each line that was checked."""
+    by_id: dict[str, dict[str, Any]] = {}
+    for store, found in outcomes.items():
+        for outcome in found:
+            for line in outcome.check.ids:
+                row = by_id.setdefault(line, _row(line))
+                row["interfaces"] = sorted({*row["interfaces"], *(_NAMES[name] for name in outcome.check.interfaces)})
+                row[store] = _worse(row.get(store), outcome.result(line))
+                if outcome.failure:
+                    row["reason"] = outcome.failure
+    return [by_id[line] for line in LINES if line in by_id]
+
+
+def text(outcomes: Outcomes) -> str:
+    """Return the table as text, and the totals."""
+    found = rows(outcomes)
+    lines = [
+        f"{row['id']}  {'/'.join(row['interfaces']):<14} "
+        f"{'  '.join(f'{store}: {row[store]}' for store in outcomes if store in row)}  {row['line']}"
+        + (f"\n     {row['reason']}" if row["reason"] else "")
+        for row in found
+    ]
+    return "\n".join([*lines, "", *_totals(found, list(outcomes))]) + "\n"
+
+
+def page(outcomes: Outcomes) -> str:
+    """Return the page of the docs."""
+    found = rows(outcomes)
+    parts = [_HEAD, "\n".join(f"- {total}" for total in _totals(found, list(outcomes))), "\n"]
+    for letter, title in _DOCUMENTS.items():
+        own = [row for row in found if row["id"].startswith(letter)]
+        parts.append(f"\n## {title}\n\n| id | line | interface | {' | '.join(outcomes)} |\n|---|---|---|")
+        parts.append("---|" * len(outcomes) + "\n")
+        for row in own:
+            results = " | ".join(row.get(store, "not run") for store in outcomes)
+            parts.append(f"| {row['id']} | {_cell(row['line'])} | {', '.join(row['interfaces'])} | {results} |\n")
+    parts.append("\n## Decisions\n\n| id | conflict | decision |\n|---|---|---|\n")
+    for number, decision in DECISIONS.items():
+        conflict, decided = decision.split(" | ")
+        parts.append(f"| {number} | {_cell(conflict)} | {_cell(decided)} |\n")
+    return "".join(parts)
+
+
+def _row(line: str) -> dict[str, Any]:
+    return {"id": line, "line": LINES[line], "interfaces": [], "reason": ""}
+
+
+def _worse(first: str | None, second: str) -> str:
+    """Return the result of a line with several checks: a failure, else a decision, else OK."""
+    ranked = sorted((first or "OK", second), key=lambda result: (result == "FAIL", result != "OK"))
+    return ranked[-1]
+
+
+def _totals(found: Sequence[Mapping[str, Any]], stores: Sequence[str]) -> list[str]:
+    totals = []
+    for store in stores:
+        results = [row[store] for row in found if store in row]
+        decided = sum(result.startswith("by") for result in results)
+        failed = results.count("FAIL")
+        totals.append(f"{store}: {results.count('OK')} OK, {decided} by decision, {failed} failed")
+    return totals
+
+
+def _cell(sentence: str) -> str:
+    return sentence.replace("|", "\\|")

@@ -1,0 +1,174 @@
+"""Start what the checks ask, and run them."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from anyio.from_thread import start_blocking_portal
+from mcp import Client, StdioServerParameters
+
+from memotherm import Memotherm
+from tests.interfaces.served import Served, environment, served
+from tests.postgres import database
+from tests.spec.audit.interfaces import Cli, Hook, Mcp, NotesMcp, Python, Rest
+from tests.spec.audit.table import Check
+
+__all__ = ["Interfaces", "Outcome", "run"]
+
+#: Settings of the server with small limits.
+_TIGHT = {
+    "MEMOTHERM_HOT_TOKEN_LIMIT": "60",
+    "MEMOTHERM_MAX_COLD_ITEMS": "2",
+    "MEMOTHERM_TASK_COLD_AFTER_DAYS": "0",
+    "MEMOTHERM_INACTIVE_PREFERENCE_DAYS": "0",
+    "MEMOTHERM_HOT_MAX_FACTS": "3",
+    "MEMOTHERM_HOT_MAX_TOKENS": "60",
+    "MEMOTHERM_SPILL_SUGGESTED_AT": "0.8",
+}
+
+
+class Interfaces:
+    """Servers and processes on one kind of store; each is started when it is first asked."""
+
+    def __init__(self, folder: Path, postgres: str | None = None, embedder: str = "local") -> None:
+        self._folder = folder
+        self._postgres = postgres
+        self._stack = ExitStack()
+        self._environment = environment(folder / "home", MEMOTHERM_EMBEDDER=embedder)
+        self._embedder = embedder
+        self._files = 0
+
+    def __enter__(self) -> Interfaces:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def bound(self, check: Check) -> Iterator[dict[str, Any]]:
+        """Return the interfaces that a check names, bound to a scope of its own; close what it opens."""
+        with ExitStack() as own:
+            yield {name: self._bound(name, check.function.__name__, own) for name in check.interfaces}
+
+    def _bound(self, name: str, scope: str, own: ExitStack) -> object:
+        make: dict[str, Callable[[], object]] = {
+            "rest": lambda: Rest(self._rest, scope),
+            "tight": lambda: Rest(self._tight, scope),
+            "mcp": lambda: Mcp(self._portal, self._mcp, scope),
+            "notes": lambda: NotesMcp(self._portal, self._notes_mcp, scope, self._notes),
+            "cli": lambda: Cli(self._store, scope, self._environment, self._new_folder()),
+            "hook": lambda: Hook(self._store, scope, self._alone, self._new_folder()),
+            "python": lambda: Python(lambda: self._empty(own), _closing(own), self._new_folder()),
+        }
+        return make[name]()
+
+    @cached_property
+    def _store(self) -> str:
+        return self._empty(self._stack)
+
+    @cached_property
+    def _alone(self) -> dict[str, str]:
+        """The variables of a process that does not find the server, which may be too busy to answer it in time."""
+        return {**self._environment, "MEMOTHERM_HOME": str(self._folder / "alone")}
+
+    @cached_property
+    def _rest(self) -> Served:
+        return self._served({})
+
+    @cached_property
+    def _tight(self) -> Served:
+        return self._served(_TIGHT)
+
+    @cached_property
+    def _portal(self) -> Any:
+        return self._stack.enter_context(start_blocking_portal())
+
+    @cached_property
+    def _mcp(self) -> Client:
+        return self._client("--store", self._store, "--project", "mcp")
+
+    @cached_property
+    def _notes(self) -> Path:
+        root = self._new_folder()
+        (root / "memory").mkdir()
+        return root
+
+    @cached_property
+    def _notes_mcp(self) -> Client:
+        return self._client("--store", self._empty(self._stack), "--notes", str(self._notes))
+
+    def _client(self, *options: str) -> Client:
+        arguments = ["-m", "memotherm", "mcp", "--tools", "all", *options]
+        parameters = StdioServerParameters(
+            command=sys.executable, args=arguments, env=self._environment, cwd=self._folder
+        )
+        started: Client = self._stack.enter_context(self._portal.wrap_async_context_manager(Client(parameters)))
+        return started
+
+    def _served(self, settings: dict[str, str]) -> Served:
+        home = self._folder / "home"
+        values = {"MEMOTHERM_EMBEDDER": self._embedder, **settings}
+        return self._stack.enter_context(served(self._folder / "unused", store=self._store, home=home, **values))
+
+    def _empty(self, stack: ExitStack) -> str:
+        """Return the place of an empty store that lives as long as a stack."""
+        if self._postgres is not None:
+            return stack.enter_context(database(self._postgres))
+        return str(self._new_folder() / "memory.db")
+
+    def _new_folder(self) -> Path:
+        self._files += 1
+        folder = self._folder / f"folder{self._files}"
+        folder.mkdir()
+        return folder
+
+
+def _closing(stack: ExitStack) -> Callable[[Memotherm], None]:
+    def close_later(mem: Memotherm) -> None:
+        stack.callback(mem.close)
+
+    return close_later
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a check on one kind of store."""
+
+    check: Check
+    #: Why it failed; empty if it did not.
+    failure: str = ""
+
+    def result(self, line: str) -> str:
+        """Return OK, by decision, or FAIL."""
+        if self.failure:
+            return "FAIL"
+        return f"by decision {self.check.decisions[line]}" if line in self.check.decisions else "OK"
+
+
+def run(checks: Iterable[Check], interfaces: Interfaces) -> Iterator[Outcome]:
+    """Run checks one after the other."""
+    for check in checks:
+        yield Outcome(check, _failure(check, interfaces))
+
+
+def _failure(check: Check, interfaces: Interfaces) -> str:
+    try:
+        with interfaces.bound(check) as given:
+            check.function(**given)
+    except Exception as error:  # noqa: BLE001 - a check that cannot be run has failed
+        return _reason(error)
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, and the statement of the check that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    asked = next((frame for frame in reversed(frames) if "/audit/" in frame.filename and frame.line), frames[-1])
+    return f"{type(error).__name__}: {str(error)[:300]} [{asked.line}]" if str(error) else f"not true: {asked.line}"

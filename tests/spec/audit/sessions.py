@@ -1,0 +1,341 @@
+"""The document about the working memory of sessions (C)."""
+
+from __future__ import annotations
+
+import json
+
+from memotherm import LimitReached
+from tests.spec.audit.interfaces import Cli, Mcp, Python, Rest, refusal
+from tests.spec.audit.table import audit
+
+#: About fifteen tokens; four of them fit into the small limit.
+_CRATE = "Crate {} with fifteen lemons and two limes stands on the old pier"
+
+
+@audit("C01", "C04", "C23")
+def the_status_counts_each_tier(tight: Rest, mcp: Mcp) -> None:
+    for number in range(6):
+        tight.add(_CRATE.format(number))
+    status = tight.status()
+    assert status["sessionId"] == "s"
+    assert status["hot"]["limit"] == 60
+    assert abs(status["hot"]["utilizationPercent"] - 100 * status["hot"]["tokens"] / 60) < 0.1
+    assert status["hot"]["items"] + status["warm"]["items"] + status["cold"]["items"] == 6
+    assert status["cold"]["tokens"] > 0
+    assert isinstance(status["suggestions"], list)
+    mcp("memory_add", sessionId="C01", content="Over MCP", type="message")
+    status = mcp("memory_status", sessionId="C01")
+    assert (status["hot"]["items"], status["hot"]["limit"]) == (1, 4000)
+    assert status["warm"] == {"items": 0, "tokens": 0} == status["cold"]
+
+
+@audit("C02", C07="D23")
+def an_item_has_all_fields_and_defaults(rest: Rest) -> None:
+    item = rest.session("memories", content="The anchor is up", type="fact", metadata={"turn": 1})
+    assert {"id", "content", "kind", "tier", "access_count", "accessed_at", "created_at", "relevance", "metadata"} <= {
+        *item
+    }
+    assert (item["tier"], item["kind"], item["access_count"]) == ("hot", "fact", 0)
+    assert item["scope"]["session"] == "s"
+    assert item["metadata"] == {"turn": 1}
+    assert item["tokens"] > 0
+    assert rest.remember("The anchor is down")["relevance"] == 0.5
+    assert rest.ask("GET", "/sessions/nobody/status")[0] == 404
+
+
+@audit("C03", C27="D04", fast=True)
+def the_tools_have_the_parameters_of_the_document(mcp: Mcp) -> None:
+    kinds = ("message", "fact", "decision", "entity", "context")
+    for kind in kinds:
+        assert mcp("memory_add", sessionId="C03", content=f"One {kind}", type=kind)["kind"] == kind
+    add = mcp.schema("memory_add")
+    assert {"sessionId", "content", "type"} == set(add["required"])
+    assert set(kinds) <= set(add["properties"]["type"]["enum"])
+    mcp.refused("memory_add", sessionId="C03", content="Something else", type="poem")
+    recall = mcp.schema("memory_recall")
+    assert {"sessionId", "query", "limit", "autoPromote", "includeCold"} <= set(recall["properties"])
+    assert recall["required"] == ["query"]
+    spill = mcp.schema("memory_spill")
+    assert spill["required"] == ["sessionId"]
+    assert spill["properties"]["count"]["default"] == 4
+    assert "sessionId" in mcp.schema("memory_status")["properties"]
+    assert mcp("memory_spill", sessionId="C03", count=1.0)["spilledCount"] == 1
+
+
+@audit("C05", "C24")
+def status_suggests_to_spill(tight: Rest, cli: Cli) -> None:
+    for number in range(4):
+        tight.add(_CRATE.format(number))
+    suggestion = next(each for each in tight.status()["suggestions"] if each["type"] == "spill")
+    percent = round(tight.status()["hot"]["utilizationPercent"])
+    assert f"{percent}" in suggestion["reason"], suggestion
+    assert tight.status()["hot"]["utilizationPercent"] >= 80
+    values = json.loads(cli.run("config", "show", "--json")[1])
+    assert values["spill_suggested_at"] == 0.9
+
+
+@audit("C06", "C17", "C18", "C19", "C32", fast=True)
+def a_recall_finds_what_was_spilled(rest: Rest) -> None:
+    for content in ("The budget is $50K", "The mayor likes jazz", "Paint the door green", "The bus stops at noon"):
+        rest.add(content, "fact")
+    spilled = rest.session("spill")
+    assert spilled["spilledCount"] == 4
+    before = rest.get("/memories", f"project={rest.name}; session=s")["memories"]
+    found = rest.session("recall", query="what was the budget?", auto_promote=False)
+    first = found["items"][0]
+    assert "$50K" in first["content"]
+    assert len(found["items"]) <= 3
+    assert found["limit"] == 3
+    assert found["promoted"] == []
+    assert "cold" in found["tiers"]
+    assert first["id"] in found["relevanceScores"]
+    after = {each["id"]: each for each in rest.get("/memories", f"project={rest.name}; session=s")["memories"]}
+    old = {each["id"]: each for each in before}[first["id"]]
+    new = after[first["id"]]
+    assert new["access_count"] == old["access_count"] + 1
+    assert new["accessed_at"] > old["created_at"]
+    assert abs(new["relevance"] - (old["relevance"] + found["relevanceScores"][first["id"]]) / 2) < 0.01
+
+
+@audit(C08="D36")
+def one_index_answers_the_three_orders(python: Python) -> None:
+    mem = python.open()
+    session = mem.session("s")
+    for number in range(6):
+        session.add(f"Crate {number}")
+        python.clock.advance(minutes=1)
+    assert [item.content for item in session.hot()] == [f"Crate {number}" for number in reversed(range(6))]
+    assert mem.check() == []
+
+
+@audit("C09", "C11")
+def adding_to_hot_starts_with_full_relevance(rest: Rest) -> None:
+    first = rest.add("The first crate of lemons")
+    second = rest.add("The second crate of limes")
+    assert first["id"].startswith("mem")
+    assert first["relevance"] == 1.0
+    assert first["tokens"] > 0
+    assert [each["id"] for each in rest.get("/sessions/s/hot")["memories"]] == [second["id"], first["id"]]
+    rest.session("spill")
+    found = rest.session("recall", query="citrus fruit", auto_promote=False)
+    assert "vector" in found["items"][0]["why"]
+
+
+@audit("C10", "C31", "C42")
+def hot_never_exceeds_the_limit(tight: Rest) -> None:
+    for number in range(20):
+        tight.add(f"Message {number} with some content")
+        assert tight.status()["hot"]["tokens"] <= 60
+    assert tight.status()["cold"]["items"] > 0
+    large = tight.add("One very long message: " + "lemons and limes " * 60)
+    assert large["tier"] == "warm"
+    assert large["rule"] == "session.oversized"
+    assert "60" in large["warnings"][0]
+    assert tight.status()["hot"]["tokens"] <= 60
+
+
+@audit("C12", "C13", "C14", "C16", fast=True)
+def a_spill_takes_the_least_relevant_and_oldest(rest: Rest) -> None:
+    items = [rest.add(_CRATE.format(number)) for number in range(7)]
+    named = rest.session("spill", ids=[items[5]["id"]])
+    assert named["spilledIds"] == [items[5]["id"]]
+    result = rest.session("spill")
+    assert result["spilledIds"] == [item["id"] for item in items[:4]]
+    assert result["spilledCount"] == 4
+    assert result["targetTier"] == "cold"
+    assert {move["to"] for move in result["moved"]} == {"cold"}
+
+
+@audit(C15="D09")
+def a_used_memory_is_spilled_to_warm(rest: Rest) -> None:
+    used = rest.add("The much used crate")
+    for _ in range(3):
+        rest.get("/sessions/s/hot")
+    rest.add("The new crate")
+    result = rest.session("spill")
+    assert {move["id"]: move["to"] for move in result["moved"]}[used["id"]] == "warm"
+    assert result["targetTier"] == "mixed"
+
+
+@audit("C20", "C33")
+def a_recall_promotes_by_relevance_or_by_count(rest: Rest, python: Python) -> None:
+    rest.add("Important fact", "fact")
+    rest.session("spill")
+    for _ in range(5):
+        rest.session("recall", query="important fact")
+    assert "Important fact" in [each["content"] for each in rest.get("/sessions/s/hot")["memories"]]
+    off = python.open(auto_promote=False).session("s")
+    off.add("Important fact", "fact")
+    off.spill()
+    assert not off.recall("important fact").promoted
+    once = python.open().session("s")
+    once.add("Important fact", "fact")
+    once.spill()
+    assert len(once.recall("important fact").promoted) == 1
+
+
+@audit("C21")
+def a_recall_filters_by_type(rest: Rest) -> None:
+    rest.add("The lemon crate is open", "fact")
+    rest.add("Open the lemon crate today", "decision")
+    rest.session("spill")
+    found = rest.session("recall", query="lemon crate", types=["decision"], auto_promote=False)
+    assert [item["kind"] for item in found["items"]] == ["decision"]
+
+
+@audit("C22")
+def promotion_makes_room_first(tight: Rest) -> None:
+    first = tight.add(_CRATE.format("zero"))
+    for number in range(6):
+        tight.add(_CRATE.format(number))
+    answer = tight.session("promote", memory_id=first["id"])
+    assert answer["promoted"] is True
+    assert tight.status()["hot"]["tokens"] <= 60
+    promoted = next(each for each in tight.get("/sessions/s/hot")["memories"] if each["id"] == first["id"])
+    assert promoted["relevance"] == 1.0
+    status, answer = tight.ask("POST", "/sessions/s/promote", {"memory_id": "mem_" + "0" * 26})
+    assert (status, answer["promoted"]) == (200, False)
+
+
+@audit("C25", "C44")
+def status_suggests_to_prune_and_pruning_works(tight: Rest) -> None:
+    items = [tight.add(f"Crate number {number}") for number in range(5)]
+    tight.session("spill", count=5)
+    assert "prune" in [each["type"] for each in tight.status()["suggestions"]]
+    assert len(tight.session("prune")["pruned"]) == 3
+    assert tight.status()["cold"]["items"] == 2
+    hot = tight.add("A crate to demote")
+    assert tight.session("demote", memory_id=hot["id"])["tier"] == "warm"
+    kept = tight.session("keep", memory_id=hot["id"])
+    assert "session" not in kept["scope"]
+    assert tight.session("clear")["cleared"] == 2
+    assert tight.status()["cold"]["items"] == 0, items
+
+
+@audit("C44")
+def the_other_interfaces_prune_clear_demote_and_delete(mcp: Mcp, cli: Cli) -> None:
+    items = [mcp("memory_add", sessionId="C44", content=f"Crate number {n}", type="fact") for n in range(4)]
+    assert mcp("memory_demote", sessionId="C44", memory_id=items[0]["id"], tier="cold")["tier"] == "cold"
+    assert mcp("memory_prune", sessionId="C44", keep=0)["pruned"] == [items[0]["id"]]
+    mcp("memory_forget", memory_id=items[1]["id"], sessionId="C44")
+    assert mcp("memory_clear", sessionId="C44")["cleared"] == 2
+    assert mcp("memory_end", sessionId="C44")["sessionId"] == "C44"
+    assert mcp("memory_compact", dryRun=True)["dryRun"] is True
+    cli("session", "add", "c44", "A crate by a command")
+    assert cli("session", "clear", "c44")["cleared"] == 1
+    assert cli("session", "prune", "c44", "--keep", "0")["pruned"] == []
+
+
+@audit("C26")
+def status_suggests_to_recall(rest: Rest) -> None:
+    for number in range(3):
+        rest.add(f"The lemon crate {number} stands on pier {number}", "fact")
+    rest.session("spill")
+    rest.session("recall", query="Where does lemon crate 1 stand?", auto_promote=False)
+    rest.session("recall", query="Where does lemon crate 1 stand?", auto_promote=False)
+    rest.session("recall", query="Where does lemon crate 1 stand?", auto_promote=False)
+    suggestions = {each["type"]: each for each in rest.status()["suggestions"]}
+    assert suggestions["recall"]["itemIds"]
+
+
+@audit("C28")
+def every_setting_is_read(python: Python, cli: Cli) -> None:
+    values = json.loads(cli.run("config", "show", "--json")[1])
+    wanted = {"hot_token_limit": 4000, "warm_access_threshold": 3, "promote_threshold": 0.85, "max_cold_items": 1000,
+              "auto_spill": True, "auto_promote": True}  # fmt: skip
+    assert {name: values[name] for name in wanted} == wanted
+    full = python.open(auto_spill=False, hot_token_limit=30).session("s")
+    full.add("Crate number one of very many crates")
+    refusal(LimitReached, full.add, "Crate number two " + "of very many crates " * 5)
+    assert full.status().cold.memories == 0
+    assert full.status().hot.tokens <= 30
+    warm = python.open(warm_access_threshold=0).session("s")
+    warm.add("One crate")
+    assert warm.spill().target_tier == "warm"
+    never = python.open(promote_threshold=1.0, promote_access_count=1000).session("s")
+    never.add("The budget is fifty thousand")
+    never.spill()
+    assert not never.recall("what did we pay for").promoted
+    small = python.open(max_cold_items=0).session("s")
+    small.add("One crate")
+    small.spill()
+    assert "prune" in [each.type for each in small.status().suggestions]
+
+
+@audit(C29="D11")
+def the_example_of_the_conversation(tight: Rest) -> None:
+    turns = ["The proposal is for the town hall", "We agreed on a budget of $50K for it", "The roof needs new tiles"]
+    turns += [f"Turn {number}: we talked about the colour of window {number}" for number in range(3, 12)]
+    for turn in turns:
+        tight.add(turn)
+    assert tight.status()["cold"]["items"] >= 2
+    answers = [tight.session("recall", query="What was the budget we discussed earlier?") for _ in range(3)]
+    assert all("$50K" in answer["items"][0]["content"] for answer in answers)
+    assert answers[0]["items"][0]["tier"] == "cold"
+    assert any(answer["items"][0]["id"] in answer["promoted"] for answer in answers)
+    assert "$50K" in str(tight.get("/sessions/s/hot"))
+
+
+@audit(C30="D12")
+def the_example_of_the_status(python: Python) -> None:
+    session = python.open(spill_suggested_at=0.8, hot_token_limit=100).session("s")
+    while session.status().utilization_percent < 80:
+        session.add(f"Crate {session.status().hot.memories} of ten")
+    status = session.status()
+    assert status.limit == 100
+    assert status.utilization_percent == status.hot.tokens
+    assert [each.type for each in status.suggestions] == ["spill"]
+    assert f"{status.hot.tokens}" in status.suggestions[0].reason
+
+
+@audit("C34", "C35", "C36", "C37", "C38", "C39", fast=True)
+def the_six_metrics(mcp: Mcp, rest: Rest) -> None:
+    session = {"sessionId": "C34"}
+    for number in range(3):
+        mcp("memory_add", content=f"Lemon crate {number}", type="fact", **session)
+    mcp("memory_spill", **session)
+    mcp("memory_recall", query="lemon crate 1", **session)
+    metrics = mcp("memory_status", **session)["metrics"]
+    assert metrics["memory_spill_count"] >= 1
+    assert metrics["memory_recall_count"] == 1
+    assert metrics["memory_promotion_count"] >= 1
+    assert metrics["memory_recall_latency_ms"] > 0
+    assert metrics["memory_hit_rate"] == 1
+    assert metrics["memory_hot_utilization"] > 0
+    page = rest.metrics()
+    for name in ("hot_utilization_ratio", "spills_total", "recalls_total", "promotions_total", "hit_rate_ratio"):
+        assert f"memotherm_{name}" in page, name
+    assert 'memotherm_recall_duration_seconds_bucket{cold="true"' in page
+
+
+@audit("C40")
+def the_lifecycle_of_a_session_is_separate_from_tiers(rest: Rest) -> None:
+    item = rest.add("The last crate")
+    assert rest.status()["state"] == "active"
+    rest.session("end", summary="We moved crates")
+    assert rest.status()["state"] == "summarized"
+    rest.add("Another crate", session="t")
+    rest.session("end", "t")
+    assert rest.status("t")["state"] == "archived"
+    assert rest.get(f"/memories/{item['id']}", f"project={rest.name}; session=s")["retention"] == "active"
+
+
+@audit("C41")
+def sessions_are_isolated(rest: Rest) -> None:
+    mine = rest.add("The lemon crate of mine", session="mine")
+    rest.add("The lime crate of yours", session="yours")
+    assert rest.ask("POST", "/sessions/yours/spill", {"ids": [mine["id"]]})[0] == 404
+    assert rest.ask("POST", "/sessions/yours/promote", {"memory_id": mine["id"]})[1].get("promoted") is not True
+    assert rest.ask("POST", "/sessions/yours/demote", {"memory_id": mine["id"]})[0] == 404
+    assert mine["id"] not in str(rest.session("recall", "yours", query="lemon crate of mine"))
+    assert [each["tier"] for each in rest.get("/sessions/mine/hot")["memories"]] == ["hot"]
+
+
+@audit("C43")
+def reading_and_injecting_hot_counts_as_access(rest: Rest) -> None:
+    item = rest.add("The crate that is read")
+    rest.get("/sessions/s/hot")
+    scope = f"project={rest.name}; session=s"
+    assert rest.get(f"/memories/{item['id']}", scope)["access_count"] == 1
+    rest.session("start")
+    assert rest.get(f"/memories/{item['id']}", scope)["access_count"] == 2

@@ -1,0 +1,27 @@
+"""The audit has a check for every line of the source documents, and a part of it is run here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.spec.audit.running import Interfaces, run
+from tests.spec.audit.table import DECISIONS, LINES, checks
+
+
+def test_every_line_has_a_check() -> None:
+    """A line that no check names fails here, and so does a check of a line that does not exist."""
+    assert {line for check in checks() for line in check.ids} == set(LINES)
+
+
+def test_every_decision_that_a_check_names_is_written_down() -> None:
+    """The table tells what was decided instead of the wording of a line."""
+    assert {decision for check in checks() for decision in check.decisions.values()} <= set(DECISIONS)
+
+
+def test_lines_of_each_document_hold_over_http_and_mcp(tmp_path: Path) -> None:
+    """One server and one MCP process answer the checks that need nothing else; `make audit` runs all of them."""
+    with Interfaces(tmp_path) as interfaces:
+        outcomes = list(run([check for check in checks() if check.fast], interfaces))
+
+    assert {outcome.check.ids[0][0] for outcome in outcomes} == {"H", "E", "C", "M", "O"}
+    assert [(outcome.check.ids, outcome.failure) for outcome in outcomes if outcome.failure] == []

@@ -1,0 +1,143 @@
+"""Silence: a context for a prompt that no memory answers has nothing that was searched for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from starlette.testclient import TestClient
+
+import memotherm
+from memotherm import Memotherm
+from memotherm.cli.app import run
+from memotherm.evaluation.silence import TEN_FACTS
+from memotherm.mcp.server import build
+from memotherm.rest.app import application
+
+Open = Callable[..., Memotherm]
+
+THANKS = ("thanks!", "please continue", "danke, weiter", "merci beaucoup", "да, продолжай", "好的，谢谢", "はい", ":)")
+
+
+@pytest.fixture(scope="module", name="facts")
+def _facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of ten facts, embedded by the bundled model; one is pinned."""
+    path = tmp_path_factory.mktemp("facts") / "facts.db"
+    with memotherm.open(path) as mem:
+        mem.remember_many([{"content": document.content} for document in TEN_FACTS.documents])
+        mem.remember("Answer in English.", priority="pinned")
+    return path
+
+
+def recalled(context: memotherm.Context) -> list[str]:
+    return [entry.content for entry in context.included if entry.section == "recalled"]
+
+
+def test_a_prompt_without_a_subject_gets_pinned_memories_only(facts: Path) -> None:
+    """In several languages; hits are still returned by a recall."""
+    with memotherm.open(facts) as mem:
+        for prompt in THANKS:
+            context = mem.context(prompt)
+
+            assert [entry.content for entry in context.included] == ["Answer in English."], prompt
+            assert context.confidence is not None
+            assert context.confidence < mem.settings.context_min_confidence
+            assert len(mem.recall(prompt, track=False)) > 1
+
+
+def test_a_question_gets_its_answer(facts: Path) -> None:
+    """Most of these questions share no word with the fact that answers them."""
+    with memotherm.open(facts) as mem:
+        contents = {document.id: document.content for document in TEN_FACTS.documents}
+        found = [
+            contents[gold] in recalled(mem.context(question.text, track=False))
+            for question in TEN_FACTS.questions
+            for gold in question.gold
+        ]
+
+    assert sum(found) >= len(found) - 1
+
+
+def test_what_is_not_injected_is_not_counted_as_used(mem: Memotherm) -> None:
+    """Neither in the context of a query nor in that of a turn."""
+    fact = mem.remember("the staging database is on port 5433")
+    session = mem.session("s1")
+
+    assert recalled(mem.context("thanks, please continue")) == []
+    assert recalled(session.before_turn("thanks, please continue")) == []
+    assert mem.get(fact.id).access_count == 0
+    assert recalled(session.before_turn("which port has the staging database?")) == [fact.content]
+    assert mem.get(fact.id).access_count == 1
+
+
+def test_the_receipt_says_why_nothing_was_injected(mem: Memotherm) -> None:
+    """As a note, and for each hit that was left out."""
+    mem.remember("the staging database is on port 5433")
+
+    context = mem.context("thanks, please continue")
+
+    (entry,) = context.left_out
+    assert (entry.rule, entry.fits_at) == ("context_min_confidence", None)
+    assert f"confidence {context.confidence} is below context_min_confidence" in entry.reason
+    assert any("context_min_confidence" in note for note in context.receipt.notes)
+    assert context.receipt.as_dict()["confidence"] == context.confidence
+    assert mem.context().confidence is None
+
+
+def test_a_floor_of_0_injects_whatever_was_found(open_mem: Open) -> None:
+    """The setting switches the floor off."""
+    mem = open_mem(settings={"context_min_confidence": 0})
+    mem.remember("the staging database is on port 5433")
+
+    assert recalled(mem.context("thanks, please continue"))
+
+
+def test_confidence_does_not_depend_on_the_limit(mem: Memotherm) -> None:
+    """It is the same in a recall of one hit and of many, and lies between 0 and 1."""
+    mem.remember_many([{"content": f"service {number} listens on port {9000 + number}"} for number in range(120)])
+
+    confidences = {mem.recall("which port has service 7?", limit, track=False).confidence for limit in (1, 10, 150)}
+
+    assert len(confidences) == 1
+    assert 0.5 < confidences.pop() <= 1
+
+
+def test_words_alone_decide_without_vectors(open_mem: Open) -> None:
+    """A store without an embedder knows which words of a question its memories have."""
+    mem = open_mem(embedder="none")
+    mem.remember("the staging database is on port 5433, thanks to Ann")
+
+    assert recalled(mem.context("thanks")) == []
+    assert recalled(mem.context("which port has the staging database?"))
+    assert mem.recall("penguin", track=False).confidence == 0
+
+
+def test_every_interface_tells_the_confidence(facts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line, REST and MCP tell what Python tells."""
+    question = "what is my dog called?"
+
+    def printed(*command: str) -> Any:
+        capsys.readouterr()
+        assert run([*command, "--store", str(facts), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    async def called(mem: Memotherm, tool: str) -> Any:
+        async with Client(build(mem, ["all"])) as client:
+            return (await client.call_tool(tool, {"query": question})).structured_content
+
+    with memotherm.open(facts) as mem:
+        recall = mem.recall(question, track=False).confidence
+        context = mem.context(question, track=False).confidence
+        with TestClient(application(mem), base_url="http://127.0.0.1") as client:
+            assert client.post("/recall", json={"query": question}).json()["confidence"] == recall
+            assert client.post("/context", json={"query": question}).json()["receipt"]["confidence"] == context
+        assert anyio.run(called, mem, "memory_recall")["confidence"] == recall
+        assert anyio.run(called, mem, "memory_context")["confidence"] == context
+    assert printed("recall", question)["confidence"] == recall
+    assert printed("search", question)["confidence"] == recall
+    assert printed("context", question)["receipt"]["confidence"] == context

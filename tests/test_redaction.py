@@ -1,0 +1,168 @@
+"""Credentials and private passages: what is found, what is left alone, and where nothing is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memotherm import Memotherm, Scope, tools
+from memotherm.errors import SettingsError
+from memotherm.text.redaction import MARK, Redactor
+
+#: Credentials in texts; the part that must not be kept is in the second place.
+SECRETS = [
+    ("use {} here", "sk-proj-abcDEF1234567890abcdef12"),
+    ("export TOKEN={}", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+    ("({})", "github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz"),
+    ("id {}", "AKIAIOSFODNN7EXAMPLE"),
+    ("id {}.", "ASIAIOSFODNN7EXAMPLE"),
+    ("slack {}", "xoxb-123456789012-abcdefghij"),
+    ("maps {}", "AIzaSyA1234567890abcdefghijklmnopqrstu"),
+    ("{}", "glpat-abcdefghij1234567890"),
+    ("{}", "npm_abcdefghijklmnopqrstuvwxyz0123456789"),
+    ("{}", "pypi-AgEIcHlwaS5vcmcCJDAwMDAwMDAwLTAwMDAtMDAw"),
+    ("{}", "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"),
+    ("{}", "SG.ngeVfQFYQlKU0ufo8x5d1A.TwL2iGABf9DHoTf09kqeF8tAmbihYzrnopKc"),
+    ("{}", "sk_live_4eC39HqLyjWDarjtT1zdp7dc"),
+    ("{}", "rk_live_4eC39HqLyjWDarjtT1zdp7dc"),
+    ("{}", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.dozjgNryP4J3jVmNHl0w5N"),
+    ("{}", "mtk_abcdefghijklmnopqrstuvwxyz012345"),
+    ("-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY----- and so on", "MIIEpAIBAAKCAQEA0Z3VS5JJcds3"),
+    ("cut: -----BEGIN PRIVATE KEY-----\\n{}", "MIIEpAIBAAKCAQEA0Z3VS5JJcds3"),
+    ("postgresql://ana:{}@db.example.org/shop", "s3cret"),
+    ("Authorization: Basic {}", "dXNlcjpwYXNzd29yZA=="),
+    ('{{"authorization": "Bearer {}"}}', "abcdefgh-1234"),
+    ("curl -H 'X-Api-Key: {}'", "9f8a7b6c5d4e3f2a1b0c"),
+    ("the password is {}, do not tell", "hunter2"),
+    ("Passwort: {}", "Geheim!2026"),
+    ("DB_PASSWORD={}", "Tr0ub4dor"),
+    ('client_secret = "{}"', "Zx81kQpa77LmV2nB"),
+    ("note <private>{}</private> end", "we meet at noon"),
+    ("note < PRIVATE >{}", "never closed"),
+]
+ORDINARY = [
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b fixes it",
+    "request 550e8400-e29b-41d4-a716-446655440000 failed",
+    "![logo](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4)",
+    "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "Donaudampfschifffahrtsgesellschaftskapitän, Kennwort: vergessen",
+    "max_tokens=4096, token_count: 12345, tokenizer: o200k_base",
+    "The password must be rotated every 90 days; password is required",
+    "password=${DB_PASSWORD} token: <your-token> secret: xxxxxxxxxxxxxxxx",
+    "def login(user: str, password: str) -> None: token = get_token(user)",
+    "https://example.org:8080/a@b and git@github.com:org/repo.git and postgres://localhost:5432/app",
+    "sk-learn-is-a-library-for-machine-learning and pypi-package-names-may-be-very-long-indeed",
+    "Bearer of bad news: authorization: required by the new policy of 2026",
+    "密码是什么? Пароль забыт. La contraseña es necesaria.",
+    "a private matter, and </private> alone",
+    "The token is invalid or expired",
+]
+
+texts = st.lists(
+    st.one_of(st.sampled_from([form.format(secret) for form, secret in SECRETS]), st.text(max_size=20)), max_size=6
+).map(" ".join)
+
+
+@pytest.mark.parametrize(("form", "secret"), SECRETS)
+def test_a_credential_is_replaced_and_the_rest_stays(form: str, secret: str) -> None:
+    """The mark stands where it was, and what it looked like is named."""
+    redactor = Redactor()
+    redacted = redactor.redact(form.format(secret))
+    assert secret not in redacted.text
+    assert MARK in redacted.text
+    assert redacted.replaced == 1
+    assert len(redactor.find(form.format(secret))) >= 1
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    """Hashes, identifiers, images, code and prose in several languages are not credentials."""
+    assert Redactor().redact(text) == (text, 0)
+
+
+@settings(max_examples=60)
+@given(texts, st.sampled_from([(), ("[a-z]{3}",), ("ACME-\\d+", ".")]))
+def test_redaction_is_idempotent_and_bounded(text: str, patterns: tuple[str, ...]) -> None:
+    """A second time changes nothing, and a text grows by at most one mark for each replacement."""
+    redactor = Redactor(patterns=patterns)
+    once = redactor.redact(text)
+    assert redactor.redact(once.text) == (once.text, 0)
+    assert len(once.text) <= len(text) + once.replaced * len(MARK)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+b", "a|b", "a{1,9999}", "x*", "", "[z-a]", "a" * 201, "a{3", "(?=a)"])
+def test_a_pattern_that_could_be_slow_or_is_none_is_refused(pattern: str) -> None:
+    """The error says what a pattern may be."""
+    with pytest.raises(SettingsError, match="redact_patterns"):
+        Redactor(patterns=[pattern])
+
+
+def test_patterns_of_the_user_are_redacted(open_mem: Callable[..., Memotherm], store_kind: str) -> None:
+    """A repeat takes what it can, and hostile texts take no longer than others."""
+    mem = open_mem(settings={"redact_patterns": ["ACME-[A-Z0-9]{4,16}", "a*a*a*a*b"]})
+    captured = mem.capture("the licence is ACME-12AB34CD for all machines" + " " + "a" * 20_000)
+    assert captured.memory is not None
+    assert captured.memory.content.startswith(f"the licence is {MARK} for all")
+    assert captured.redacted == 1
+
+
+def test_capture_keeps_no_secret_and_says_how_many(open_mem: Callable[..., Memotherm]) -> None:
+    """Content and metadata are redacted before anything is written; a text of nothing else is not stored."""
+    mem = open_mem(scope=Scope(project="shop"))
+    captured = mem.capture("deploy with password: hunter2 please", metadata={"env": ["AKIAIOSFODNN7EXAMPLE", 1]})
+    assert captured.memory is not None
+    assert (captured.redacted, captured.memory.content) == (2, f"deploy with password: {MARK} please")
+    assert captured.memory.metadata == {"env": [MARK, 1]}
+    assert mem.capture("<private>all of this").status == "skipped"
+    assert mem.capture("Blue is the colour of the shop").redacted == 0
+    kept = mem.remember("the password is hunter2")
+    assert (kept.content, mem.secrets_in(kept.content)) == ("the password is hunter2", ("a password",))
+
+
+def test_redaction_can_be_switched_off_and_projects_excluded(open_mem: Callable[..., Memotherm]) -> None:
+    """Without redaction a text is stored as it is; a project that is excluded captures nothing."""
+    mem = open_mem(settings={"redact": False, "capture_exclude": ["client-*"]})
+    captured = mem.capture("the password is hunter2, as before")
+    assert captured.memory is not None
+    assert "hunter2" in captured.memory.content
+    assert mem.scoped(project="client-x").capture("a text that is long enough").status == "skipped"
+    assert mem.scoped(project="my-client-x").capture("a text that is long enough").status == "stored"
+
+
+def test_logged_queries_have_no_secrets(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+    """Neither the recall log nor a receipt repeats a credential of a prompt."""
+    mem = open_mem(tmp_path / "q.db")
+    mem.remember("The staging database is called heron", tier="hot")
+    mem.context("staging database with password: hunter2")
+    mem.recall("staging database with password: hunter2")
+    (receipt,) = mem.receipts()
+    assert receipt.query == f"staging database with password: {MARK}"
+    assert not [path for path in tmp_path.iterdir() if path.is_file() and b"hunter2" in path.read_bytes()]
+
+
+def test_imports_are_redacted_but_not_our_own_exports(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+    """What another program has kept by itself is redacted; what was stored here on purpose comes back whole."""
+    mem = open_mem()
+    foreign, own = tmp_path / "mem0.json", tmp_path / "own.jsonl"
+    foreign.write_text(json.dumps([{"memory": "the password is hunter2", "metadata": {"k": "AKIAIOSFODNN7EXAMPLE"}}]))
+    own.write_text(json.dumps({"content": "the password is hunter3"}))
+    assert mem.import_("mem0", foreign).redacted == 2
+    assert mem.import_("jsonl", own).redacted == 0
+    contents = [memory.content for memory in mem.find()]
+    assert contents == ["the password is hunter3", f"the password is {MARK}"]
+    assert "AKIA" not in str([memory.metadata for memory in mem.find()])
+
+
+def test_tools_store_secrets_and_warn(open_mem: Callable[..., Memotherm]) -> None:
+    """What an agent stores on purpose is kept, with a warning; other results have none."""
+    mem = open_mem()
+    stored = tools.call(mem, "store_memory", {"content": "the key is AKIAIOSFODNN7EXAMPLE"})
+    assert "AKIA" in stored["content"]
+    (warning,) = stored["warnings"]
+    assert "an AWS access key" in warning
+    assert tools.call(mem, "store_memory", {"content": "Blue is the colour of the shop"})["warnings"] == []

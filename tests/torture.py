@@ -1,0 +1,130 @@
+"""Run every test of a fault, the random ones with many more tries, and write what held: `make torture`.
+
+`MEMOTHERM_TORTURE_KILLS` sets the kills of a writer; the other random faults follow it. A test that is not random is
+repeated as often as the table says. The result is printed and written to `docs/reference/torture.md`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "reference" / "torture.md"
+
+
+class Fault(NamedTuple):
+    """A fault, and the tests that cause it."""
+
+    name: str
+    tests: tuple[str, ...]
+    #: How often each test is run.
+    times: int = 1
+
+
+FAULTS = (
+    Fault("kill -9 of a writer", ("test_crash.py::test_a_killed_writer",)),
+    Fault("kill -9 while a store is created", ("test_crash.py::test_a_kill_while_a_store_is_created",)),
+    Fault("kill -9 during a change of embedder", ("test_crash.py::test_a_kill_during_reembed",)),
+    Fault("kill -9 during a sync of notes", ("notes/test_chaos.py::test_killed_in_mid_sync",)),
+    Fault("kill -9 of a PostgreSQL server", ("storage/test_postgres.py::test_a_server_killed_during_writes",)),
+    Fault("SIGSTOP of a writer", ("test_faults.py::test_a_stopped_writer",)),
+    Fault("a full disk", ("test_bad_input.py::test_a_full_disk", "test_bad_input.py::test_a_limit_on_file_size",
+                          "notes/test_chaos.py::test_a_full_disk"), 3),
+    Fault("a fork with an open store", ("test_forks.py",), 3),
+    Fault("files moved, replaced or deleted", ("storage/test_moved_files.py",), 5),
+    Fault("cut PostgreSQL connections", ("test_faults.py::test_cut_connections",
+                                         "storage/test_postgres.py::test_connections_that_were_cut")),
+    Fault("a clock that jumps", ("test_faults.py::test_a_clock_that_jumps",)),
+    Fault("a corrupt, missing or stale vector cache", ("storage/test_sqlite.py::test_a_damaged_cache",
+        "storage/test_sqlite.py::test_a_missing_cache", "storage/test_sqlite.py::test_a_cache_with_a_changed_byte",
+        "storage/test_sqlite.py::test_the_cache_of_"), 5),
+    Fault("a damaged or shortened store", ("test_bad_input.py::test_a_damaged_file",
+                                           "test_bad_input.py::test_a_file_cut_short"), 3),
+    Fault("a backup copied over a store with its log", ("storage/test_sqlite.py::test_a_copy_over_a_store",), 3),
+    Fault("a pool of one PostgreSQL connection", ("storage/test_small_pool.py",), 2),
+    Fault("a follower of the ledger beside open transactions", ("storage/test_postgres.py::test_a_follower",), 3),
+)  # fmt: skip
+
+
+def fault_of(test: str) -> Fault | None:
+    """Return the fault that a test causes."""
+    name = test.removeprefix("tests/")
+    return next((fault for fault in FAULTS if name.startswith(fault.tests)), None)
+
+
+class Record:
+    """A pytest plugin that selects and repeats the tests, and counts tries and failures of each fault."""
+
+    def __init__(self) -> None:
+        self.tries: dict[str, int] = defaultdict(int)
+        self.failed: dict[str, list[str]] = defaultdict(list)
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Repeat a test, as a parameter of it."""
+        fault = fault_of(metafunc.definition.nodeid)
+        if fault is not None and fault.times > 1:
+            metafunc.fixturenames.append("_time")
+            metafunc.parametrize("_time", range(fault.times))
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out the tests of these files that cause no fault."""
+        items[:] = [item for item in items if fault_of(item.nodeid) is not None]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count the tries of a test, one unless it says how many, and its failure."""
+        fault = fault_of(report.nodeid)
+        assert fault is not None
+        if report.when == "call" and not report.skipped:
+            self.tries[fault.name] += int(str(dict(report.user_properties).get("tries", 1)))
+        if report.failed:
+            self.failed[fault.name].append(report.nodeid.partition("::")[2])
+
+
+def page(record: Record) -> str:
+    """Return the page of the result."""
+    rows = [f"| {fault.name} | {record.tries[fault.name]:,} | {result(record, fault)} |" for fault in FAULTS]
+    return "\n".join(
+        [
+            "# Faults",
+            "",
+            "`make torture` causes each fault again and again, on real files, processes and servers.",
+            "It holds when nothing acknowledged is lost, nothing is half-written, the store's `check()` finds nothing,",
+            "and what fails is an error that says what to do.",
+            "",
+            "| fault | tries | result |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )  # fmt: skip
+
+
+def result(record: Record, fault: Fault) -> str:
+    """Return what became of a fault."""
+    if record.failed[fault.name]:
+        return "fails: " + ", ".join(f"`{name}`" for name in sorted(set(record.failed[fault.name])))
+    return "holds" if record.tries[fault.name] else "not run on this machine"
+
+
+def main() -> int:
+    """Run all faults, print and write the table."""
+    files = sorted({f"tests/{test.partition('::')[0]}" for fault in FAULTS for test in fault.tests})
+    record = Record()
+    code = pytest.main(["-q", "-n", "0", "--timeout", "7200", *sys.argv[1:], *files], plugins=[record])
+    text = page(record)
+    sys.stdout.write("\n" + text)
+    if not sys.argv[1:]:
+        PAGE.write_text(text, encoding="utf-8")
+    return int(code)
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    os.environ.setdefault("MEMOTHERM_TORTURE_KILLS", "1000")
+    sys.exit(main())
