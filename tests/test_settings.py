@@ -246,7 +246,7 @@ def test_a_project_can_set_how_its_memories_are_written_and_found(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "prefix", ["server_", "log_", "retention", "archive_", "delete_", "grace_", "postgres_", "maintain_"]
+    "prefix", ["server_", "recall_log", "retention", "archive_", "delete_", "grace_", "postgres_", "maintain_"]
 )
 def test_no_setting_of_the_server_retention_or_store_is_open_to_projects(prefix: str) -> None:
     """The list of what is allowed holds for settings that are added later, too."""

@@ -51,7 +51,8 @@ def _off_thread(
 ) -> Callable[Concatenate[_Derived[S], P], Coroutine[Any, Any, T]]:
     @functools.wraps(method)
     async def call(self: _Derived[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._run(functools.partial(method, self._twin, *args, **kwargs))
+        # By its name, because the twin may be of a class that does it another way.
+        return await self._run(functools.partial(getattr(self._twin, method.__name__), *args, **kwargs))
 
     return call
 

@@ -159,7 +159,7 @@ class NotAStore(StoreError):
 
 
 class WrongKey(StoreError):
-    """The encryption key does not fit the store, or only one of the two is there; the file was not changed."""
+    """The encryption key or the API key does not fit the store, or only one of the two is there."""
 
     code = "wrong_key"
 

@@ -19,9 +19,10 @@ from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import Clock
 from memotherm.recall.weights import RankingOptions
+from memotherm.remote.transport import is_remote
 from memotherm.rules import Rule
 from memotherm.settings import Settings
-from memotherm.settings.encryption import Key, key_text, with_key
+from memotherm.settings.encryption import Key, api_key, key_text, with_key
 from memotherm.settings.private_files import create_folder
 from memotherm.storage.open import migrate_store, open_store, partition_store, recode_store, restore_store
 from memotherm.storage.registry import sqlite_path
@@ -50,7 +51,8 @@ def open(  # noqa: A001 - the name is `memotherm.open`
     """Open a memory; create the store if it does not exist.
 
     Args:
-        url: A path, `sqlite:///path` or `postgresql://...`; None opens the user's own store.
+        url: A path, `sqlite:///path`, `postgresql://...`, or `http://host:port` for the store of a server; None opens
+            the user's own store.
         scope: The scope of the memories to read and write.
         embedder: An instance, "local", "openai", "gemini", "none", "auto", a plugin's name, or the URL of an
             OpenAI-compatible server; None uses the setting.
@@ -61,17 +63,22 @@ def open(  # noqa: A001 - the name is `memotherm.open`
         settings: Settings by name, which take precedence over the environment and files.
         clock: A function that returns the time; None uses the system clock.
         key: The encryption key of a SQLite file: a passphrase, 64 hexadecimal digits, 32 bytes, the `Path` of a
-            file with the key, or a function that returns it; None uses the setting `key` or `key_file`.
+            file with the key, or a function that returns it; None uses the setting `key` or `key_file`. For the store
+            of a server, its API key; None uses `api_key` or `api_key_file`.
     """
     if scope is not None and not isinstance(scope, Scope):
         raise InvalidInput(f"scope must be a Scope, such as Scope(agent='planner'), not {scope!r}")
-    loaded = with_key(settings_module.load(settings), key)
+    loaded = settings_module.load(settings)
+    store_url = _store_url(url, loaded)
+    if is_remote(store_url):
+        given = {"embedder": embedder, "rules": rules, "reranker": reranker, "clock": clock}
+        return _connect(store_url, scope, loaded, key, [name for name, value in given.items() if value is not None])
+    loaded = with_key(loaded, key)
     redactor(loaded)  # raises for a pattern that is not one
     keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
     primary = embed.resolve(embedder if embedder is not None else loaded.embedder, keys=keys)
     fallback = embed.resolve(loaded.fallback_embedder, keys=keys) if loaded.fallback_embedder else None
     ranking = RankingOptions(reranker=resolve_reranker(loaded.reranker if reranker is None else reranker))
-    store_url = _store_url(url, loaded)
     if key is not None and sqlite_path(store_url) is None:
         raise InvalidInput("key is for a store in a file: a database server encrypts its own files")
     store = open_store(store_url, loaded)
@@ -86,6 +93,17 @@ def open(  # noqa: A001 - the name is `memotherm.open`
         clock=clock,
         ranking=ranking,
     )
+
+
+def _connect(url: str, scope: Scope | None, settings: Settings, key: Key | None, given: list[str]) -> Memotherm:
+    """Return the memory of a server."""
+    from memotherm.remote.client import RemoteMemotherm
+    from memotherm.remote.transport import Transport
+
+    if given:
+        raise InvalidInput(f"{given[0]} is for a store that is opened here: set it where {url} runs")
+    transport = Transport(url, api_key(settings, key), settings.remote_timeout_seconds)
+    return RemoteMemotherm(transport, with_key(settings, None), scope)
 
 
 def aopen(

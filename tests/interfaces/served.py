@@ -18,6 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import uvicorn
+
+from memotherm import Memotherm
+from memotherm.rest.app import application
 from tests.helpers import ROOT, SOURCE
 
 
@@ -100,6 +104,23 @@ def served(
         reader.join(10)
         assert process.stderr is not None
         process.stderr.close()
+
+
+@contextmanager
+def serving(mem: Memotherm, port: int | None = None) -> Iterator[str]:
+    """Serve a memory from a thread of this process, and return the address."""
+    port = port or free_port()
+    server = uvicorn.Server(uvicorn.Config(application(mem), port=port, log_level="error", lifespan="on"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(60)
 
 
 def _read(process: subprocess.Popen[bytes], log: list[str]) -> None:

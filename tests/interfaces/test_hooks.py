@@ -28,8 +28,8 @@ from memotherm.hooks.events import answer, parse_event, truncated
 from memotherm.hooks.options import Options
 from memotherm.hooks.recalling import project_name
 from memotherm.hooks.server import advertised, running_server
-from memotherm.hooks.spool import Spool
 from memotherm.mcp.schemas import CORE
+from memotherm.spool import Spool
 from memotherm.testing import FakeClock
 from memotherm.text.person import kind_about_user
 from memotherm.tools import TOOLS

@@ -24,6 +24,7 @@ from memotherm.errors import LimitReached
 from memotherm.mcp.server import build
 from memotherm.rest.app import application
 from memotherm.tools import serializers
+from tests.interfaces.served import serving
 from tests.stores import located
 
 TIERS = ("hot", "warm", "cold")
@@ -428,7 +429,10 @@ def opened_interface(name: str, path: Path | str) -> Iterator[Interface]:
         yield CliInterface(path)
         return
     with memotherm.open(path, embedder="none") as mem:
-        if name == "rest":
+        if name == "remote":
+            with serving(mem) as url, memotherm.open(url) as remote:
+                yield PythonInterface(remote)
+        elif name == "rest":
             with TestClient(application(mem), base_url="http://127.0.0.1") as client:
                 yield RestInterface(client)
         else:
@@ -443,7 +447,7 @@ def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_offline")
 @pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
-@pytest.mark.parametrize("interface", ["python", "cli", "mcp", "rest"])
+@pytest.mark.parametrize("interface", ["python", "cli", "mcp", "rest", "remote"])
 def test_every_interface_does_what_python_does_with_a_file(interface: str, tmp_path: Path) -> None:
     """Create, move, pin to the limit, spill, recall, promote, context, forget, undo, status."""
     with opened_interface("python", tmp_path / "first.db") as first:

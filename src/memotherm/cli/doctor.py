@@ -25,8 +25,8 @@ from memotherm.cli.scopes import whereabouts
 from memotherm.errors import MemothermError, SettingsError
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.clients import CLIENTS, installed
-from memotherm.hooks.worker import user_spool
 from memotherm.settings import default_store, load
+from memotherm.spool import user_spool
 
 __all__ = ["command"]
 

@@ -12,7 +12,7 @@ from memotherm.cli.options import StoreOptions, dry_run_option, json_option, ope
 from memotherm.cli.output import print_json, print_notes
 from memotherm.errors import InvalidInput
 from memotherm.hooks.erasing import erase_jobs
-from memotherm.hooks.worker import user_spool
+from memotherm.spool import user_spool
 from memotherm.text.quantity import pluralize
 from memotherm.tools.serializers import erased_json
 

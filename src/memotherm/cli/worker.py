@@ -10,7 +10,7 @@ from memotherm.cli import exit_codes
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.hooks.capture import WorkerResult, process_spool
-from memotherm.hooks.worker import user_spool
+from memotherm.spool import user_spool
 
 __all__ = ["command"]
 

@@ -23,15 +23,18 @@ from memotherm.errors import (
     PluginError,
     SettingsError,
     StoreError,
+    StoreUnavailable,
 )
 from memotherm.hooks.destination import destination, excluded, job_settings, redacted, resolved
 from memotherm.hooks.sealing import unseal
-from memotherm.hooks.spool import Job, Spool
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
+from memotherm.model.results import Captured
 from memotherm.notes.transcript import transcript
+from memotherm.remote.client import RemoteMemotherm
 from memotherm.settings import data_home
 from memotherm.settings.private_files import create_file
+from memotherm.spool import Job, Spool
 from memotherm.text.person import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
@@ -117,6 +120,8 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
 def _maintained(memories: Iterable[Memotherm], result: WorkerResult) -> WorkerResult:
     """Run maintenance where it was not run for `maintain_every_minutes`; hosts run no other process that does."""
     for mem in memories:
+        if isinstance(mem, RemoteMemotherm):
+            continue  # its server does
         try:
             mem.maintenance().run_once(rested=timedelta(minutes=mem.settings.maintain_every_minutes))
         except MemothermError as error:
@@ -218,6 +223,8 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
     if job["do"] == "end":
         mem.session(str(job["session"])).session_end()
         return result._replace(ended=result.ended + 1)
+    if job["do"] == "store":
+        return _counted(mem.capture(job["text"], **job["arguments"]), result)
     if job["do"] != "capture":
         raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
     if job.get("excluded"):
@@ -231,7 +238,12 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
         return result._replace(skipped=result.skipped + 1)
     metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
-    captured = mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook")
+    return _counted(mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook"), result)
+
+
+def _counted(captured: Captured, result: WorkerResult) -> WorkerResult:
+    if captured.status == "spooled":
+        raise StoreUnavailable(captured.why)
     result = result._replace(removed_chars=result.removed_chars + captured.removed_chars)
     if captured.status == "stored":
         return result._replace(captured=result.captured + 1)

@@ -12,8 +12,8 @@ from memotherm.hooks.capture import locked
 from memotherm.hooks.destination import destination
 from memotherm.hooks.recalling import scope_of
 from memotherm.hooks.server import store_name
-from memotherm.hooks.spool import Spool
 from memotherm.model import Scope
+from memotherm.spool import Spool
 
 __all__ = ["erase_jobs"]
 

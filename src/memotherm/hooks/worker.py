@@ -1,19 +1,13 @@
-"""The user's spool, and the worker process that a hook starts for it."""
+"""The worker process that a hook starts for the spool."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-from memotherm.hooks.spool import Spool
 from memotherm.settings import data_home
 
-__all__ = ["start_worker", "user_spool"]
-
-
-def user_spool() -> Spool:
-    """Return the user's spool."""
-    return Spool(data_home() / "spool")
+__all__ = ["start_worker"]
 
 
 def start_worker() -> None:

@@ -210,7 +210,7 @@ class Metrics(Value):
 class Captured(Value):
     """The result of `capture`: whether a text was stored, and why or why not."""
 
-    #: stored, duplicate or skipped.
+    #: stored, duplicate or skipped; spooled if the server of a remote store cannot be reached.
     status: str
     memory: Memory | None = None
     why: str = ""

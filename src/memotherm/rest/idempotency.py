@@ -18,9 +18,9 @@ from typing import Any, TypeVar, cast
 from memotherm import Memotherm
 from memotherm.errors import NotFound
 from memotherm.memory import KeyValue
+from memotherm.remote import encoding
 from memotherm.rest.middleware import App, Message, Receive, Scope, Send, header, refuse
 from memotherm.rest.problems import KeyReused
-from memotherm.tools import serializers
 
 __all__ = ["Idempotency", "once"]
 
@@ -152,7 +152,7 @@ def _with_contents(mem: Memotherm, value: Any) -> Any:  # noqa: ANN401 - any par
     """Return a response with each memory as it is now, read in its own scope."""
     if isinstance(value, dict):
         if value.keys() == {"memory", "scope", "added"}:
-            return {**serializers.memory_json(mem.scoped(**value["scope"]).get(value["memory"])), **value["added"]}
+            return {**encoding.memory_json(mem.scoped(**value["scope"]).get(value["memory"])), **value["added"]}
         return {name: _with_contents(mem, part) for name, part in value.items()}
     return [_with_contents(mem, part) for part in value] if isinstance(value, list) else value
 

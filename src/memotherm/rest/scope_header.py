@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 from memotherm.errors import InvalidInput
 from memotherm.model import SCOPE_FIELDS
+from memotherm.remote.table import SCOPE_HEADER as HEADER
 
 __all__ = ["HEADER", "PATTERN", "parse_scope", "requested_scope"]
 
-HEADER = "Memotherm-Scope"
 #: The fields of the header; the tenant is that of the API key.
 _FIELDS = tuple(name for name in SCOPE_FIELDS if name != "tenant")
 #: The plainest form of the header, for the OpenAPI document; `parse_scope` accepts more.

@@ -15,7 +15,7 @@ from memotherm.errors import InvalidInput, SettingsError
 from memotherm.settings.folders import PREFIX
 from memotherm.settings.settings import Settings
 
-__all__ = ["KEY_BYTES", "SALT_BYTES", "Key", "derived", "key_in_environment", "key_text", "with_key"]
+__all__ = ["KEY_BYTES", "SALT_BYTES", "Key", "api_key", "derived", "key_in_environment", "key_text", "with_key"]
 
 #: A passphrase, or 64 hexadecimal digits; 32 bytes; the path of a file with one of the former; or a function that
 #: returns a key.
@@ -37,6 +37,15 @@ def with_key(settings: Settings, key: Key | None) -> Settings:
             return settings
         key = Path(settings.key_file).expanduser()
     return replace(settings, key=key_text(key))
+
+
+def api_key(settings: Settings, key: Key | None) -> str:
+    """Return the API key for a store on a server: the one given, or that of the settings; "" means none."""
+    if key is None:
+        if settings.api_key or not settings.api_key_file:
+            return settings.api_key
+        key = Path(settings.api_key_file).expanduser()
+    return key_text(key)
 
 
 def key_in_environment() -> bool:

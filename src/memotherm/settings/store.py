@@ -24,6 +24,16 @@ class StoreSettings:
         files=False,
     )
     key_file: str = setting("", "SQLite: the file with the encryption key, which only its owner can read.")
+    api_key: str = setting(
+        "",
+        "A store on a server: the API key that `memotherm keys create` printed. Only the environment can set it.",
+        secret=True,
+        files=False,
+    )
+    api_key_file: str = setting("", "A store on a server: the file with the API key, which only its owner can read.")
+    remote_timeout_seconds: float = setting(
+        30.0, "A store on a server: the longest time that a request may take.", low=0.01
+    )
     synchronous: str = setting(
         "full",
         "SQLite: wait for the disk at every commit (full), or let the operating system write later (normal).",

@@ -9,8 +9,9 @@ from fastapi import APIRouter
 from starlette.exceptions import HTTPException
 
 from memotherm.hooks.erasing import erase_jobs
-from memotherm.hooks.worker import user_spool
+from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
+from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import Inside, View
 from memotherm.rest.routes.responses import compaction_response
 from memotherm.rest.schemas.administration import (
@@ -22,6 +23,7 @@ from memotherm.rest.schemas.administration import (
     ScopesResponse,
     StatusResponse,
 )
+from memotherm.spool import user_spool
 from memotherm.tools import serializers
 
 __all__ = ["router"]
@@ -31,27 +33,32 @@ Json = dict[str, Any]
 router = APIRouter(tags=["administration"])
 
 
-@router.get("/status", operation_id="status", response_model=StatusResponse)
+@route(router, "status", response_model=StatusResponse)
 def status(view: View, inside: Inside = False) -> Json:
     """Return how much is stored, and how it can be searched."""
-    found = {**serializers.status_json(view.status(inside=inside)), "metrics": serializers.metrics_json(view.metrics())}
-    return {key: value for key, value in found.items() if key != "store"}
+    found, metrics = view.status(inside=inside), view.metrics()
+    return {
+        **{key: value for key, value in serializers.status_json(found).items() if key != "store"},
+        "pending_vectors": found.pending_vectors,
+        "metrics": serializers.metrics_json(metrics),
+        "measured": encoding.metrics_json(metrics),
+    }
 
 
-@router.get("/scopes", operation_id="scopes", response_model=ScopesResponse)
+@route(router, "scopes", response_model=ScopesResponse)
 def scopes(view: View) -> Json:
     """Return the scopes at and below the scope of the request that hold memories, with counts and tokens."""
     return {"scopes": [serializers.scope_count_json(count) for count in view.scopes()]}
 
 
-@router.post("/compact", operation_id="compact", response_model=CompactionResponse)
+@route(router, "compact", response_model=CompactionResponse)
 @once
 def compact(view: View, body: CompactRequest | None = None) -> Json:
     """Run the tier rules once."""
     return compaction_response(view.compact(dry_run=body is not None and body.dry_run))
 
 
-@router.post("/maintain", operation_id="maintain", response_model=MaintenanceResponse)
+@route(router, "maintain", response_model=MaintenanceResponse)
 @once
 def maintain(view: View) -> Json:
     """Run maintenance: expiry, retention and cooling."""
@@ -68,7 +75,7 @@ def maintain(view: View) -> Json:
     }
 
 
-@router.post("/erase", operation_id="erase", response_model=ErasedResponse)
+@route(router, "erase", response_model=ErasedResponse)
 def erase(view: View, body: EraseRequest) -> Json:
     """Erase everything at and below the scope of the request permanently; `confirm` repeats the scope."""
     if not view.scope.items() or body.confirm != str(view.scope):

@@ -9,6 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from memotherm.rest.event_stream import event_stream
 from memotherm.rest.idempotency import once
+from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import ABSENT, View
 from memotherm.rest.routes.responses import apply, memory_response
 from memotherm.rest.schemas.events import EventPageResponse
@@ -22,7 +23,7 @@ Json = dict[str, Any]
 router = APIRouter(tags=["administration"])
 
 
-@router.get("/events", operation_id="events", response_model=EventPageResponse)
+@route(router, "events", response_model=EventPageResponse)
 def events(
     view: View,
     order: Annotated[Literal["newest", "oldest"], Query(description="The order, if no page is given.")] = "newest",
@@ -36,9 +37,9 @@ def events(
     return {"events": [serializers.event_json(event) for event in ledger], "next_page": ledger.cursor}
 
 
-@router.get(
-    "/events/stream",
-    operation_id="stream_events",
+@route(
+    router,
+    "stream_events",
     response_class=StreamingResponse,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
 )
@@ -51,8 +52,8 @@ async def stream_events(
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
-@router.post("/events/{seq}/undo", operation_id="undo", response_model=MemoryResponse)
+@route(router, "undo", response_model=MemoryResponse)
 @once
-def undo(view: View, seq: Annotated[int, Path(ge=1, le=2**62)], response: Response) -> Json:
+def undo(view: View, event_seq: Annotated[int, Path(ge=1, le=2**62)], response: Response) -> Json:
     """Undo an event of the ledger, unless later events depend on it."""
-    return memory_response(apply(view.undo, seq), response)
+    return memory_response(apply(view.undo, event_seq), response)

@@ -10,7 +10,9 @@ from starlette.exceptions import HTTPException
 
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Retention
+from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
+from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import (
     ABSENT,
     ETAG,
@@ -24,10 +26,13 @@ from memotherm.rest.routes.parameters import (
 )
 from memotherm.rest.routes.responses import apply, etag, memory_response, page_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
-from memotherm.rest.schemas.fields import Key, PriorityName, TierName
+from memotherm.rest.schemas.fields import Key, PriorityName, Reason, TierName
 from memotherm.rest.schemas.filters import ChangeManyRequest, FindRequest, ListedRetention, Moment
 from memotherm.rest.schemas.memories import (
+    CapturedResponse,
+    CaptureRequest,
     ChangedManyResponse,
+    IdResponse,
     KeysResponse,
     MemoryPageResponse,
     MemoryResponse,
@@ -51,7 +56,7 @@ Json = dict[str, Any]
 router = APIRouter(tags=["memories"])
 
 
-@router.get("/memories", operation_id="list_memories", response_model=MemoryPageResponse)
+@route(router, "list_memories", response_model=MemoryPageResponse)
 def list_memories(
     view: View,
     kind: KindFilter,
@@ -73,27 +78,27 @@ def list_memories(
     return page_response(memories)
 
 
-@router.post("/memories:find", operation_id="find", response_model=MemoryPageResponse)
+@route(router, "find", response_model=MemoryPageResponse)
 def find(view: View, body: FindRequest) -> Json:
     """List memories that match filters, newest first, a page at a time."""
     return page_response(view.find(**body.filters(), inside=body.inside, limit=body.limit, cursor=body.page))
 
 
-@router.post("/memories:forget", operation_id="forget_many", response_model=ChangedManyResponse)
+@route(router, "forget_many", response_model=ChangedManyResponse, response_model_exclude_unset=True)
 @once
 def forget_many(view: View, body: ChangeManyRequest) -> Json:
     """Delete all memories that match filters, all or none; `count` must be their number."""
     return _change_many(view.forget_many, body)
 
 
-@router.post("/memories:restore", operation_id="restore_many", response_model=ChangedManyResponse)
+@route(router, "restore_many", response_model=ChangedManyResponse, response_model_exclude_unset=True)
 @once
 def restore_many(view: View, body: ChangeManyRequest) -> Json:
     """Restore all deleted memories that match filters, all or none; `count` must be their number."""
     return _change_many(view.restore_many, body)
 
 
-@router.post("/memories:purge", operation_id="purge_many", response_model=ChangedManyResponse)
+@route(router, "purge_many", response_model=ChangedManyResponse, response_model_exclude_unset=True)
 @once
 def purge_many(view: View, body: ChangeManyRequest) -> Json:
     """Erase all memories that match filters permanently, all or none; `count` must be their number."""
@@ -105,10 +110,11 @@ def _change_many(verb: Callable[..., list[Memory]], body: ChangeManyRequest) -> 
     memories = apply(verb, body.why, count=body.count, dry_run=dry_run, **body.filters())
     if dry_run and not body.dry_run:
         raise HTTPException(409, f"{pluralize(len(memories), 'memory')} match: send count={len(memories)} to confirm")
-    return {"count": len(memories), "dry_run": dry_run}
+    found = {"memories": [encoding.memory_json(memory) for memory in memories]} if body.memories else {}
+    return {"count": len(memories), "dry_run": dry_run, **found}
 
 
-@router.post("/memories", operation_id="remember", status_code=201, response_model=RememberedResponse)
+@route(router, "remember", status_code=201, response_model=RememberedResponse)
 @once
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, replace the one with the same key, or count a use of one with the same content."""
@@ -119,7 +125,7 @@ def remember(view: View, body: RememberRequest, response: Response) -> Json:
     return {**memory_response(memory, response, created=True), "warnings": warnings}
 
 
-@router.post("/memories:batch", operation_id="remember_many", status_code=201, response_model=RememberedManyResponse)
+@route(router, "remember_many", status_code=201, response_model=RememberedManyResponse)
 @once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
     """Store several memories, all or none."""
@@ -127,16 +133,35 @@ def remember_many(view: View, body: RememberManyRequest) -> Json:
     expiring = any(request.expires_at is not None for request in body.memories)
     memories = apply(view.remember_many, drafts) if expiring else view.remember_many(drafts)
     found = [view.secrets_in(request.content) for request in body.memories]
-    return {"memories": [*map(serializers.remembered_json, memories, found)]}
+    stored = map(serializers.remembered_json, memories, found)
+    return {
+        "memories": [{**each, **encoding.memory_json(memory)} for each, memory in zip(stored, memories, strict=True)]
+    }
 
 
-@router.get("/memories:key", operation_id="get_by_key", response_model=MemoryResponse)
+@route(router, "capture", response_model=CapturedResponse)
+@once
+def capture(view: View, body: CaptureRequest) -> Json:
+    """Store text of a conversation, unless it is short, filler, or stored already."""
+    captured = in_session(view, body.session).capture(**body.model_dump(exclude={"session"}))
+    memory = None if captured.memory is None else encoding.memory_json(captured.memory)
+    outcome = {"status": captured.status, "why": captured.why, "removed_chars": captured.removed_chars}
+    return {**outcome, "memory": memory}
+
+
+@route(router, "full_id", response_model=IdResponse)
+def full_id(view: View, prefix: Annotated[str, Query(pattern=NAME, max_length=100)]) -> Json:
+    """Return the id that begins with a prefix; 409 if several do."""
+    return {"id": apply(view.full_id, prefix)}
+
+
+@route(router, "get_by_key", response_model=MemoryResponse)
 def get_by_key(view: View, key: Annotated[Key, Query()], response: Response) -> Json:
     """Return the active memory with a key; of several visible scopes, the narrowest wins."""
     return memory_response(view.get(key=key), response)
 
 
-@router.get("/memories:keys", operation_id="list_keys", response_model=KeysResponse)
+@route(router, "list_keys", response_model=KeysResponse)
 def list_keys(
     view: View,
     prefix: Annotated[Key | None, Query(description="Only keys that begin with this.")] = None,
@@ -148,7 +173,7 @@ def list_keys(
     return {"keys": view.keys(prefix or "", depth, limit, after)}
 
 
-@router.get("/memories/{memory_id}", operation_id="get_memory", response_model=ReadMemoryResponse)
+@route(router, "get_memory", response_model=ReadMemoryResponse)
 def get_memory(
     view: View,
     memory_id: MemoryIdOrNumber,
@@ -162,10 +187,10 @@ def get_memory(
         raise NotFound(f"{memory_id} was forgotten: add ?hidden=true to read it, or restore it")
     if if_none_match and if_none_match.strip('"') == str(memory.version):
         return Response(status_code=304, headers={"etag": etag(memory)})
-    return {**memory_response(memory, response), **serializers.read_json(memory, view.heat(memory))}
+    return {**serializers.read_json(memory, view.heat(memory)), **memory_response(memory, response)}
 
 
-@router.patch("/memories/{memory_id}", operation_id="change", response_model=MemoryResponse)
+@route(router, "change", response_model=MemoryResponse)
 def change(
     view: View,
     memory_id: MemoryId,
@@ -190,70 +215,77 @@ def change(
     return memory_response(memory, response)
 
 
-@router.delete("/memories/{memory_id}", operation_id="forget", response_model=MemoryResponse)
-def forget(view: View, memory_id: MemoryId, response: Response) -> Json:
+@route(router, "forget", response_model=MemoryResponse)
+def forget(view: View, memory_id: MemoryId, response: Response, why: Annotated[Reason, Query()] = "") -> Json:
     """Delete a memory; it can be restored for `grace_days`, and `version` is the event to undo."""
     if view.get(memory_id).retention is Retention.DELETED:
         raise NotFound(f"{memory_id} was forgotten already")
-    return memory_response(view.forget(memory_id), response)
+    return memory_response(view.forget(memory_id, why), response)
 
 
-@router.post("/memories/{memory_id}/move", operation_id="move", response_model=MemoryResponse)
+@route(router, "move", response_model=MemoryResponse)
 @once
 def move(view: View, memory_id: MemoryId, body: MoveRequest, response: Response) -> Json:
     """Move a memory to another tier."""
     return memory_response(apply(view.move, memory_id, body.tier, body.why), response)
 
 
-@router.post("/memories/{memory_id}/prioritize", operation_id="prioritize", response_model=MemoryResponse)
+@route(router, "prioritize", response_model=MemoryResponse)
 @once
 def prioritize(view: View, memory_id: MemoryId, body: PrioritizeRequest, response: Response) -> Json:
     """Set the priority of a memory."""
     return memory_response(apply(view.prioritize, memory_id, body.priority, body.why), response)
 
 
-@router.post("/memories/{memory_id}/pin", operation_id="pin", response_model=MemoryResponse)
+@route(router, "pin", response_model=MemoryResponse)
 @once
 def pin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Pin a memory: every context includes it until it is unpinned."""
     return memory_response(apply(view.pin, memory_id, reason(body)), response)
 
 
-@router.post("/memories/{memory_id}/unpin", operation_id="unpin", response_model=MemoryResponse)
+@route(router, "unpin", response_model=MemoryResponse)
 @once
 def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Give a pinned memory normal priority."""
     return memory_response(apply(view.unpin, memory_id, reason(body)), response)
 
 
-@router.post("/memories/{memory_id}/verify", operation_id="verify", response_model=MemoryResponse)
+@route(router, "verify", response_model=MemoryResponse)
 def verify(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Record that a memory still holds."""
     return memory_response(apply(view.verify, memory_id, reason(body)), response)
 
 
-@router.post("/memories/{memory_id}/archive", operation_id="archive", response_model=MemoryResponse)
+@route(router, "widen", response_model=MemoryResponse)
+@once
+def widen(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
+    """Move a memory from a session to the scope around it."""
+    return memory_response(apply(view.widen, memory_id, reason(body)), response)
+
+
+@route(router, "archive", response_model=MemoryResponse)
 @once
 def archive(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Archive a memory: no search finds it until it is restored."""
     return memory_response(apply(view.archive, memory_id, reason(body)), response)
 
 
-@router.post("/memories/{memory_id}/restore", operation_id="restore", response_model=MemoryResponse)
+@route(router, "restore", response_model=MemoryResponse)
 @once
 def restore(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Restore an archived or deleted memory."""
     return memory_response(apply(view.restore, memory_id, reason(body)), response)
 
 
-@router.post("/memories/{memory_id}/purge", operation_id="purge", status_code=204)
+@route(router, "purge", status_code=204)
 @once
 def purge(view: View, memory_id: MemoryId, body: ReasonRequest | None = None) -> None:
     """Erase the content, vectors and words of a memory permanently; only its events remain."""
     view.purge(memory_id, reason(body))
 
 
-@router.get("/memories/{memory_id}/history", operation_id="history", response_model=HistoryResponse)
+@route(router, "history", response_model=HistoryResponse)
 def history(view: View, memory_id: MemoryId) -> Json:
     """Return the events of a memory, oldest first."""
     return {"events": [serializers.event_json(event) for event in view.history(memory_id)]}

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from memotherm import Memotherm, tools
 from memotherm.errors import NotFound
 from memotherm.notes import Notes
+from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import View
 from memotherm.rest.schemas.notes import (
     CuratedResponse,
@@ -24,13 +25,13 @@ __all__ = ["router"]
 router = APIRouter(tags=["notes"])
 
 
-@router.post("/notes/search", operation_id="search_notes", response_model=NoteResultsResponse)
+@route(router, "search_notes", response_model=NoteResultsResponse)
 def search_notes(view: View, body: NoteSearchRequest) -> dict[str, Any]:
     """Return the lines of notes that match a query, best first; 404 if the server has no notes."""
     return serializers.note_results_json(_notes(view).search(body.query, body.max_results, body.min_score))
 
 
-@router.get("/notes/lines", operation_id="read_note", response_model=NoteTextResponse)
+@route(router, "read_note", response_model=NoteTextResponse)
 def read_note(
     view: View,
     path: Annotated[str, Query(min_length=1, max_length=1000, description="The note, or a citation of its lines.")],
@@ -41,7 +42,7 @@ def read_note(
     return serializers.note_text_json(_notes(view).get(path, from_line, lines))
 
 
-@router.post("/notes/curate", operation_id="curate", response_model=CuratedResponse)
+@route(router, "curate", response_model=CuratedResponse)
 def curate(view: View, body: CurateRequest) -> dict[str, Any]:
     """Copy lines of a daily note to MEMORY.md, except those that it has; 404 if the server has no notes."""
     curated = tools.memory_curate(view, body.path, body.from_line, body.lines, body.dry_run)

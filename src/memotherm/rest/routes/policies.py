@@ -12,6 +12,7 @@ from memotherm.errors import PolicyError
 from memotherm.policies import Policies
 from memotherm.policy import Finding, Policy
 from memotherm.rest.idempotency import once
+from memotherm.rest.routes.declaring import route
 from memotherm.rest.schemas.policies import (
     AdoptionResponse,
     DiffRequest,
@@ -29,7 +30,7 @@ __all__ = ["router"]
 
 Json = dict[str, Any]
 
-router = APIRouter(prefix="/policy", tags=["policies"])
+router = APIRouter(tags=["policies"])
 
 
 async def administered(request: Request) -> Policies:
@@ -48,14 +49,14 @@ def _read(body: PolicyRequest) -> Policy:
     return policy.load(body.name) if body.name is not None else policy.loads(body.text or "")
 
 
-@router.get("", operation_id="policy_show", response_model=PolicyResponse)
+@route(router, "policy_show", response_model=PolicyResponse)
 def show(policies: Administered) -> Json:
     """Return the policy in force, and which ones were adopted, rolled back and run in the shadow."""
     adoptions = [serializers.adoption_json(adoption) for adoption in policies.history()]
     return {**serializers.policy_json(policies.current()), "adoptions": adoptions}
 
 
-@router.post("/lint", operation_id="policy_lint", response_model=LintResponse)
+@route(router, "policy_lint", response_model=LintResponse)
 def lint(policies: Administered, body: PolicyRequest) -> Json:
     """Return errors and warnings of a policy, also about what it would do to the memories of the store."""
     try:
@@ -67,14 +68,14 @@ def lint(policies: Administered, body: PolicyRequest) -> Json:
     return {"findings": [serializers.finding_json(finding) for finding in found]}
 
 
-@router.post("/test", operation_id="policy_test", response_model=TestsResponse)
+@route(router, "policy_test", response_model=TestsResponse)
 def test(policies: Administered, body: PolicyRequest) -> Json:  # noqa: ARG001 - it checks the key
     """Run the tests of a policy."""
     results = [serializers.case_json(result) for result in _read(body).test()]
     return {"tests": results, "failed": sum(not result["passed"] for result in results)}
 
 
-@router.post("/diff", operation_id="policy_diff", response_model=DiffResponse)
+@route(router, "policy_diff", response_model=DiffResponse)
 def diff(policies: Administered, body: DiffRequest) -> Json:
     """Return the memories whose next move differs from that of the policy in force, or of another one."""
     against = policies.current() if body.against is None else _read(body.against)
@@ -82,34 +83,34 @@ def diff(policies: Administered, body: DiffRequest) -> Json:
     return {"differences": [serializers.difference_json(difference) for difference in found]}
 
 
-@router.post("/adopt", operation_id="policy_adopt", response_model=AdoptionResponse)
+@route(router, "policy_adopt", response_model=AdoptionResponse)
 @once
 def adopt(policies: Administered, body: PolicyRequest) -> Json:
     """Put a policy in force for the whole store; one with errors or failing tests is refused with all of them."""
     return serializers.adoption_json(policies.adopt(_read(body)))
 
 
-@router.post("/rollback", operation_id="policy_rollback", response_model=RollbackResponse)
+@route(router, "policy_rollback", response_model=RollbackResponse)
 @once
 def rollback(policies: Administered) -> Json:
     """Take back all moves of the policy in force, and put the one before it in force."""
     return serializers.rollback_json(policies.rollback())
 
 
-@router.get("/shadow", operation_id="policy_shadow_report", response_model=ShadowResponse)
+@route(router, "policy_shadow_report", response_model=ShadowResponse)
 def shadow_report(policies: Administered) -> Json:
     """Return what the policy in the shadow would have missed and spared."""
     return serializers.shadow_json(policies.shadow_report())
 
 
-@router.post("/shadow", operation_id="policy_shadow_start", response_model=AdoptionResponse)
+@route(router, "policy_shadow_start", response_model=AdoptionResponse)
 @once
 def start_shadow(policies: Administered, body: PolicyRequest) -> Json:
     """Let a policy decide beside the one in force, without moving anything."""
     return serializers.adoption_json(policies.start_shadow(_read(body)))
 
 
-@router.delete("/shadow", operation_id="policy_shadow_stop", response_model=ShadowResponse)
+@route(router, "policy_shadow_stop", response_model=ShadowResponse)
 def stop_shadow(policies: Administered) -> Json:
     """Take the policy out of the shadow, and return its last report."""
     return serializers.shadow_json(policies.stop_shadow())

@@ -12,6 +12,7 @@ from memotherm import Context
 from memotherm.errors import ContentTooLarge, InvalidInput
 from memotherm.model import Memory, Recall
 from memotherm.model.results import Compaction, Page
+from memotherm.remote import encoding
 from memotherm.rest.schemas.memories import ReasonRequest
 from memotherm.tools import serializers
 
@@ -50,7 +51,7 @@ def memory_response(memory: Memory, response: Response, *, created: bool = False
     response.headers["etag"] = etag(memory)
     if created:
         response.headers["location"] = f"/memories/{memory.id}"
-    return serializers.memory_json(memory)
+    return encoding.memory_json(memory)
 
 
 def reason(body: ReasonRequest | None) -> str:
@@ -60,18 +61,23 @@ def reason(body: ReasonRequest | None) -> str:
 
 def recall_response(recall: Recall, limit: int) -> Json:
     """Return the hits of a recall as JSON, with the limit that took effect."""
-    return {**serializers.recall_json(recall), "limit": limit}
+    items = [
+        {**item, **encoding.memory_json(hit.memory), "parts": encoding.parts_json(hit)}
+        for item, hit in zip(map(serializers.hit_json, recall), recall, strict=True)
+    ]
+    return {**serializers.recall_json(recall), "items": items, "limit": limit}
 
 
 def page_response(page: Page) -> Json:
     """Return a page of memories as JSON."""
-    memories = [serializers.memory_json(memory) for memory in page]
+    memories = [encoding.memory_json(memory) for memory in page]
     return {"memories": memories, "next_page": page.cursor, "hint": page.hint}
 
 
-def context_response(context: Context) -> Json:
-    """Return a context as JSON."""
-    return {"text": context.text, "tokens": context.tokens, "receipt": context.receipt.as_dict()}
+def context_response(context: Context, *, memories: bool = False) -> Json:
+    """Return a context as JSON, on request with the memories that were considered for it."""
+    found = {"text": context.text, "tokens": context.tokens, "receipt": context.receipt.as_dict()}
+    return {**found, "memories": encoding.considered_json(context) if memories else []}
 
 
 def compaction_response(compaction: Compaction) -> Json:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from memotherm import tools
+from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import View, in_session
 from memotherm.rest.routes.responses import apply, context_response, recall_response
 from memotherm.rest.schemas.filters import raw_where
@@ -27,26 +28,27 @@ Json = dict[str, Any]
 router = APIRouter(tags=["search"])
 
 
-@router.post("/recall", operation_id="recall", response_model=RecallResponse)
+@route(router, "recall", response_model=RecallResponse)
 def recall(view: View, body: RecallRequest) -> Json:
     """Return the memories that match a query, best first; from hot and warm unless `tiers` gives others."""
     arguments = {**body.arguments(), "where": raw_where(body)}
     return recall_response(apply(in_session(view, body.session).recall, **arguments), body.limit)
 
 
-@router.post("/memory/query", operation_id="query", response_model=QueryResponse)
+@route(router, "query", response_model=QueryResponse)
 def query(view: View, body: QueryRequest) -> Json:
     """Return the memories that match a query, from all tiers or one; warm and cold memories score less."""
     return tools.query(in_session(view, body.session), body.model_dump(exclude_none=True, exclude={"session"}))
 
 
-@router.post("/context", operation_id="context", response_model=ContextResponse)
+@route(router, "context", response_model=ContextResponse)
 def context(view: View, body: ContextRequest) -> Json:
     """Return pinned, hot and recalled memories within a token budget, with a receipt."""
-    return context_response(in_session(view, body.session).context(**body.model_dump(exclude={"session"})))
+    arguments = body.model_dump(exclude={"session", "memories"})
+    return context_response(in_session(view, body.session).context(**arguments), memories=body.memories)
 
 
-@router.get("/receipts", operation_id="receipts", response_model=ReceiptPageResponse)
+@route(router, "receipts", response_model=ReceiptPageResponse)
 def receipts(
     view: View,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,

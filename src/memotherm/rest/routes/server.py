@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from memotherm import __version__
 from memotherm.rest.observability import RequestMetrics
+from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import View
 from memotherm.rest.schemas.server import HealthResponse
 
@@ -18,16 +19,16 @@ Json = dict[str, Any]
 router = APIRouter(tags=["server"])
 
 
-@router.get("/health", operation_id="health", response_model=HealthResponse, openapi_extra={"security": []})
+@route(router, "health", response_model=HealthResponse, openapi_extra={"security": []})
 def health(request: Request) -> Json:
     """Return 200 if the server and its store work."""
     request.app.state.mem.status()
     return {"status": "ok", "version": __version__}
 
 
-@router.get(
-    "/metrics",
-    operation_id="metrics",
+@route(
+    router,
+    "metrics",
     response_class=Response,
     responses={200: {"description": "Prometheus metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
 )

@@ -119,4 +119,6 @@ class StatusResponse(BaseModel):
     #: The name and hash of the adopted policy; empty for the built-in rules.
     policy: str
     degraded: list[str]
+    pending_vectors: int = Field(description="Memories that wait for their vectors.")
     metrics: dict[str, float]
+    measured: Json = Field(description="All metrics under the names of the Python API.")

@@ -7,7 +7,17 @@ from typing import Annotated, Literal, Union
 from pydantic import BeforeValidator, Field, StringConstraints
 from typing_extensions import TypeAliasType
 
-from memotherm.rest.schemas.fields import Json, Kind, Labels, PriorityName, Reason, RequestBody, TierName, integer
+from memotherm.rest.schemas.fields import (
+    Json,
+    Kind,
+    Labels,
+    PriorityName,
+    Reason,
+    RequestBody,
+    TierName,
+    absent,
+    integer,
+)
 
 __all__ = ["ChangeManyRequest", "FilterRequest", "FindRequest", "ListedRetention", "Moment", "Where", "raw_where"]
 
@@ -108,6 +118,8 @@ class FindRequest(ListFilters):
 class ChangeManyRequest(ListFilters):
     """Which memories to change, and how many there are: `dry_run` tells the number, `count` confirms it."""
 
+    retention: ListedRetention = absent()
     why: Reason = ""
     dry_run: bool = False
+    memories: bool = Field(False, description="Whether to return the memories as well as their number.")
     count: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integer)] | None = None

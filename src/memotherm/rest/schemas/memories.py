@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -22,12 +22,17 @@ from memotherm.rest.schemas.fields import (
     SessionName,
     Text,
     TierName,
+    absent,
 )
 
 __all__ = [
+    "CaptureRequest",
+    "CapturedResponse",
     "ChangedManyResponse",
+    "IdResponse",
     "KeysResponse",
     "MemoriesResponse",
+    "MemoryFields",
     "MemoryPageResponse",
     "MemoryRequest",
     "MemoryResponse",
@@ -81,6 +86,17 @@ class RememberManyRequest(RequestBody):
     memories: Annotated[list[MemoryRequest], Field(min_length=1, max_length=1000)]
 
 
+class CaptureRequest(RequestBody):
+    """Text of a conversation to store."""
+
+    content: Text
+    kind: AnyKind = "message"
+    tags: Labels = []
+    metadata: Json | None = None
+    source: Label = "capture"
+    session: SessionName | None = None
+
+
 class UpdateRequest(RequestBody):
     """The fields of a memory to change."""
 
@@ -114,8 +130,8 @@ class ReasonRequest(RequestBody):
     why: Reason = ""
 
 
-class MemoryResponse(BaseModel):
-    """A memory."""
+class MemoryFields(BaseModel):
+    """What every interface shows of a memory."""
 
     id: str
     content: str
@@ -139,6 +155,30 @@ class MemoryResponse(BaseModel):
     supersedes: str | None
     index: bool
     version: int
+
+
+class MemoryResponse(MemoryFields):
+    """A memory."""
+
+    recent_uses: int
+    tier_since: str
+    tier_rule: str
+    retention_since: str
+
+
+class CapturedResponse(BaseModel):
+    """Whether a text was stored, and why or why not."""
+
+    status: Literal["stored", "duplicate", "skipped"]
+    memory: MemoryResponse | None
+    why: str
+    removed_chars: int
+
+
+class IdResponse(BaseModel):
+    """The id of a memory."""
+
+    id: str
 
 
 class RememberedResponse(MemoryResponse):
@@ -185,3 +225,4 @@ class ChangedManyResponse(BaseModel):
 
     count: int
     dry_run: bool
+    memories: list[MemoryResponse] = absent()

@@ -24,7 +24,7 @@ from memotherm.rest.schemas.fields import (
     absent,
 )
 from memotherm.rest.schemas.filters import FilterRequest
-from memotherm.rest.schemas.memories import MemoryResponse
+from memotherm.rest.schemas.memories import MemoryFields, MemoryResponse
 
 __all__ = [
     "ContextRequest",
@@ -33,6 +33,7 @@ __all__ = [
     "KeptEntryResponse",
     "KeptReceiptResponse",
     "QueryFilters",
+    "QueryHitResponse",
     "QueryRequest",
     "QueryResponse",
     "RecallRequest",
@@ -138,6 +139,14 @@ class ContextRequest(RequestBody):
     include_cold: bool | None = None
     track: bool = True
     session: SessionName | None = None
+    memories: bool = Field(False, description="Whether to return the memories that were considered.")
+
+
+class QueryHitResponse(MemoryFields):
+    """A hit of a query: a memory with its score and the reasons."""
+
+    score: float
+    why: str
 
 
 class HitResponse(MemoryResponse):
@@ -145,6 +154,7 @@ class HitResponse(MemoryResponse):
 
     score: float
     why: str
+    parts: Json = Field(description="The parts of the score.")
 
 
 class SearchResponse(BaseModel):
@@ -162,7 +172,7 @@ class SearchResponse(BaseModel):
 class QueryResponse(SearchResponse):
     """The hits of a query."""
 
-    results: list[HitResponse]
+    results: list[QueryHitResponse]
 
 
 class RecallResponse(SearchResponse):
@@ -210,3 +220,4 @@ class ContextResponse(BaseModel):
     text: str
     tokens: int
     receipt: Json
+    memories: list[MemoryResponse] = []

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from memotherm.rest.schemas.administration import MoveResponse
+from memotherm.rest.schemas.administration import CompactionResponse, MoveResponse
 from memotherm.rest.schemas.fields import (
     AnyKind,
     Budget,
@@ -38,6 +38,7 @@ __all__ = [
     "SessionAddRequest",
     "SessionContextRequest",
     "SessionEndRequest",
+    "SessionEndResponse",
     "SessionRecallRequest",
     "SessionStartRequest",
     "SessionStatusResponse",
@@ -52,6 +53,7 @@ class SessionStartRequest(RequestBody):
 
     budget: Budget = 2000
     format: Format = "markdown"
+    memories: bool = Field(False, description="Whether to return the memories that were considered.")
 
 
 class SessionContextRequest(RequestBody):
@@ -61,6 +63,8 @@ class SessionContextRequest(RequestBody):
     budget: Budget = 2000
     format: Format = "markdown"
     include_cold: bool | None = None
+    track: bool = True
+    memories: bool = Field(False, description="Whether to return the memories that were considered.")
 
 
 class SessionAddRequest(RequestBody):
@@ -69,6 +73,7 @@ class SessionAddRequest(RequestBody):
     content: Text
     type: AnyKind = "message"
     metadata: Json | None = None
+    tier: Literal["hot"] | None = Field(None, description="`hot`: refuse what is larger than the limit.")
 
 
 class SpillRequest(RequestBody):
@@ -116,6 +121,12 @@ class SessionEndRequest(RequestBody):
     """The end of a session."""
 
     summary: Text | None = None
+
+
+class SessionEndResponse(CompactionResponse):
+    """What the end of a session, or of a run, moved."""
+
+    compacted: bool = Field(description="Whether compaction was run.")
 
 
 class FlushRequest(RequestBody):

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memotherm.settings import data_home
 from memotherm.settings.private_files import create_folder
 
-__all__ = ["Job", "Spool"]
+__all__ = ["Job", "Spool", "user_spool"]
 
 #: The file of a job, and its content.
 Job = tuple[Path, dict[str, Any]]
@@ -21,6 +22,11 @@ _SUFFIX = ".job.json"
 _FAILED_SUFFIX = ".failed.json"
 #: This many jobs accumulate only if no worker has run for weeks.
 _MAX_JOBS = 5000
+
+
+def user_spool() -> Spool:
+    """Return the user's spool."""
+    return Spool(data_home() / "spool")
 
 
 class Spool:
