@@ -272,7 +272,7 @@ def test_a_hit_has_its_id_tier_score_content_and_what_is_not_default(mem: Memoth
     hits = {hit["id"]: hit for hit in answer["items"]}
     one = hits.pop(special.id)
 
-    assert set(answer) == {"items", "promoted"}
+    assert set(answer) == {"items", "promoted", "confidence"}
     assert all(set(hit) == {"id", "tier", "score", "content"} for hit in hits.values())
     assert (set(one) - {"id", "tier", "score", "content"}, one["kind"], one["tags"]) == (
         {"kind", "tags"}, "preference", ["zoo"],

@@ -200,7 +200,7 @@ class Context(Value):
 
 
 def _rounded(parts: dict[str, Any]) -> dict[str, Any]:
-    return {name: round(value, _DECIMALS) if isinstance(value, float) else value for name, value in parts.items()}
+    return {name: round(value, _DECIMALS) if isinstance(value, int | float) else value for name, value in parts.items()}
 
 
 def _table(mark: str, entries: tuple[Entry, ...]) -> list[str]:

@@ -49,9 +49,12 @@ _MOMENT = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]
 
 def _moment(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(f"as_of: {text[:50]!r} is not a time such as 2026-01-31T12:00:00Z") from None
+    if moment.utcoffset() is None:
+        raise InvalidInput(f"as_of: {text[:50]!r} has no time zone: write 2026-01-31T12:00:00Z")
+    return moment
 
 
 class RecallRequest(FilterRequest):

@@ -64,6 +64,7 @@ class SessionContextRequest(RequestBody):
     format: Format = "markdown"
     include_cold: bool | None = None
     track: bool = True
+    repeat: bool = Field(False, description="Whether memories that were injected before may be included.")
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
 
 
