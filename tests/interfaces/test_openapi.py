@@ -41,7 +41,7 @@ def test_no_request_that_follows_the_document_finds_an_answer_that_does_not(serv
         [
             str(Path(sys.executable).parent / "schemathesis"), "--config-file", str(config),
             "run", f"{server.url}/openapi.json", "--checks", "all", "--max-examples", "3",
-            "--max-time", "25", "--workers", "2", "--seed", "1", "--suppress-health-check", "all",
+            "--max-time", "12", "--workers", "2", "--seed", "1", "--suppress-health-check", "all",
         ],
         capture_output=True, text=True, cwd=tmp_path, timeout=240, check=False,
     )  # fmt: skip

@@ -357,7 +357,7 @@ def test_pinned_memories_over_the_budget_are_cut_oldest_first_or_an_error(open_m
     for mem in (cutting, strict):
         for content in contents:
             mem.remember(content, priority="pinned")
-    budget = cutting.context().tokens - 1
+    budget = cutting.context().tokens - 10
 
     context = cutting.context(budget=budget)
 
