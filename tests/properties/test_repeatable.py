@@ -49,7 +49,7 @@ def test_a_warmed_process_answers_as_a_fresh_one(
     # Words that no memory has leave every place to the vectors.
     queries = [*(phrase(dice) for _ in range(4)), *(f"absent{number}" for number in range(12))]
     for _ in range(2):
-        for _ in range(25):
+        for _ in range(12):
             warmed.recall(phrase(dice), track=False)
         assert answers(warmed, queries) == answers(open_mem(tmp_path / "memory.db", embedder=Dense()), queries)
         for memory in warmed.find(limit=50).memories[::2]:

@@ -325,4 +325,4 @@ TestVerbs.settings = settings(max_examples=examples(30), stateful_step_count=40)
 class TestVerbsOnPostgres(Verbs.TestCase):  # type: ignore[misc, valid-type]
     """The same on a server."""
 
-    settings = settings(max_examples=examples(8), stateful_step_count=40)
+    settings = settings(max_examples=examples(8), stateful_step_count=25)
