@@ -151,7 +151,17 @@ class Model:
         """Change an active memory."""
         if self.own(scope, item).retention is not Retention.ACTIVE:
             raise Refused(InvalidInput)
+        self._require_unique(item, fields.get("content", item.content), now, was=item.content)
         self._change(item, now, **fields)
+
+    def _require_unique(self, item: Item, content: str, now: datetime, was: str | None) -> None:
+        """Refuse a content that another visible memory of the scope has, if it is new to the item."""
+        if was is not None and was.strip() == content.strip():
+            return
+        for other in self.items:
+            same = (other.scope, other.kind, other.content.strip()) == (item.scope, item.kind, content.strip())
+            if other is not item and same and other.visible(now):
+                raise Refused(InvalidInput)
 
     def unpin(self, scope: Scope, item: Item, now: datetime) -> None:
         pinned = item.priority is Priority.PINNED
@@ -162,6 +172,8 @@ class Model:
         self._require_way(self.own(scope, item), wanted, now)
         over = item.expires_at is not None and item.expires_at <= now
         ends = None if wanted is Retention.ACTIVE and over else item.expires_at
+        if wanted is Retention.ACTIVE and item.retention is not Retention.ACTIVE:
+            self._require_unique(item, item.content, now, was=None)
         self._change(item, now, retention=wanted, expires_at=ends)
 
     def purge(self, scope: Scope, item: Item, now: datetime) -> None:
