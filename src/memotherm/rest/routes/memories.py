@@ -252,6 +252,7 @@ def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonReque
 
 
 @route(router, "verify", response_model=MemoryResponse)
+@once
 def verify(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Record that a memory still holds."""
     return memory_response(apply(view.verify, memory_id, reason(body)), response)
