@@ -133,6 +133,19 @@ def test_one_tag_as_text_is_one_tag(kind: str, mem: Memotherm, tmp_path: Path) -
     assert [memory.tags for memory in mem.find()] == [("food",)]
 
 
+def test_an_export_keeps_when_a_memory_was_verified(mem: Memotherm, clock: FakeClock, tmp_path: Path) -> None:
+    """A fact that was verified counts as verified after it has moved to another store."""
+    memory = mem.remember("Ana keeps the keys")
+    clock.advance(days=30)
+    verified = mem.verify(memory.id)
+    (tmp_path / "export.jsonl").write_text(json.dumps(verified.as_dict()))
+    with memotherm.open(tmp_path / "other.db", embedder="none", clock=clock) as other:
+        other.import_("jsonl", tmp_path / "export.jsonl")
+        (copy,) = other.find()
+
+    assert (copy.created_at, copy.verified_at) == (verified.created_at, clock.now)
+
+
 def test_the_database_of_claude_mem(mem: Memotherm, tmp_path: Path) -> None:
     """It is read without an export, and not changed."""
     with closing(sqlite3.connect(tmp_path / "claude-mem.db")) as database, database:

@@ -31,6 +31,8 @@ def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     if not isinstance(content, str) or not content.strip():
         raise ValueError("its content is empty, or no text")
     draft |= moment(entry.get("created_at"), now)
+    if verified := moment(entry.get("verified_at"), now):
+        draft["verified_at"] = verified["created_at"]
     if str(draft.get("source", "")).startswith(FILE_SOURCE):
         draft["source"] = "import"  # its file is not here
     Tier.of(draft.get("tier", "warm"))

@@ -30,7 +30,7 @@ __all__ = [
     "text_of",
 ]
 
-#: The arguments of a memory, and `created_at`, `retention` and `scope`.
+#: The arguments of a memory, and `created_at`, `verified_at`, `retention` and `scope`.
 Draft = dict[str, Any]
 #: What a reader raises for an entry that it cannot read.
 BAD_ENTRY = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
