@@ -84,7 +84,7 @@ async def listed(client: Client) -> list[Any]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_list_of_tools_is_complete_and_cheap(mem: Memotherm, mode: str) -> None:
-    """Titles, all four hints, schemas of both sides; no more than 4,200 tokens for everything, under 1,200 for the core."""
+    """Titles, all four hints, schemas of both sides; at most 4,200 tokens for everything, under 1,200 for the core."""
     tools = talk(mem, listed, mode)
 
     assert [tool.name for tool in tools] == list(TOOLS)

@@ -129,7 +129,9 @@ def memory_recall(
     max_hits = 10 if limit is None else limit
     promote = bool(autoPromote)
     tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
-    recall = mem.recall(query, max_hits, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote, inside=inside)
+    recall = mem.recall(
+        query, max_hits, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote, inside=inside
+    )
     return {**recall_json(recall), "limit": max_hits, "autoPromote": promote}
 
 
