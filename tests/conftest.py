@@ -39,7 +39,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 _EVERYWHERE = ("adapters/", "spec/", "notes/", "properties/", "rules/", "test_changes", "test_context", "test_embedder",
                "test_embedding_service", "test_fallback", "test_forks", "test_marker", "test_recall", "test_remember",
                "test_tenants", "test_keys", "test_receipts", "test_erasing", "policy/test_adoption",
-               "policy/test_shadow")  # fmt: skip
+               "policy/test_shadow", "test_clock_jumps")  # fmt: skip
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
