@@ -493,6 +493,7 @@ class Memotherm:
             self._services.vectorizer.obstacle(),
             missing_vectors(waiting) if waiting else None,
             self._services.in_force.notice(),
+            self._services.engine.clock_notice(spaces, self._view.now()),
         ]
         return Status(
             store=self._services.store.name,

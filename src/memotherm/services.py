@@ -35,6 +35,7 @@ from memotherm.storage.read_only import read_only
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
+from memotherm.tiers.clock_check import ClockChecks
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.shadow import ShadowedEngine
@@ -99,7 +100,7 @@ class Services:
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        parts = (store, changes, vectorizer, rules, settings)
+        parts = (store, changes, vectorizer, rules, settings, ClockChecks(whole, settings, clock))
         engine = RuleEngine(*parts) if regime.shadow is None else ShadowedEngine(*parts, regime.shadow)
         assembler = Assembler(store, pipeline, settings)
         return cls(
