@@ -40,6 +40,7 @@ __all__ = [
     "RecallResponse",
     "ReceiptPageResponse",
     "SearchResponse",
+    "UsesResponse",
 ]
 
 
@@ -224,3 +225,20 @@ class ContextResponse(BaseModel):
     tokens: int
     receipt: Json
     memories: list[MemoryResponse] = []
+
+
+class LoggedRecallResponse(BaseModel):
+    """A recall of the log."""
+
+    at: str
+    #: The query, or its hash; empty for uses without a query.
+    query: str
+    tiers: list[TierName]
+    returned: int
+
+
+class UsesResponse(BaseModel):
+    """Where a memory was returned and injected, each newest first."""
+
+    recalls: list[LoggedRecallResponse]
+    receipts: list[KeptReceiptResponse]
