@@ -15,6 +15,7 @@ from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.scopes import whereabouts
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
+from memotherm.model.receipts import ReceiptAnswer
 from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
 #: Below this width a table does not fit.
@@ -188,17 +189,22 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
 @click.command("receipts")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=20, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page.")
+@click.option("--memory", "memory_id", metavar="ID", help="Say for each context why this memory was in it or not.")
 @store_option
 @json_option
-def receipts(limit: int, cursor: str | None, store: StoreOptions, as_json: bool) -> None:
+def receipts(limit: int, cursor: str | None, memory_id: str | None, store: StoreOptions, as_json: bool) -> None:
     """Show what contexts have injected into sessions, and why, newest first.
 
     \b
     memotherm receipts --session s1
     memotherm receipts --limit 1 --json
+    memotherm receipts --limit 1 --memory mem_01J8ZQ4X0000000000000000
     """
     with opened(store, existing=True) as mem:
         page = mem.receipts(limit=limit, cursor=cursor)
+        if memory_id is not None:
+            _print_answers([mem.explain_receipt(receipt.number, memory_id) for receipt in page], as_json=as_json)
+            return
     if as_json:
         print_json({"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor})
         return
@@ -209,6 +215,17 @@ def receipts(limit: int, cursor: str | None, store: StoreOptions, as_json: bool)
         print_notes(["no receipt is kept"])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
+
+
+def _print_answers(answers: list[ReceiptAnswer], *, as_json: bool) -> None:
+    """Print for each receipt whether a memory was in its context, and why."""
+    if as_json:
+        print_json({"answers": [answer.as_dict() for answer in answers]})
+        return
+    for answer in answers:
+        click.echo(f"#{answer.receipt:<3} {answer.state.replace('_', ' ')}: {answer.reason}")
+    if not answers:
+        print_notes(["no receipt is kept"])
 
 
 @click.command("status")
