@@ -84,7 +84,8 @@ COMMANDS = {
     "bench": Command("bench", "Measure retrieval quality on your data."),
     "completion": Command("completion", "Print the shell script for completion."),
     "mcp": Command("mcp", "Run the MCP server over standard input and output."),
-    "serve": Command("serve", "Run the REST API, with MCP at /mcp."),
+    "dashboard": Command("dashboard", "Open the dashboard in the browser."),
+    "serve": Command("serve", "Run the REST API, with the dashboard at / and MCP at /mcp."),
     "keys": Command("keys", "Create, list and revoke the API keys of the server."),
 }
 

@@ -70,7 +70,6 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
 @click.option("--cursor", help="The cursor of the last page.")
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
 @click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
-@click.option("--prefix", default="", help="With --keys: only keys that begin with this.")
 @click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
 @filter_options
 @inside_option
@@ -82,7 +81,7 @@ def list_(
     cursor: str | None,
     ids: bool,
     keys: bool,
-    prefix: str,
+    prefix: str | None,
     depth: int | None,
     store: StoreOptions,
     as_json: bool,
@@ -98,12 +97,12 @@ def list_(
     memotherm list --keys --prefix plans/ --depth 1
     """
     if keys:
-        _list_keys(store, prefix, depth, limit, cursor, as_json=as_json)
+        _list_keys(store, prefix or "", depth, limit, cursor, as_json=as_json)
         return
-    if prefix or depth is not None:
-        raise click.UsageError("--prefix and --depth are options of --keys: add it")
+    if depth is not None:
+        raise click.UsageError("--depth is an option of --keys: add it")
     with opened(store, existing=True) as mem:
-        page = mem.find(tags=tags or None, limit=limit, cursor=cursor, **filters)
+        page = mem.find(tags=tags or None, prefix=prefix, limit=limit, cursor=cursor, **filters)
         elsewhere = [] if page.memories else whereabouts(mem, store, page.hint)
     if as_json:
         hint = {"hint": page.hint} if page.hint else {}
@@ -194,6 +193,8 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
 @json_option
 def receipts(limit: int, cursor: str | None, memory_id: str | None, store: StoreOptions, as_json: bool) -> None:
     """Show what contexts have injected into sessions, and why, newest first.
+
+    Contexts of the scope and of all narrower ones are shown.
 
     \b
     memotherm receipts --session s1

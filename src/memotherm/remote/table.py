@@ -100,6 +100,9 @@ ROUTES = {
     "events": _get("/events"),
     "stream_events": _get("/events/stream"),
     "undo": _post("/events/{event_seq}/undo"),
+    "login": _query("/login"),
+    "login_status": _get("/login"),
+    "logout": Route("DELETE", "/login", writes=False),
     "health": _get("/health"),
     "metrics": _get("/metrics"),
 }

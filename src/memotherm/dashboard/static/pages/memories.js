@@ -1,0 +1,3 @@
+import { html } from "../html.js";
+
+export const Memories = () => html`<p class="loading">Loading…</p>`;

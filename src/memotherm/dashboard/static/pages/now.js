@@ -1,0 +1,3 @@
+import { html } from "../html.js";
+
+export const Now = () => html`<p class="loading">Loading…</p>`;
