@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack, get_args
 
+from memotherm.context.explaining import explain
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
@@ -19,7 +20,7 @@ from memotherm.model.clock import Clock, as_duration, as_moment, system_clock
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, OrderName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
-from memotherm.model.receipts import ReceiptPage
+from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
@@ -476,7 +477,7 @@ class Memotherm:
         return self._services.store, self._view.spaces()
 
     def uses(self, memory_id: str, limit: int = 20) -> Uses:
-        """Return the last recalls that returned a memory, and the last contexts that included it, inside this scope.
+        """Return the last recalls that returned a memory, and the last contexts that considered it, inside this scope.
 
         The settings `recall_log_days` and `receipt_days` say how long they are kept.
         """
@@ -547,6 +548,26 @@ class Memotherm:
         found = view.inside.receipts(view.inside.spaces_within(view.scope), past, limit + 1)
         page = tuple(found[:limit])
         return ReceiptPage(receipts=page, cursor=f"before-{page[-1].number}" if len(found) > limit and page else None)
+
+    def explain_receipt(self, number: int, memory_id: str) -> ReceiptAnswer:
+        """Return whether a memory was in the context of a receipt, and why.
+
+        Args:
+            number: The number of a receipt of a context inside this scope.
+            memory_id: A memory that this scope can see, or one inside it.
+        """
+        store = self._view.inside
+        found = store.receipts(store.spaces_within(self.scope), number + 1, 1) if number > 0 else []
+        if not found or found[0].number != number:
+            raise NotFound(f"no receipt {number} is kept in this scope ({self.scope}): `receipts` lists them")
+        try:
+            record, reader = self._view.record(memory_id), self._services.store
+        except NotFound:
+            inner = store.get(store.spaces_within(self.scope), memory_id)
+            if inner is None or inner.memory.retention is Retention.PURGED:
+                raise
+            record, reader = inner, store
+        return explain(found[0], record.memory, reader.events(record))
 
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.

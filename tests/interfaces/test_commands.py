@@ -580,6 +580,9 @@ def test_listings_and_recalls_are_filtered(cli: Cli):
     assert found("--where", '{"votes": {"$lt": 3}}', "--where", "status=done") == ["deploy the database"]
     assert len(found("--since", "1h")) == 2
     assert found("--until", "2020-01-01") == []
+    remembered(cli, "deploy the plan", "--key", "plans/1")
+    assert found("--prefix", "plans/") == ["deploy the plan"]
+    assert cli("forget", "--prefix", "plans/", "--yes").out == "1 memory forgotten\n"
     for wrong in ("status", "{status}", '{"a": {"$like": 1}}'):
         assert cli("list", "--where", wrong).code == 2, wrong
     assert "twice" in cli("list", "--where", "a=1", "--where", "a=2").err
@@ -622,6 +625,8 @@ def test_scopes_are_listed_and_looked_into(cli: Cli):
     assert cli("status", "--inside", "--json").data["warm"]["items"] == 2
     assert len(cli("export", "--inside").out.splitlines()) == 2
     assert "2 warm" in cli("doctor", "--inside").out
+    assert cli("context", "tea", "--project", "shop", "--user", "ana").code == 0
+    assert len(cli("receipts", "--json").data["receipts"]) == 1
 
 
 @pytest.mark.parametrize("command", [["list"], ["recall", "tea"], ["status"], ["export"], ["doctor"]])

@@ -1,4 +1,4 @@
-"""The options that filter memories by time and metadata, and how they are read."""
+"""The options that filter memories by time, metadata and key, and how they are read."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def filter_options(command: Command) -> Command:
-    """Add `--since`, `--until` and `--where`; the command receives `since`, `until` and `where`."""
+    """Add `--since`, `--until`, `--where` and `--prefix`; the command receives them under these names."""
 
     @functools.wraps(command)
     def with_filters(*, where: tuple[str, ...], **options: Any) -> Any:  # noqa: ANN401
         return command(where=where_of(where), **options)
 
     wrapped: Any = with_filters
+    wrapped = click.option("--prefix", metavar="KEY", help="Only memories whose key begins with this.")(wrapped)
     wrapped = click.option(
         "--where", multiple=True, metavar="FILTER",
         help='Only matching metadata: status=open, or JSON such as \'{"votes": {"$gte": 3}}\' (repeatable: all).',

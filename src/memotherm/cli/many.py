@@ -137,7 +137,9 @@ def _change_many(
     """Change the memories that a filter selects, after a question that names their number."""
     filters["tags"] = tags or None
     if not any(filters.values()):
-        raise click.UsageError("name a memory by its id, or several with --where, --since, --until, --kind or --tag")
+        raise click.UsageError(
+            "name a memory by its id, or several with --where, --since, --until, --prefix, --kind or --tag"
+        )
     with opened(store, existing=True) as mem:
         count = len(verb(mem, dry_run=True, **filters))
         if count and not dry_run:

@@ -16,6 +16,7 @@ from memotherm.cli.scopes import whereabouts
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.model.literals import OrderName
+from memotherm.model.receipts import ReceiptAnswer
 from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
 #: Below this width a table does not fit.
@@ -70,7 +71,6 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
 @click.option("--cursor", help="The cursor of the last page.")
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
 @click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
-@click.option("--prefix", default="", help="With --keys: only keys that begin with this.")
 @click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
 @click.option("--order", type=click.Choice(get_args(OrderName)), default="newest", show_default=True, help="The order.")
 @click.option("--count", is_flag=True, help="Print only how many memories match.")
@@ -85,7 +85,7 @@ def list_(
     cursor: str | None,
     ids: bool,
     keys: bool,
-    prefix: str,
+    prefix: str | None,
     depth: int | None,
     order: OrderName,
     count: bool,
@@ -104,15 +104,15 @@ def list_(
     memotherm list --contains deploy --order largest
     """
     if keys:
-        _list_keys(store, prefix, depth, limit, cursor, as_json=as_json)
+        _list_keys(store, prefix or "", depth, limit, cursor, as_json=as_json)
         return
-    if prefix or depth is not None:
-        raise click.UsageError("--prefix and --depth are options of --keys: add it")
+    if depth is not None:
+        raise click.UsageError("--depth is an option of --keys: add it")
     if count:
-        _print_count(store, as_json=as_json, tags=tags or None, **filters)
+        _print_count(store, as_json=as_json, tags=tags or None, prefix=prefix, **filters)
         return
     with opened(store, existing=True) as mem:
-        page = mem.find(tags=tags or None, limit=limit, cursor=cursor, order=order, **filters)
+        page = mem.find(tags=tags or None, prefix=prefix, limit=limit, cursor=cursor, order=order, **filters)
         elsewhere = [] if page.memories else whereabouts(mem, store, page.hint)
     if as_json:
         hint = {"hint": page.hint} if page.hint else {}
@@ -210,17 +210,24 @@ def events(
 @click.command("receipts")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=20, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page.")
+@click.option("--memory", "memory_id", metavar="ID", help="Say for each context why this memory was in it or not.")
 @store_option
 @json_option
-def receipts(limit: int, cursor: str | None, store: StoreOptions, as_json: bool) -> None:
+def receipts(limit: int, cursor: str | None, memory_id: str | None, store: StoreOptions, as_json: bool) -> None:
     """Show what contexts have injected into sessions, and why, newest first.
+
+    Contexts of the scope and of all narrower ones are shown.
 
     \b
     memotherm receipts --session s1
     memotherm receipts --limit 1 --json
+    memotherm receipts --limit 1 --memory mem_01J8ZQ4X0000000000000000
     """
     with opened(store, existing=True) as mem:
         page = mem.receipts(limit=limit, cursor=cursor)
+        if memory_id is not None:
+            _print_answers([mem.explain_receipt(receipt.number, memory_id) for receipt in page], as_json=as_json)
+            return
     if as_json:
         print_json({"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor})
         return
@@ -231,6 +238,17 @@ def receipts(limit: int, cursor: str | None, store: StoreOptions, as_json: bool)
         print_notes(["no receipt is kept"])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
+
+
+def _print_answers(answers: list[ReceiptAnswer], *, as_json: bool) -> None:
+    """Print for each receipt whether a memory was in its context, and why."""
+    if as_json:
+        print_json({"answers": [answer.as_dict() for answer in answers]})
+        return
+    for answer in answers:
+        click.echo(f"#{answer.receipt:<3} {answer.state.replace('_', ' ')}: {answer.reason}")
+    if not answers:
+        print_notes(["no receipt is kept"])
 
 
 @click.command("status")

@@ -258,11 +258,11 @@ class LoggedRecall(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Uses(Value):
-    """Where a memory was returned and injected, each newest first."""
+    """Where a memory was returned, and included in a context or left out, each newest first."""
 
     #: Recalls that returned it, as far as they are logged.
     recalls: tuple[LoggedRecall, ...] = ()
-    #: Contexts that included it, as far as their receipts are kept.
+    #: Contexts that included it or left it out, as far as their receipts are kept.
     receipts: tuple[KeptReceipt, ...] = ()
 
 

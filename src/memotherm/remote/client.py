@@ -10,7 +10,7 @@ from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import OrderName
-from memotherm.model.receipts import ReceiptPage
+from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
 from memotherm.model.results import Captured, EventPage, Heat, Maintenance, Page, ScopeCount, Status
 from memotherm.policies import Policies
 from memotherm.remote import decoding
@@ -240,6 +240,8 @@ class RemoteMemotherm(Memotherm):
             if cursor is None:
                 break
         return ReceiptPage(receipts=tuple(receipts), cursor=cursor)
+
+    explain_receipt = sent(Memotherm.explain_receipt, "explain_receipt", lambda found: ReceiptAnswer(**found))
 
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store."""

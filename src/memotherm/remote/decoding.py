@@ -157,6 +157,7 @@ def receipt_of(found: Json) -> KeptReceipt:
         at=_moment(found["at"]),
         scope=Scope(**found["scope"]),
         included=tuple(KeptEntry(**entry) for entry in found["included"]),
+        left_out=tuple(KeptEntry(**entry) for entry in found["left_out"]),
     )
 
 

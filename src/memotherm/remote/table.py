@@ -62,6 +62,7 @@ ROUTES = {
     "query": _query("/memory/query"),
     "context": _query("/context"),
     "receipts": _get("/receipts"),
+    "explain_receipt": _get("/receipts/{number}/memories/{memory_id}"),
     "session_begin": _post("/sessions/{session_id}"),
     "session_start": _post("/sessions/{session_id}/start"),
     "session_compacted": _post("/sessions/{session_id}/compacted"),

@@ -160,7 +160,7 @@ class ReceiptRow(NamedTuple):
     budget: int
     tokens: int
     format: str
-    #: (id, section, form, tokens, reason, score) of each included memory.
+    #: (id, section, form, tokens, reason, score) of each memory that was included, or left out: without a form.
     entries: Sequence[tuple[str, str, str | None, int, str, float | None]]
 
 

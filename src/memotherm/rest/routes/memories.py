@@ -18,6 +18,7 @@ from memotherm.rest.routes.parameters import (
     ETAG,
     NAME,
     Inside,
+    KeyPrefix,
     KindFilter,
     MemoryId,
     MemoryIdOrNumber,
@@ -68,6 +69,7 @@ def list_memories(
     tag: Annotated[str | None, Query(pattern=NAME, max_length=100)] = None,
     since: Annotated[Moment | None, Query()] = None,
     until: Annotated[Moment | None, Query()] = None,
+    prefix: KeyPrefix = None,
     inside: Inside = False,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     page: Annotated[str | None, Query(pattern=r"^before-[0-9]{1,18}$")] = None,
@@ -75,7 +77,7 @@ def list_memories(
     """List memories, newest first, a page at a time; `POST /memories:find` also filters by metadata."""
     memories = view.find(
         tier=tier, priority=priority, retention=retention, kind=kind, tags=None if tag is None else [tag],
-        since=since, until=until, inside=inside, limit=limit, cursor=page,
+        since=since, until=until, prefix=prefix, inside=inside, limit=limit, cursor=page,
     )  # fmt: skip
     return page_response(memories)
 
@@ -175,7 +177,7 @@ def get_by_key(view: View, key: Annotated[Key, Query()], response: Response) -> 
 @route(router, "list_keys", response_model=KeysResponse)
 def list_keys(
     view: View,
-    prefix: Annotated[Key | None, Query(description="Only keys that begin with this.")] = None,
+    prefix: KeyPrefix = None,
     depth: Annotated[int | None, Query(ge=1, le=400, description="Cut keys behind that many slashes.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
     after: Annotated[Key | None, Query(description="Continue behind this key, the last one.")] = None,
@@ -264,6 +266,7 @@ def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonReque
 
 
 @route(router, "verify", response_model=MemoryResponse)
+@once
 def verify(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Record that a memory still holds."""
     return memory_response(apply(view.verify, memory_id, reason(body)), response)
@@ -305,5 +308,5 @@ def history(view: View, memory_id: MemoryId) -> Json:
 
 @route(router, "uses", response_model=UsesResponse)
 def uses(view: View, memory_id: MemoryId, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> Json:
-    """Return the last recalls that returned a memory, and the last contexts that included it, newest first."""
+    """Return the last recalls that returned a memory, and the last contexts that considered it, newest first."""
     return serializers.uses_json(view.uses(memory_id, limit))

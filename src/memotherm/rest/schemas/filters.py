@@ -10,6 +10,7 @@ from typing_extensions import TypeAliasType
 from memotherm.model.literals import OrderName
 from memotherm.rest.schemas.fields import (
     Json,
+    Key,
     Kind,
     Labels,
     PriorityName,
@@ -101,6 +102,7 @@ class FilterRequest(RequestBody):
     since: Moment | None = None
     until: Moment | None = None
     where: Where | None = None
+    prefix: Key | None = Field(None, description="Only memories whose key begins with this.", examples=["notes/"])
 
 
 class ListFilters(FilterRequest):
@@ -116,7 +118,7 @@ class ListFilters(FilterRequest):
 
     def filters(self) -> Json:
         """Return the filters of `find`; `retention` only if it was sent."""
-        names = ("tier", "priority", "kind", "tags", "since", "until", "contains")
+        names = ("tier", "priority", "kind", "tags", "since", "until", "prefix", "contains")
         sent = {"retention"} & self.model_fields_set
         return {**{name: getattr(self, name) for name in (*names, *sent)}, "where": raw_where(self)}
 
