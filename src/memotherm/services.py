@@ -51,6 +51,8 @@ ANY_RETENTION = "any"
 _NUMBER = re.compile(r"#([0-9]{1,18})")
 _LONGEST_QUERY = 100_000
 _LONGEST_KIND = 100
+#: The longest text that a listing looks for in contents.
+_LONGEST_PART = 1000
 #: How many scopes a hint names.
 _MOST_NAMED = 5
 
@@ -208,6 +210,14 @@ class View:
         """Return the spaces whose memories the scope can see."""
         return self.services.store.spaces(self.scope)
 
+    def record_inside(self, memory_id: str) -> Record:
+        """Return a memory at or below the scope by its id, or raise `NotFound`."""
+        store = self.inside
+        record = store.get(store.spaces_within(self.scope), memory_id) if isinstance(memory_id, str) else None
+        if record is None or record.memory.retention is Retention.PURGED:
+            raise NotFound(f"there is no memory {memory_id!r} at or below this scope ({self.scope})")
+        return record
+
     def record(self, memory_id: str, *, purged: bool = False) -> Record:
         """Return a memory that the scope can see, by its id or by `#` and its number, or raise `NotFound`."""
         record = None
@@ -295,7 +305,7 @@ class View:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
         tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
         tags, where, prefix = filters.get("tags"), filters.get("where"), filters.get("prefix")
-        retention = filters.get("retention", Retention.ACTIVE)
+        retention, contains = filters.get("retention", Retention.ACTIVE), filters.get("contains")
         return Find(
             now=self.now(),
             tier=None if tier is None else Tier.of(tier),
@@ -307,6 +317,7 @@ class View:
             until=self._moment(filters.get("until"), "until"),
             where=None if where is None else parsed_where(where),
             prefix=checked_key(prefix) if prefix else None,
+            contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
         )
 
     def _moment(self, value: datetime | str | None, name: str) -> datetime | None:

@@ -207,7 +207,8 @@ CREATE TABLE recalls (
 CREATE INDEX recalls_by_space ON recalls (tenant, space, recall);
 CREATE INDEX recalls_by_time ON recalls (tenant, at);
 
--- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included.
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included, or left
+-- out: without a form.
 CREATE TABLE receipts (
     tenant  TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
     receipt BIGINT NOT NULL DEFAULT nextval('receipt_numbers'),
