@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from memotherm.memory import Memotherm
+from memotherm.model import Memory
 from memotherm.model.results import Captured
 from memotherm.session import Session
+from memotherm.text.marker import without_blocks
+from memotherm.text.redaction import redactor
 
-__all__ = ["BUDGET", "Conversation"]
+__all__ = ["BUDGET", "Conversation", "known", "storable"]
 
 #: The most tokens of the context of a turn, unless the caller says otherwise.
 BUDGET = 1000
+_PAGE = 1000
 
 
 class Conversation:
@@ -50,3 +55,21 @@ class Conversation:
         if not text.strip():
             return None
         return self.memory.capture(text, metadata={"role": role, "session": self.id}, source=self.source)
+
+
+def storable(memory: Memotherm, text: str) -> str:
+    """Return a text of a conversation as it may be stored: without recalled blocks and credentials."""
+    kept = without_blocks(text).replace("\x00", "").strip()
+    (redacted,), _ = redactor(memory.settings).redact_values([kept])
+    return str(redacted)[: memory.settings.max_content_chars]
+
+
+def known(memory: Memotherm, prefix: str) -> Iterator[Memory]:
+    """Yield the memories whose keys begin with a prefix, also archived and deleted ones."""
+    cursor = None
+    while True:
+        page = memory.find(prefix=prefix, retention="any", limit=_PAGE, cursor=cursor)
+        yield from page
+        cursor = page.cursor
+        if cursor is None:
+            return
