@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from memotherm.context.values import Context
 from memotherm.memory import Memotherm
 from memotherm.model import Memory
 from memotherm.model.results import Captured
@@ -39,16 +40,15 @@ class Conversation:
         """The session that records what was injected."""
         return self.memory.session(self.id)
 
-    def context(self, prompt: str, budget: int = BUDGET, *, repeat: bool = False) -> str:
-        """Return what the memory has about a prompt; the text is empty where there is nothing new.
+    def context(self, prompt: str, budget: int = BUDGET, *, repeat: bool = False) -> Context:
+        """Return what the memory has about a prompt; its text is empty where there is nothing new.
 
         Args:
             prompt: The new prompt.
             budget: The most tokens.
             repeat: Whether to include what earlier turns were given, because their contexts were not kept.
         """
-        others = {"session": {"$ne": self.id}}
-        return self.session.before_turn(prompt, budget, repeat=repeat, where=others).text if prompt.strip() else ""
+        return self.session.before_turn(prompt, budget, repeat=repeat, where={"session": {"$ne": self.id}})
 
     def capture(self, role: str, text: str) -> Captured | None:
         """Store what was said by the user or the assistant, as hooks do; nothing if it has no text."""
