@@ -22,6 +22,7 @@ from memotherm.model.results import LoggedRecall, ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
 from memotherm.storage import notes
+from memotherm.storage.logged import without_purged
 from memotherm.storage.receipts import receipt_of, receipt_row
 from memotherm.storage.rows import changes_of, event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_count, found_rows, selected_rows
@@ -493,7 +494,7 @@ class SqlStore(ABC):
         try:
             with self._logging() as statements:
                 waiting += [self._waiting.popleft() for _ in range(len(self._waiting))]
-                for entry, keep in waiting:
+                for entry, keep in without_purged(statements, waiting):
                     self._log_entry(statements, entry, keep=keep)
         except (StoreBusy, StoreFull, StoreUnavailable) as exc:
             self._waiting.extendleft(reversed(waiting))

@@ -130,6 +130,9 @@ UPDATE memories SET access_count = access_count + 1, accessed_at = :now,
     recent_uses = CASE WHEN accessed_at > :window THEN recent_uses + 1 ELSE 1 END
 WHERE {own}no = :no AND retention < 3
 
+-- unpurged: Those of some memories that are not purged.
+SELECT no, id FROM memories WHERE {own}(no {in nos} OR id {in ids}) AND retention < 3
+
 -- memory_parts: Record how many vectors a memory has.
 UPDATE memories SET parts = :parts WHERE {own}no = :no
 
