@@ -110,8 +110,9 @@ function Uses({ id, uses }) {
 function Neighbours({ memory }) {
   const found = useLoaded(async () => {
     const body = { query: memory.content.slice(0, QUERY_CHARACTERS), tiers: ["hot", "warm", "cold"], limit: NEIGHBOURS + 1, track: false };
-    const { items } = await post("/recall", body, { scope: memory.scope });
-    return items.filter((item) => item.id !== memory.id).slice(0, NEIGHBOURS);
+    const { items, pinned } = await post("/recall", body, { scope: memory.scope });
+    // Pinned memories are part of every result, whatever they say.
+    return items.filter((item) => item.id !== memory.id && !pinned.includes(item.id)).slice(0, NEIGHBOURS);
   }, [memory.version]);
   const columns = [
     { name: "content", label: "Memory", cell: (item) => html`<${MemoryLink} id=${item.id} scope=${item.scope}>${item.content.slice(0, LONGEST)}</${MemoryLink}>` },
