@@ -36,6 +36,7 @@ __all__ = [
     "event_of",
     "flush_of",
     "heat_of",
+    "hit_of",
     "maintenance_of",
     "memory_of",
     "metrics_of",
@@ -76,7 +77,7 @@ def recall_of(found: Json) -> Recall:
     """Return the result of a query."""
     return Recall(
         query=found["query"],
-        hits=tuple(_hit(item) for item in found["items"]),
+        hits=tuple(hit_of(item) for item in found["items"]),
         promoted=tuple(found["promoted"]),
         tiers=_tiers(found["tiers"]),
         degraded=tuple(found["degraded"]),
@@ -84,7 +85,7 @@ def recall_of(found: Json) -> Recall:
     )
 
 
-def _hit(found: Json) -> Hit:
+def hit_of(found: Json) -> Hit:
     return Hit(memory=memory_of(found), score=found["score"], why=Why(**found["parts"]))
 
 
