@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from memotherm.model.literals import FormatName, PriorityName, TierName
     from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
-    from memotherm.opening import aopen, decrypt, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
+    from memotherm.opening import aopen, decrypt, distribute, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.session import Session
     from memotherm.settings import Settings
@@ -126,6 +126,7 @@ _HOMES = {
     "TierName": "model.literals",
     "Why": "model",
     "decrypt": "opening",
+    "distribute": "opening",
     "encrypt": "opening",
     "rekey": "opening",
 }
@@ -193,6 +194,7 @@ __all__ = [
     "Why",
     "aopen",
     "decrypt",
+    "distribute",
     "encrypt",
     "migrate",
     "open",

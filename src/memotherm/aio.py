@@ -148,6 +148,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
     receipts = _off_thread(Memotherm.receipts)
+    explain_receipt = _off_thread(Memotherm.explain_receipt)
     verify = _off_thread(Memotherm.verify)
     full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)

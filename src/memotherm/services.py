@@ -18,6 +18,7 @@ from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
+from memotherm.recall.hidden import WithHidden
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
@@ -35,6 +36,7 @@ from memotherm.storage.read_only import read_only
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
+from memotherm.tiers.clock_check import ClockChecks
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.shadow import ShadowedEngine
@@ -101,7 +103,7 @@ class Services:
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        parts = (store, changes, vectorizer, rules, settings)
+        parts = (store, changes, vectorizer, rules, settings, ClockChecks(whole, settings, clock))
         engine = RuleEngine(*parts) if regime.shadow is None else ShadowedEngine(*parts, regime.shadow)
         assembler = Assembler(store, pipeline, settings)
         return cls(
@@ -123,6 +125,13 @@ class Services:
             engine=engine,
             working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
         )
+
+    def recaller_with_hidden(self, question: Question, retentions: Sequence[Retention]) -> Recaller:
+        """Return what answers a query from memories of other retentions too; it logs nothing."""
+        settings = replace(self.settings, recall_log="off")
+        store = WithHidden(self.reader, question, retentions)
+        pipeline = Pipeline(store, self.vectorizer.on(self.reader), settings, self.pipeline.options)
+        return Recaller(self.store, pipeline, settings)
 
     def read_only(self) -> Services:
         """Return the services of the same store, which refuse changes."""
@@ -330,13 +339,16 @@ class View:
         *,
         include_cold: bool | None = None,
         track: bool = True,
+        where: Mapping[str, Any] | None = None,
     ) -> Request:
         """Return what is wanted of a context as the assembler takes it."""
         settings = self.services.settings
         cold = settings.auto_recall_include_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
-        question = None if blank else self.question(str(query), tiers, min_score=settings.context_min_score)
+        question = (
+            None if blank else self.question(str(query), tiers, min_score=settings.context_min_score, where=where)
+        )
         return Request(
             spaces=self.spaces(), now=self.now(), question=question, budget=budget, format=format, track=track
         )

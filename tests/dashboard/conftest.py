@@ -164,13 +164,8 @@ def violations(page: Page, *, colours_only: bool = False) -> list[str]:
     rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
     if colours_only:
         rules = ["color-contrast"]
-    found = Axe().run(
-        page,
-        options={
-            "runOnly": {"type": "rule" if colours_only else "tag", "values": rules},
-            "resultTypes": ["violations"],
-        },
-    )
+    only = {"type": "rule" if colours_only else "tag", "values": rules}
+    found = Axe().run(page, options={"runOnly": only, "resultTypes": ["violations"]})
     return [
         f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
         for each in found.response["violations"]

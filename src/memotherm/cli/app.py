@@ -71,6 +71,7 @@ COMMANDS = {
     "rekey": Command("encryption", "Encrypt the file of a store with a new key.", "rekey"),
     "migrate": Command("migrate", "Copy a whole store to another file or database."),
     "partition": Command("migrate", "Partition the tables of a PostgreSQL store by tenant.", "partition"),
+    "distribute": Command("migrate", "Distribute the tables of a store over a Citus cluster by tenant.", "distribute"),
     "import": Command("importing", "Import memories of another program, or an export."),
     "export": Command("export", "Write memories as JSON lines; `import jsonl` reads them.", "export"),
     "backup": Command("export", "Write the memories of all scopes as JSON lines.", "backup"),

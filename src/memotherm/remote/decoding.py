@@ -36,7 +36,7 @@ __all__ = [
     "event_of",
     "flush_of",
     "heat_of",
-    "hit_of",
+    "hits_of",
     "maintenance_of",
     "memory_of",
     "metrics_of",
@@ -77,7 +77,7 @@ def recall_of(found: Json) -> Recall:
     """Return the result of a query."""
     return Recall(
         query=found["query"],
-        hits=tuple(hit_of(item) for item in found["items"]),
+        hits=tuple(hits_of(found)),
         promoted=tuple(found["promoted"]),
         tiers=_tiers(found["tiers"]),
         degraded=tuple(found["degraded"]),
@@ -85,7 +85,12 @@ def recall_of(found: Json) -> Recall:
     )
 
 
-def hit_of(found: Json) -> Hit:
+def hits_of(found: Json) -> list[Hit]:
+    """Return the hits of a search."""
+    return [_hit(item) for item in found["items"]]
+
+
+def _hit(found: Json) -> Hit:
     return Hit(memory=memory_of(found), score=found["score"], why=Why(**found["parts"]))
 
 

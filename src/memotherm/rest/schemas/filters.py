@@ -90,7 +90,7 @@ Where = Annotated[
 ]
 
 
-def raw_where(body: FilterRequest) -> Json | None:
+def raw_where(body: RequestBody) -> Json | None:
     """Return the filter as it was sent."""
     where: Json | None = body.model_dump(by_alias=True, exclude_unset=True).get("where")
     return where
