@@ -54,7 +54,7 @@ const movesColumns = (writable, reload) => [
 function Tokens({ status, scopes }) {
   const largest = [...scopes].filter((each) => each.hot.items).sort((one, other) => other.hot.tokens - one.hot.tokens).slice(0, MOST_SCOPES);
   const limitOf = (scope) => ("session" in scope ? status.session_hot_limit : status.hot_limit);
-  return html`<section class="card" aria-labelledby="hot-tokens"><h2 id="hot-tokens">Hot tokens by scope</h2>
+  return html`<section class="card wide" aria-labelledby="hot-tokens"><h2 id="hot-tokens">Hot tokens by scope</h2>
     ${largest.length === 0 && html`<p class="empty">Nothing is hot.</p>`}
     ${largest.map(({ scope, hot }) => html`<${Meter} key=${scopeName(scope)} label=${scopeName(scope)} value=${hot.tokens} limit=${limitOf(scope)}
       text=${`${number(hot.tokens)} of ${number(limitOf(scope))} tokens, ${memoriesText(hot.items)}`} />`)}
