@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture mutants encryption budget explore golden hosts conformance adapters audit load clean
+.PHONY: help setup demo test lint check fix docs bench torture mutants encryption budget stores explore golden hosts conformance adapters audit load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -54,6 +54,11 @@ load: setup ## Let 32 clients at a real server for a minute, alone and beside ma
 
 budget: setup ## Pack a million generated contexts and look for one that is too long
 	MEMOTHERM_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
+
+stores: setup ## Also run on PostgreSQL what `make test` runs on SQLite alone
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --every-store -k postgres tests/adapters tests/notes tests/rules \
+	    tests/test_context.py tests/test_embedder_errors.py tests/test_embedding_service.py tests/test_fallback.py \
+	    tests/test_marker.py tests/test_recall_reranker.py
 
 explore: setup ## The property tests with examples that nobody has seen yet
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile explore -m hypothesis

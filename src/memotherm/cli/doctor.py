@@ -27,6 +27,7 @@ from memotherm.hooks.capture import postponed
 from memotherm.hooks.clients import CLIENTS, installed
 from memotherm.settings import default_store, load
 from memotherm.spool import user_spool
+from memotherm.tiers.clock_check import CLOCK_JUMPED
 
 __all__ = ["command"]
 
@@ -152,6 +153,7 @@ def _memory(store: StoreOptions, *, inside: bool) -> Iterator[Finding]:
         yield _checked("memories", lambda: _status(mem, store, inside=inside))
         yield _checked("policy", lambda: _policy(mem))
         yield _checked("embedder", lambda: _embedder(mem, inside=inside))
+        yield _checked("maintenance", lambda: _maintenance(mem, inside=inside))
         yield _checked("recall", lambda: _recall(mem, inside=inside))
         yield _checked("check", lambda: _check(mem))
 
@@ -186,11 +188,18 @@ def _policy(mem: Memotherm) -> Finding:
 
 def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
     status, unused = mem.status(inside=inside), mem.policies.unused()
-    degraded = [reason for reason in status.degraded if reason != unused]
+    degraded = [reason for reason in status.degraded if reason != unused and not reason.startswith(CLOCK_JUMPED)]
     if degraded:
         remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
         return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(degraded)}", remedy)
     return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
+
+
+def _maintenance(mem: Memotherm, *, inside: bool) -> Finding:
+    waiting = [reason for reason in mem.status(inside=inside).degraded if reason.startswith(CLOCK_JUMPED)]
+    if waiting:
+        return Finding("maintenance", "warning", waiting[0], "correct the clock of this machine if it is wrong")
+    return Finding("maintenance", "ok", "no memory is kept longer than its grace")
 
 
 def _recall(mem: Memotherm, *, inside: bool) -> Finding:

@@ -12,6 +12,7 @@ from memotherm.model.results import (
     Captured,
     Compaction,
     Heat,
+    LoggedRecall,
     Maintenance,
     Metrics,
     ScopeCount,
@@ -20,6 +21,8 @@ from memotherm.model.results import (
     Status,
     Suggestion,
     TierCount,
+    TierPoint,
+    Uses,
 )
 from memotherm.model.value import Lazy
 from memotherm.notes.flush import Flush
@@ -42,6 +45,8 @@ __all__ = [
     "session_status_of",
     "spill_of",
     "status_of",
+    "tier_points_of",
+    "uses_of",
 ]
 
 Json = dict[str, Any]
@@ -125,6 +130,25 @@ def event_of(found: Json) -> Event:
     )
 
 
+def uses_of(found: Json) -> Uses:
+    """Return where a memory was returned and injected."""
+    recalls = [
+        LoggedRecall(
+            at=datetime.fromisoformat(recall["at"]),
+            query=recall["query"],
+            tiers=tuple(Tier.of(tier) for tier in recall["tiers"]),
+            returned=recall["returned"],
+        )
+        for recall in found["recalls"]
+    ]
+    return Uses(recalls=tuple(recalls), receipts=tuple(receipt_of(receipt) for receipt in found["receipts"]))
+
+
+def tier_points_of(found: Json) -> list[TierPoint]:
+    """Return how many memories each tier had."""
+    return [TierPoint(**{**point, "at": datetime.fromisoformat(point["at"])}) for point in found["points"]]
+
+
 def receipt_of(found: Json) -> KeptReceipt:
     """Return a receipt that the store keeps."""
     plain = ("number", "query", "budget", "tokens", "format")
@@ -133,6 +157,7 @@ def receipt_of(found: Json) -> KeptReceipt:
         at=_moment(found["at"]),
         scope=Scope(**found["scope"]),
         included=tuple(KeptEntry(**entry) for entry in found["included"]),
+        left_out=tuple(KeptEntry(**entry) for entry in found["left_out"]),
     )
 
 

@@ -23,6 +23,10 @@ def receipt_row(receipt: ReceiptRow, at: int, space: int | None) -> dict[str, An
 def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
     """Return the receipt of a row."""
     number, at, _, query, budget, tokens, text_format, entries = row
+    considered = [
+        KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reason=reason, score=score)
+        for memory_id, section, form, cost, reason, score in json.loads(entries)
+    ]
     return KeptReceipt(
         number=number,
         at=from_micros(at),
@@ -31,10 +35,8 @@ def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
         budget=budget,
         tokens=tokens,
         format=text_format,
-        included=tuple(
-            KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reason=reason, score=score)
-            for memory_id, section, form, cost, reason, score in json.loads(entries)
-        ),
+        included=tuple(entry for entry in considered if entry.form is not None),
+        left_out=tuple(entry for entry in considered if entry.form is None),
     )
 
 

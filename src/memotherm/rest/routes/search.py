@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 
 from memotherm import tools
 from memotherm.rest.routes.declaring import route
-from memotherm.rest.routes.parameters import View, in_session
+from memotherm.rest.routes.parameters import MemoryId, View, in_session
 from memotherm.rest.routes.responses import apply, context_response, recall_response
 from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.search import (
@@ -18,6 +18,7 @@ from memotherm.rest.schemas.search import (
     QueryResponse,
     RecallRequest,
     RecallResponse,
+    ReceiptAnswerResponse,
     ReceiptPageResponse,
 )
 
@@ -57,3 +58,9 @@ def receipts(
     """Return what contexts have injected inside the scope, and why, newest first, a page at a time."""
     found = view.receipts(limit=limit, cursor=page)
     return {"receipts": [receipt.as_dict() for receipt in found], "next_page": found.cursor}
+
+
+@route(router, "explain_receipt", response_model=ReceiptAnswerResponse)
+def explain_receipt(view: View, number: Annotated[int, Path(ge=1, le=2**62)], memory_id: MemoryId) -> Json:
+    """Return whether a memory was in the context of a receipt, and why."""
+    return view.explain_receipt(number, memory_id).as_dict()

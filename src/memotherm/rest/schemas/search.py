@@ -38,8 +38,10 @@ __all__ = [
     "QueryResponse",
     "RecallRequest",
     "RecallResponse",
+    "ReceiptAnswerResponse",
     "ReceiptPageResponse",
     "SearchResponse",
+    "UsesResponse",
 ]
 
 
@@ -187,18 +189,19 @@ class RecallResponse(SearchResponse):
 
 
 class KeptEntryResponse(BaseModel):
-    """A memory that was included in a context, and why."""
+    """A memory that was included in a context or left out, and why."""
 
     id: str
     section: Literal["pinned", "hot", "recalled"]
-    form: Literal["full", "shortened", "title"]
+    #: Null when it was left out.
+    form: Literal["full", "shortened", "title"] | None
     tokens: int
     reason: str
     score: float | None
 
 
 class KeptReceiptResponse(BaseModel):
-    """What a context has injected."""
+    """What a context has injected, and the first memories of each section that it left out."""
 
     number: int
     at: str
@@ -208,6 +211,16 @@ class KeptReceiptResponse(BaseModel):
     tokens: int
     format: Format
     included: list[KeptEntryResponse]
+    left_out: list[KeptEntryResponse]
+
+
+class ReceiptAnswerResponse(BaseModel):
+    """Whether a memory was in the context of a receipt, and why."""
+
+    receipt: int
+    id: str
+    state: Literal["included", "left_out", "not_considered"]
+    reason: str
 
 
 class ReceiptPageResponse(BaseModel):
@@ -224,3 +237,20 @@ class ContextResponse(BaseModel):
     tokens: int
     receipt: Json
     memories: list[MemoryResponse] = []
+
+
+class LoggedRecallResponse(BaseModel):
+    """A recall of the log."""
+
+    at: str
+    #: The query, or its hash; empty for uses without a query.
+    query: str
+    tiers: list[TierName]
+    returned: int
+
+
+class UsesResponse(BaseModel):
+    """Where a memory was returned and injected, each newest first."""
+
+    recalls: list[LoggedRecallResponse]
+    receipts: list[KeptReceiptResponse]

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memotherm.model.receipts import KeptReceipt
+from memotherm.model.results import LoggedRecall
 from memotherm.storage.values import LogEntry, RecallEntry, Tally, UsageCounts
 
 __all__ = ["UsageStore", "UsageTransaction"]
@@ -29,6 +30,12 @@ class UsageStore(Protocol):
 
     def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
         """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
+
+    def receipts_of(self, spaces: Sequence[int], memory_id: str, limit: int) -> list[KeptReceipt]:
+        """Return the last receipts of contexts in some spaces that name a memory, newest first."""
+
+    def recalls_of(self, spaces: Sequence[int], no: int, limit: int) -> list[LoggedRecall]:
+        """Return the last logged recalls in some spaces that returned a memory, newest first."""
 
     def trim_receipts(self, before: datetime) -> None:
         """Delete the receipts of contexts before a time."""
