@@ -7,6 +7,7 @@ from typing import Any
 
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
+from memotherm.model.recall import LoggedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.model.results import (
     Captured,
@@ -33,6 +34,7 @@ __all__ = [
     "event_of",
     "flush_of",
     "heat_of",
+    "logged_recall_of",
     "maintenance_of",
     "memory_of",
     "metrics_of",
@@ -86,9 +88,10 @@ def _hit(found: Json) -> Hit:
 def context_of(found: Json) -> Context:
     """Return a context with its receipt."""
     memories = {memory["id"]: memory_of(memory) for memory in found["memories"]}
-    receipt = found["receipt"]
+    receipt, lines = found["receipt"], {part["id"]: part["text"] for part in found["parts"]}
     included, left_out = (
-        tuple(_entry(entry, memories[entry["id"]]) for entry in receipt[name]) for name in ("included", "left_out")
+        tuple(_entry(entry, memories[entry["id"]], lines.get(entry["id"], "")) for entry in receipt[name])
+        for name in ("included", "left_out")
     )
     plain = ("query", "budget", "tokens", "shares", "tokenizer", "exact", "format", "settings", "pinned_cut")
     return Context(
@@ -108,11 +111,14 @@ def context_of(found: Json) -> Context:
     )
 
 
-def _entry(found: Json, memory: Memory) -> Entry:
+def _entry(found: Json, memory: Memory, lines: str) -> Entry:
     plain = ("section", "form", "tokens", "rule", "reason", "score", "fits_at")
     why = None if found["parts"] is None else Why(**found["parts"])
     return Entry(
-        memory=memory, **{name: found[name] for name in plain}, _why=None if why is None else Lazy(lambda: why)
+        memory=memory,
+        **{name: found[name] for name in plain},
+        lines=lines,
+        _why=None if why is None else Lazy(lambda: why),
     )
 
 
@@ -125,6 +131,22 @@ def event_of(found: Json) -> Event:
     )
 
 
+def _kept_entry(found: Json) -> KeptEntry:
+    return KeptEntry(**{name: found[name] for name in ("id", "section", "form", "tokens", "reason", "score")})
+
+
+def logged_recall_of(found: Json) -> LoggedRecall:
+    """Return a query of the recall log."""
+    plain = ("number", "query", "milliseconds", "best", "returned")
+    return LoggedRecall(
+        **{name: found[name] for name in plain},
+        at=_moment(found["at"]),
+        scope=Scope(**found["scope"]),
+        tiers=_tiers(found["tiers"]),
+        degraded=tuple(found["degraded"]),
+    )
+
+
 def receipt_of(found: Json) -> KeptReceipt:
     """Return a receipt that the store keeps."""
     plain = ("number", "query", "budget", "tokens", "format")
@@ -132,8 +154,8 @@ def receipt_of(found: Json) -> KeptReceipt:
         **{name: found[name] for name in plain},
         at=_moment(found["at"]),
         scope=Scope(**found["scope"]),
-        included=tuple(KeptEntry(**entry) for entry in found["included"]),
-        left_out=tuple(KeptEntry(**entry) for entry in found["left_out"]),
+        included=tuple(map(_kept_entry, found["included"])),
+        left_out=tuple(map(_kept_entry, found["left_out"])),
     )
 
 

@@ -54,6 +54,7 @@ class SessionStartRequest(RequestBody):
     budget: Budget = 2000
     format: Format = "markdown"
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class SessionContextRequest(RequestBody):
@@ -66,6 +67,7 @@ class SessionContextRequest(RequestBody):
     track: bool = True
     repeat: bool = Field(False, description="Whether memories that were injected before may be included.")
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class SessionAddRequest(RequestBody):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from memotherm.model.recall import LoggedRecall
 from memotherm.model.receipts import KeptReceipt
 from memotherm.storage.values import LogEntry, RecallEntry, Tally, UsageCounts
 
@@ -23,6 +24,9 @@ class UsageStore(Protocol):
 
     def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
         """Return entries of the recall log with a greater number than `after`, in order of number."""
+
+    def logged_recalls(self, spaces: Sequence[int], limit: int, *, slowest: bool) -> list[LoggedRecall]:
+        """Return queries of the recall log, slowest or newest first."""
 
     def trim_recalls(self, before: datetime) -> None:
         """Delete the log entries of recalls before a time."""
