@@ -36,10 +36,26 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 #: What is tested on every kind of store; `@pytest.mark.sqlite` leaves out what only a file can do.
-_EVERYWHERE = ("spec/", "properties/", "policy/test_adoption", "policy/test_shadow", "notes/test_sync",
-               "rules/test_select", "rules/test_where", "test_changes", "test_embedder_change", "test_forks",
-               "test_recall", "test_remember", "test_tenants", "test_keys", "test_receipts",
-               "test_erasing")  # fmt: skip
+_EVERYWHERE = (
+    "spec/",
+    "properties/",
+    "policy/test_adoption",
+    "policy/test_shadow",
+    "notes/test_sync",
+    "rules/test_select",
+    "rules/test_where",
+    "test_changes",
+    "test_clock_jumps",
+    "test_embedder_change",
+    "test_erasing",
+    "test_forks",
+    "test_keys",
+    "test_listing",
+    "test_recall",
+    "test_receipts",
+    "test_remember",
+    "test_tenants",
+)
 #: What uses a store through the same calls as those; `--every-store` tests it everywhere too (`make stores`).
 _ABOVE_STORES = ("adapters/", "notes/", "rules/", "test_context", "test_embedder", "test_embedding_service",
                  "test_fallback", "test_marker", "test_recall_reranker")  # fmt: skip

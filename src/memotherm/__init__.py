@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.literals import FormatName, PriorityName, TierName
-    from memotherm.model.recall import LoggedRecall
+    from memotherm.model.recall import TimedRecall
     from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
     from memotherm.opening import aopen, decrypt, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
@@ -76,7 +76,7 @@ _HOMES = {
     "FormatName": "model.literals",
     "KeptEntry": "model.receipts",
     "KeptReceipt": "model.receipts",
-    "LoggedRecall": "model.recall",
+    "TimedRecall": "model.recall",
     "ReceiptAnswer": "model.receipts",
     "ReceiptPage": "model.receipts",
     "Hit": "model",
@@ -152,7 +152,6 @@ __all__ = [
     "KeptReceipt",
     "LeaseLost",
     "LimitReached",
-    "LoggedRecall",
     "Memory",
     "Memotherm",
     "MemothermError",
@@ -193,6 +192,7 @@ __all__ = [
     "StoreUnavailable",
     "Tier",
     "TierName",
+    "TimedRecall",
     "Why",
     "aopen",
     "decrypt",

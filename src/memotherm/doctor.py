@@ -19,6 +19,7 @@ from memotherm.hooks.capture import postponed
 from memotherm.hooks.clients import CLIENTS, installed
 from memotherm.settings.describing import described_settings
 from memotherm.spool import user_spool
+from memotherm.tiers.clock_check import CLOCK_JUMPED
 
 __all__ = ["Finding", "failure", "findings", "store_findings"]
 
@@ -85,6 +86,7 @@ def store_findings(
     yield checked("memories", lambda: _status(mem, elsewhere, inside=inside))
     yield checked("policy", lambda: _policy(mem))
     yield checked("embedder", lambda: _embedder(mem, inside=inside))
+    yield checked("maintenance", lambda: _maintenance(mem, inside=inside))
     yield checked("recall", lambda: _recall(mem, inside=inside))
     yield checked("check", lambda: _check(mem))
 
@@ -155,11 +157,18 @@ def _policy(mem: Memotherm) -> Finding:
 
 def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
     status, unused = mem.status(inside=inside), mem.policies.unused()
-    degraded = [reason for reason in status.degraded if reason != unused]
+    degraded = [reason for reason in status.degraded if reason != unused and not reason.startswith(CLOCK_JUMPED)]
     if degraded:
         remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
         return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(degraded)}", remedy)
     return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
+
+
+def _maintenance(mem: Memotherm, *, inside: bool) -> Finding:
+    waiting = [reason for reason in mem.status(inside=inside).degraded if reason.startswith(CLOCK_JUMPED)]
+    if waiting:
+        return Finding("maintenance", "warning", waiting[0], "correct the clock of this machine if it is wrong")
+    return Finding("maintenance", "ok", "no memory is kept longer than its grace")
 
 
 def _recall(mem: Memotherm, *, inside: bool) -> Finding:

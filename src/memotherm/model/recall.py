@@ -10,7 +10,7 @@ from typing import Any
 from memotherm.model.memory import Memory, Priority, Scope, Tier
 from memotherm.model.value import Value
 
-__all__ = ["Hit", "LoggedRecall", "Recall", "Why"]
+__all__ = ["Hit", "Recall", "TimedRecall", "Why"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -105,7 +105,7 @@ class Recall(Value):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class LoggedRecall(Value):
+class TimedRecall(Value):
     """A query of the recall log: what it cost, and whether it found something."""
 
     #: Its number; a later one has a higher number.

@@ -7,12 +7,13 @@ from typing import Any
 
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
-from memotherm.model.recall import LoggedRecall
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.model.results import (
     Captured,
     Compaction,
     Heat,
+    LoggedRecall,
     Maintenance,
     Metrics,
     ScopeCount,
@@ -21,6 +22,8 @@ from memotherm.model.results import (
     Status,
     Suggestion,
     TierCount,
+    TierPoint,
+    Uses,
 )
 from memotherm.model.value import Lazy
 from memotherm.notes.flush import Flush
@@ -34,7 +37,6 @@ __all__ = [
     "event_of",
     "flush_of",
     "heat_of",
-    "logged_recall_of",
     "maintenance_of",
     "memory_of",
     "metrics_of",
@@ -44,6 +46,9 @@ __all__ = [
     "session_status_of",
     "spill_of",
     "status_of",
+    "tier_points_of",
+    "timed_recall_of",
+    "uses_of",
 ]
 
 Json = dict[str, Any]
@@ -135,16 +140,35 @@ def _kept_entry(found: Json) -> KeptEntry:
     return KeptEntry(**{name: found[name] for name in ("id", "section", "form", "tokens", "reason", "score")})
 
 
-def logged_recall_of(found: Json) -> LoggedRecall:
+def timed_recall_of(found: Json) -> TimedRecall:
     """Return a query of the recall log."""
     plain = ("number", "query", "milliseconds", "best", "returned")
-    return LoggedRecall(
+    return TimedRecall(
         **{name: found[name] for name in plain},
         at=_moment(found["at"]),
         scope=Scope(**found["scope"]),
         tiers=_tiers(found["tiers"]),
         degraded=tuple(found["degraded"]),
     )
+
+
+def uses_of(found: Json) -> Uses:
+    """Return where a memory was returned and injected."""
+    recalls = [
+        LoggedRecall(
+            at=datetime.fromisoformat(recall["at"]),
+            query=recall["query"],
+            tiers=tuple(Tier.of(tier) for tier in recall["tiers"]),
+            returned=recall["returned"],
+        )
+        for recall in found["recalls"]
+    ]
+    return Uses(recalls=tuple(recalls), receipts=tuple(receipt_of(receipt) for receipt in found["receipts"]))
+
+
+def tier_points_of(found: Json) -> list[TierPoint]:
+    """Return how many memories each tier had."""
+    return [TierPoint(**{**point, "at": datetime.fromisoformat(point["at"])}) for point in found["points"]]
 
 
 def receipt_of(found: Json) -> KeptReceipt:

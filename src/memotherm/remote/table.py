@@ -35,6 +35,7 @@ def _post(path: str) -> Route:
 ROUTES = {
     "list_memories": _get("/memories"),
     "find": _query("/memories:find"),
+    "count": _query("/memories:count"),
     "forget_many": _post("/memories:forget"),
     "restore_many": _post("/memories:restore"),
     "purge_many": _post("/memories:purge"),
@@ -84,6 +85,8 @@ ROUTES = {
     "search_notes": _query("/notes/search"),
     "read_note": _get("/notes/lines"),
     "curate": _post("/notes/curate"),
+    "uses": _get("/memories/{memory_id}/uses"),
+    "tier_history": _get("/tiers/history"),
     "status": _get("/status"),
     "scopes": _get("/scopes"),
     "store": _get("/store"),

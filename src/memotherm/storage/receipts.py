@@ -9,21 +9,21 @@ from typing import Any
 
 from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros
-from memotherm.model.recall import LoggedRecall
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.storage.values import ReceiptRow
 
-__all__ = ["logged_recall_of", "receipt_of", "receipt_row", "without_entries"]
+__all__ = ["receipt_of", "receipt_row", "timed_recall_of", "without_entries"]
 
 
 #: What the log holds instead of a query if it stores no texts.
 _HASH = re.compile("[0-9a-f]{64}")
 
 
-def logged_recall_of(row: Sequence[Any], scope: Scope) -> LoggedRecall:
+def timed_recall_of(row: Sequence[Any], scope: Scope) -> TimedRecall:
     """Return the query of a row of the recall log."""
     number, at, _, query, tiers, micros, best, returned, degraded = row
-    return LoggedRecall(
+    return TimedRecall(
         number=number,
         at=from_micros(at),
         scope=scope,

@@ -9,7 +9,18 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import Erased, Everything, Heat, Metrics, ScopeCount, SessionStatus, Status, TierCount
+from memotherm.model.results import (
+    Erased,
+    Everything,
+    Heat,
+    Metrics,
+    ScopeCount,
+    SessionStatus,
+    Status,
+    TierCount,
+    TierPoint,
+    Uses,
+)
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 from memotherm.policy import Finding, Policy
 from memotherm.policy.cases import CaseResult
@@ -45,6 +56,8 @@ __all__ = [
     "session_status_json",
     "shadow_json",
     "status_json",
+    "tier_point_json",
+    "uses_json",
 ]
 
 Json = dict[str, Any]
@@ -128,6 +141,25 @@ def everything_json(stored: Everything) -> Iterator[Json]:
         tiers = [str(tier) for tier in recall.tiers]
         at = recall.at.isoformat()
         yield {"type": "recall", "at": at, "query": recall.query, "tiers": tiers, "returned": recall.returned}
+
+
+def uses_json(uses: Uses) -> Json:
+    """Return where a memory was returned and injected."""
+    recalls = [
+        {
+            "at": recall.at.isoformat(),
+            "query": recall.query,
+            "tiers": [str(tier) for tier in recall.tiers],
+            "returned": recall.returned,
+        }
+        for recall in uses.recalls
+    ]
+    return {"recalls": recalls, "receipts": [receipt.as_dict() for receipt in uses.receipts]}
+
+
+def tier_point_json(point: TierPoint) -> Json:
+    """Return how many memories each tier had."""
+    return {"at": point.at.isoformat(), "hot": point.hot, "warm": point.warm, "cold": point.cold}
 
 
 def event_json(event: Event) -> Json:

@@ -14,9 +14,9 @@ from memotherm.rest.schemas.health import (
     ApiKeysResponse,
     CheckResponse,
     DoctorResponse,
-    LoggedRecallsResponse,
     SettingsResponse,
     StoreResponse,
+    TimedRecallsResponse,
 )
 from memotherm.settings import FIELDS
 from memotherm.settings.describing import described_settings
@@ -68,7 +68,7 @@ def keys(mem: WholeStore) -> Json:
     return {"keys": [key.as_dict() for key in Keys(mem).all()]}
 
 
-@route(router, "recalls", response_model=LoggedRecallsResponse)
+@route(router, "recalls", response_model=TimedRecallsResponse)
 def recalls(
     view: View,
     order: Annotated[Literal["newest", "slowest"], Query(description="Which come first.")] = "newest",

@@ -19,6 +19,7 @@ from memotherm.rest.routes.responses import (
     memory_response,
     recall_response,
 )
+from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.memories import MemoriesResponse, MemoryResponse
 from memotherm.rest.schemas.search import ContextResponse, RecallResponse
 from memotherm.rest.schemas.sessions import (
@@ -156,7 +157,7 @@ def session_recall(session: InSession, body: SessionRecallRequest) -> Json:
 @route(router, "session_context", response_model=ContextResponse)
 def session_context(session: InSession, body: SessionContextRequest) -> Json:
     """Return the context of a turn, without memories that the session was given before."""
-    arguments = body.model_dump(exclude={"memories", "parts"})
+    arguments = {**body.model_dump(exclude={"memories", "parts"}), "where": raw_where(body)}
     return context_response(session.before_turn(**arguments), memories=body.memories, parts=body.parts)
 
 

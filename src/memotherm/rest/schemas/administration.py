@@ -16,6 +16,7 @@ __all__ = [
     "ScopeResponse",
     "ScopesResponse",
     "StatusResponse",
+    "TierHistoryResponse",
 ]
 
 
@@ -103,6 +104,21 @@ class ScopesResponse(BaseModel):
     """The scopes at and below the scope of the request that hold memories."""
 
     scopes: list[ScopeResponse]
+
+
+class TierPointResponse(BaseModel):
+    """How many active memories each tier had at a moment."""
+
+    at: str
+    hot: int
+    warm: int
+    cold: int
+
+
+class TierHistoryResponse(BaseModel):
+    """The tiers at moments in ascending order."""
+
+    points: list[TierPointResponse]
 
 
 class StatusResponse(BaseModel):

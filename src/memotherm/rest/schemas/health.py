@@ -12,9 +12,9 @@ __all__ = [
     "ApiKeysResponse",
     "CheckResponse",
     "DoctorResponse",
-    "LoggedRecallsResponse",
     "SettingsResponse",
     "StoreResponse",
+    "TimedRecallsResponse",
 ]
 
 
@@ -87,7 +87,7 @@ class ApiKeysResponse(BaseModel):
     keys: list[ApiKeyResponse]
 
 
-class LoggedRecallResponse(BaseModel):
+class TimedRecallResponse(BaseModel):
     """A query of the recall log; `query` is null unless the log stores texts."""
 
     number: int
@@ -101,7 +101,7 @@ class LoggedRecallResponse(BaseModel):
     degraded: list[str]
 
 
-class LoggedRecallsResponse(BaseModel):
+class TimedRecallsResponse(BaseModel):
     """Queries of the recall log."""
 
-    recalls: list[LoggedRecallResponse]
+    recalls: list[TimedRecallResponse]

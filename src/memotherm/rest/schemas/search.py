@@ -42,6 +42,7 @@ __all__ = [
     "ReceiptPageResponse",
     "SearchResponse",
     "TitledReceiptResponse",
+    "UsesResponse",
 ]
 
 
@@ -260,3 +261,20 @@ class ContextResponse(BaseModel):
     receipt: Json
     memories: list[MemoryResponse] = []
     parts: list[ContextPartResponse] = []
+
+
+class LoggedRecallResponse(BaseModel):
+    """A recall of the log."""
+
+    at: str
+    #: The query, or its hash; empty for uses without a query.
+    query: str
+    tiers: list[TierName]
+    returned: int
+
+
+class UsesResponse(BaseModel):
+    """Where a memory was returned and injected, each newest first."""
+
+    recalls: list[LoggedRecallResponse]
+    receipts: list[KeptReceiptResponse]

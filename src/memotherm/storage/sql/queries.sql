@@ -176,6 +176,35 @@ SELECT {columns} FROM memories
 WHERE {own}no < :before AND $space {in spaces} AND $conditions
 ORDER BY no DESC LIMIT :limit
 
+-- find_sorted: A page of memories in another order, or from a place in the middle. Its conditions are those of `select`.
+SELECT {columns} FROM memories WHERE {own}no IN (
+    SELECT no FROM memories WHERE {own}$space {in spaces} AND $conditions ORDER BY $order LIMIT :limit OFFSET :skip)
+ORDER BY $order
+
+-- found_count: How many memories a listing has. Its conditions are those of `select`.
+SELECT count(*) FROM memories WHERE {own}$space {in spaces} AND $conditions
+
+-- order_newest: An order of `find_sorted`.
+no DESC
+
+-- order_oldest: An order of `find_sorted`.
+no
+
+-- order_updated: An order of `find_sorted`.
+updated_at DESC, no DESC
+
+-- order_used: An order of `find_sorted`.
+coalesce(accessed_at, 0) DESC, no DESC
+
+-- order_most_used: An order of `find_sorted`.
+access_count DESC, no DESC
+
+-- order_largest: An order of `find_sorted`.
+tokens DESC, no DESC
+
+-- order_smallest: An order of `find_sorted`.
+tokens, no DESC
+
 -- written_before: Memories of some spaces that existed at a moment and still have their content.
 SELECT {columns} FROM memories
 WHERE {own}space {in spaces} AND created_at <= :moment AND retention < 3 AND no > :after
@@ -302,6 +331,10 @@ WHERE {own e}e.seq > :past AND m.space {in spaces} ORDER BY e.seq LIMIT :limit
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
+
+-- tier_changes: The events of memories in some spaces since a moment, newest first, with where the memories are now.
+SELECT e.no, e.at, e.changes, m.tier, m.retention FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.at >= :since AND m.space {in spaces} ORDER BY e.seq DESC
 
 -- events_changed_since: The memories touched after a sequence number.
 SELECT DISTINCT no FROM events WHERE {own}seq > :seq
