@@ -42,6 +42,8 @@ def status(view: View, inside: Inside = False) -> Json:
     return {
         **{key: value for key, value in serializers.status_json(found).items() if key != "store"},
         "pending_vectors": found.pending_vectors,
+        "hot_limit": view.settings.hot_max_tokens,
+        "session_hot_limit": view.settings.hot_token_limit,
         "metrics": serializers.metrics_json(metrics),
         "measured": encoding.metrics_json(metrics),
     }

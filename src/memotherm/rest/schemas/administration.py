@@ -135,6 +135,8 @@ class StatusResponse(BaseModel):
     #: The name and hash of the adopted policy; empty for the built-in rules.
     policy: str
     degraded: list[str]
+    hot_limit: int = Field(description="The most hot tokens of a scope, by the setting hot_max_tokens.")
+    session_hot_limit: int = Field(description="The most hot tokens of a session, by the setting hot_token_limit.")
     pending_vectors: int = Field(description="Memories that wait for their vectors.")
     metrics: dict[str, float]
     measured: Json = Field(description="All metrics under the names of the Python API.")
