@@ -7,7 +7,7 @@ import { parseRoute } from "../route.js";
 import { Loaded } from "./basics.js";
 import { ContextText, Included, LeftOut, nextToEnter } from "./context.js";
 
-export function ContextResult({ query, setting }) {
+export function ContextResult({ query, setting, of }) {
   const body = { query, budget: setting.budget, include_cold: setting.cold, track: false, parts: true };
   const state = useLoaded(() => post("/context", body), [JSON.stringify(body)]);
   const [selected, setSelected] = useState(null);
@@ -20,12 +20,12 @@ export function ContextResult({ query, setting }) {
         ${" "}${next ? html`Next to enter: <strong>${next.title}</strong> at ${number(next.fits_at)} tokens, ${number(next.fits_at - setting.budget)} more.` : "A larger budget adds nothing."}</p>
       ${receipt.notes.map((note) => html`<p key=${note} class="notice">${note}</p>`)}
       ${receipt.degraded.map((reason) => html`<p key=${reason} class="notice warning">${reason}</p>`)}
-      ${parts.length > 0 && html`<${ContextText} parts=${parts} included=${receipt.included} selected=${selected}
+      ${parts.length > 0 && html`<${ContextText} of=${of} parts=${parts} included=${receipt.included} selected=${selected}
         onSelect=${(id) => setSelected(id === selected ? null : id)} />`}
       <h4>In the context: ${number(receipt.included.length)}</h4>
-      <${Included} entries=${receipt.included} scope=${scope} coloured />
+      <${Included} of=${of} entries=${receipt.included} scope=${scope} coloured />
       <h4>Left out: ${number(receipt.left_out.length)}</h4>
-      <${LeftOut} entries=${receipt.left_out} scope=${scope} />
+      <${LeftOut} of=${of} entries=${receipt.left_out} scope=${scope} />
     </div>`;
   }}</${Loaded}>`;
 }

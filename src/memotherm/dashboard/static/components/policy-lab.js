@@ -58,7 +58,7 @@ export function PolicyLab({ policy, onChange }) {
     if (sure) run(async (given) => { const done = await post("/policy/adopt", given); toast(`${done.name} is in force`); onChange(); });
   };
   const shadow = () => run(async (given) => { const done = await post("/policy/shadow", given); toast(`${done.name} is in the shadow`); onChange(); });
-  return html`<section aria-label="Try a policy"><h2>Try a policy</h2>
+  return html`<section><h2>Try a policy</h2>
     <div class="filters"><label class="field">Policy
       <select value=${name} onChange=${(event) => { setName(event.target.value); setResult(null); setError(null); }}>
         ${[IN_FORCE, ...PRESETS, TEXT].map((option) => html`<option key=${option} value=${option} selected=${option === name}>${option}</option>`)}</select></label></div>

@@ -10,14 +10,18 @@ import { TextFilter } from "./filters.js";
 import { shortened } from "./hits.js";
 
 const ID = /^mem_[0-9a-z]{26}$/;
-const MOST_ANSWERS = 5;
+const MOST_ANSWERS = 8;
 const STATES = { included: "In the context", left_out: "Left out", not_considered: "Not considered" };
 
-// Return the memories that a text may mean: that with the id, or the best hits among all tiers and retentions.
+// Return the memories that a text may mean: that with the id, those that contain it, hidden ones included, or the best hits.
 async function candidates(text) {
   if (ID.test(text)) return [{ id: text, content: text, scope: {} }];
-  const found = await post("/recall", { query: text, limit: MOST_ANSWERS, tiers: ["hot", "warm", "cold"], inside: true, retention: "any", track: false });
-  return found.items.slice(0, MOST_ANSWERS);
+  const [containing, recalled] = await Promise.all([
+    post("/memories:find", { contains: text, inside: true, retention: "any", limit: MOST_ANSWERS }),
+    post("/recall", { query: text, limit: MOST_ANSWERS, tiers: ["hot", "warm", "cold"], inside: true, track: false }),
+  ]);
+  const found = new Map([...containing.memories, ...recalled.items].map((memory) => [memory.id, memory]));
+  return [...found.values()].slice(0, MOST_ANSWERS);
 }
 
 async function answers(receipt, text) {

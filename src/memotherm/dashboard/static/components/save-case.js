@@ -24,7 +24,7 @@ export function SaveCase({ query, expected }) {
     Object.assign(document.createElement("a"), { href: address, download: "cases.toml" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   };
-  return html`<section aria-label="Regression case"><h2>Save as a regression case</h2>
+  return html`<section><h2>Save as a regression case</h2>
     <p>Mark the hits that this question must find, and add the case to a file.
       <code>memotherm cases cases.toml</code> runs all cases of the file and fails if one does not find them.</p>
     ${expected.length ? html`<pre class="content" tabindex="0">${written}</pre>

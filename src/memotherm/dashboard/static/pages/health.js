@@ -17,15 +17,15 @@ const megabytes = (bytes) => `${decimal(bytes / 1e6, 1)} MB`;
 
 function Sizes({ status, store }) {
   return html`<div class="cards">
-    ${store && html`<div class="card"><h3>Store</h3><p class="figure">${megabytes(store.bytes)}</p>
+    ${store && html`<div class="card"><h2>Store</h2><p class="figure">${megabytes(store.bytes)}</p>
       <p class="hint">${store.name}; schema ${store.schema_version}; ${number(store.events)} events</p></div>`}
-    ${TIERS.map((tier) => html`<div key=${tier} class="card"><h3><${Tier} tier=${tier} /></h3><p class="figure">${number(status[tier].items)}</p>
+    ${TIERS.map((tier) => html`<div key=${tier} class="card"><h2><${Tier} tier=${tier} /></h2><p class="figure">${number(status[tier].items)}</p>
       <p class="hint">${number(status[tier].tokens)} tokens</p></div>`)}
-    <div class="card"><h3>Recalls</h3><p class="figure">${milliseconds(status.measured.recall_latency_ms)}</p>
+    <div class="card"><h2>Recall time</h2><p class="figure">${milliseconds(status.measured.recall_latency_ms)}</p>
       <p class="hint">median of the last recalls; 95 % within ${milliseconds(status.measured.recall_latency_p95_ms)}</p></div>
-    <div class="card"><h3>Hit rate</h3><p class="figure">${percent(status.measured.hit_rate)}</p>
+    <div class="card"><h2>Hit rate</h2><p class="figure">${percent(status.measured.hit_rate)}</p>
       <p class="hint">of ${number(status.measured.recall_count)} recalls found something relevant</p></div>
-    <div class="card"><h3>Embedder</h3><p>${status.embedder}</p>
+    <div class="card"><h2>Embedder</h2><p>${status.embedder}</p>
       <p class="hint">${status.pending_vectors ? `${memories(status.pending_vectors)} without vectors: run memotherm reembed` : "Every memory has vectors."}</p></div>
   </div>${status.degraded.map((reason) => html`<p key=${reason} class="notice warning">${reason}</p>`)}`;
 }
@@ -47,7 +47,7 @@ function Recalls() {
     const ordered = [...(recent.value?.recalls || [])].reverse();
     return { times: ordered.map((recall) => new Date(recall.at).getTime() / 1000), series: [{ label: "duration", colour: "one", values: ordered.map((recall) => recall.milliseconds) }] };
   }, [recent.value]);
-  return html`<section aria-label="Recalls"><h2>Recalls</h2>
+  return html`<section><h2>Recalls</h2>
     <${Loaded} state=${recent}>${({ recalls }) => recalls.length
       ? html`<${Chart} title=${`Duration of the last ${number(recalls.length)} recalls`} times=${chart.times} series=${chart.series} format=${milliseconds} />`
       : html`<p class="empty">The recall log is empty here.</p>`}</${Loaded}>
@@ -67,7 +67,7 @@ function Run({ path, label, children }) {
     <div aria-live="polite">${state.error && html`<${ErrorNotice} error=${state.error} />`}${state.value && children(state.value)}</div></div>`;
 }
 
-const Checks = () => html`<section aria-label="Checks"><h2>Checks</h2><div class="columns">
+const Checks = () => html`<section><h2>Checks</h2><div class="columns">
   <${Run} path="/check" label="Check the store">${({ problems }) => problems.length
     ? html`<${Table} caption="Problems" rows=${problems} columns=${[{ name: "code", label: "Problem", cell: (problem) => problem.code }, { name: "detail", label: "Detail", cell: (problem) => problem.detail }]} />`
     : html`<p class="notice">No problems.</p>`}</${Run}>
@@ -83,7 +83,7 @@ function Settings() {
   const [all] = useParam("all", "false");
   const shown = (settings) => settings.filter((setting) => (all === "true" || words || setting.origin !== "default")
     && `${setting.name} ${setting.help}`.toLowerCase().includes(words.toLowerCase())).map((setting) => ({ ...setting, id: setting.name }));
-  return html`<section aria-label="Settings"><h2>Settings</h2>
+  return html`<section><h2>Settings</h2>
     <div class="filters"><${TextFilter} name="setting" label="Find a setting" type="search" /><${CheckFilter} name="all" label="Those at their default, too" /></div>
     <${Loaded} state=${state}>${({ settings }) => html`<${Table} caption="Settings" rows=${shown(settings)} empty="Every setting is at its default." columns=${[
       { name: "name", label: "Setting", cell: (setting) => html`<code>${setting.name}</code>` },
@@ -94,7 +94,7 @@ function Settings() {
 
 function Keys() {
   const state = useLoaded(() => get("/keys"));
-  return html`<section aria-label="API keys"><h2>API keys</h2>
+  return html`<section><h2>API keys</h2>
     <${Loaded} state=${state}>${({ keys }) => html`<${Table} caption="API keys" rows=${keys.map((key) => ({ ...key, id: key.name }))}
       empty="The store has no API keys: memotherm keys create NAME --tenant TENANT makes one." columns=${[
       { name: "name", label: "Name", cell: (key) => key.name }, { name: "tenant", label: "Tenant", cell: (key) => key.tenant },

@@ -26,8 +26,8 @@ function useSetting(side) {
 
 function Side({ side, query, inside, selected, onSelect, title }) {
   const setting = useSetting(side);
-  return html`<section aria-label=${title}>
-    ${title && html`<h2>${title}</h2>`}
+  return html`<section>
+    <h2>${title}</h2>
     <div class="filters">
       <${SelectFilter} name=${`tiers${side}`} label="Tiers to search" options=${TIERS} fallback=${TIERS[0][0]} />
       <${TextFilter} name=${`as_of${side}`} label="As of" type="datetime-local" />
@@ -39,7 +39,7 @@ function Side({ side, query, inside, selected, onSelect, title }) {
       <${Hits} query=${query} setting=${setting} inside=${inside} selected=${selected} onSelect=${onSelect} />
       <h3>Context</h3>
       ${setting.asOf ? html`<p class="notice">A context is always that of now: clear “As of” to see it.</p>`
-        : html`<${ContextResult} query=${query} setting=${setting} />`}`
+        : html`<${ContextResult} query=${query} setting=${setting} of=${side ? " (second setting)" : ""} />`}`
       : html`<p class="empty">Type a question to see what is found and what a model would read.</p>`}
   </section>`;
 }
@@ -61,9 +61,9 @@ export function Playground() {
       <${CheckFilter} name="inside" label="Hits from narrower scopes, too" fallback=${true} />
       <${CheckFilter} name="compare" label="Compare two settings" />
     </form>
-    <p class="hint">Nothing here counts as a use or is logged. The context is that of the scope chosen above.</p>
+    <p class="hint">Nothing here counts as a use; the recall log notes the question. The context, and hits as of an earlier time, are those of the scope chosen above.</p>
     <div class=${compare === "true" ? "columns" : ""}>
-      <${Side} side="" title=${compare === "true" ? "First setting" : ""} ...${shared} />
+      <${Side} side="" title=${compare === "true" ? "First setting" : "What is found"} ...${shared} />
       ${compare === "true" && html`<${Side} side="_b" title="Second setting" ...${shared} />`}
     </div>
     ${query && html`<${SaveCase} query=${query} expected=${[...expected]} />`}`;

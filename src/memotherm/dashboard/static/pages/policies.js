@@ -29,7 +29,7 @@ const Target = ({ to }) => to.split(" or ").map((tier, index) => html`${index > 
 function Rule({ rule }) {
   return html`<article class="card" aria-label=${rule.id}><h3>${rule.id}</h3>
     <p><${Target} to=${rule.to} />, <strong>${memories(rule.moved)}</strong> moved</p>
-    <p class="hint">${rule.why}</p>
+    <p class="hint">${rule.why.replace(/\{[^}]*\}/g, "…")}</p>
     <dl class="facts"><${Conditions} label="When" tables=${rule.when} /><${Conditions} label="Unless" tables=${rule.unless} />
       <dt>From</dt><dd>${rule.origin}</dd></dl></article>`;
 }
@@ -45,7 +45,7 @@ function Shadow({ name, onChange }) {
   const state = useLoaded(() => get("/policy/shadow"), [name]);
   const writable = useWritable();
   const stop = () => call("DELETE", "/policy/shadow").then(() => { toast(`${name} is out of the shadow`); onChange(); }, toastError);
-  return html`<section aria-label="Shadow"><h2>In the shadow: ${name}</h2>
+  return html`<section><h2>In the shadow: ${name}</h2>
     <${Loaded} state=${state}>${(report) => html`
       <p>Since <${Time} at=${report.since} />: in ${count(report.recalls, "recall")} it would have missed ${memories(report.missed)} that were returned,
         and spared ${memories(report.spared)} that were only searched.</p>
@@ -70,7 +70,7 @@ function History({ policy, onChange }) {
       onChange();
     }, setError);
   };
-  return html`<section aria-label="History"><h2>History</h2>
+  return html`<section><h2>History</h2>
     ${error && html`<${ErrorNotice} error=${error} />`}
     <${Table} caption="Policies that were adopted" empty="The built-in policy has always been in force." rows=${[...policy.adoptions].reverse().map((each) => ({ ...each, id: each.number }))} columns=${[
       { name: "at", label: "When", cell: (each) => html`<${Time} at=${each.at} />` }, { name: "action", label: "Action", cell: (each) => each.action.replace("_", " ") },
