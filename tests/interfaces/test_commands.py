@@ -10,12 +10,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memotherm
 from memotherm.cli import app, exit_codes
+from memotherm.testing import FakeClock
 
 SCOPES = ("tenant", "project", "environment", "user", "agent", "session")
 
@@ -925,3 +928,18 @@ def test_the_past_of_a_store_is_replayed(cli: Cli, tmp_path: Path):
     found = cli("policy", "replay", "house.toml", "builtin", "--since", "1d", "--json").data
     assert (found["questions"], found["asked_again"], found["demanded"]) == (1, 1, 1)
     assert [row["live_hits"] for row in found["policies"] if row["name"] in ("house", "recorded")] == [1.0, 1.0]
+
+
+def test_the_system_clock_is_checked_for_jumps_and_doctor_tells(cli: Cli) -> None:
+    """To a file that was last maintained long ago, the clock of this machine has jumped: nothing is purged yet."""
+    with memotherm.open("agent.db", clock=FakeClock(datetime(2020, 1, 1, tzinfo=UTC))) as mem:
+        mem.forget(mem.remember("deleted by mistake").id)
+        mem.maintain()
+
+    done = cli("maintain", "--store", "agent.db", "--json").data
+    found = {each["name"]: each for each in cli("doctor", "--store", "agent.db", "--json").data["findings"]}
+
+    assert done["purged"] == 0
+    assert done["degraded"][-1].startswith("the clock jumped ahead")
+    assert found["maintenance"]["state"] == "warning"
+    assert found["maintenance"]["detail"] == done["degraded"][-1]

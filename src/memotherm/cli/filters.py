@@ -11,7 +11,7 @@ import click
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["filter_options", "inside_option"]
+__all__ = ["contains_option", "filter_options", "inside_option"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,6 +34,11 @@ def filter_options(command: Command) -> Command:
         "--since", metavar="TIME", help="Only memories created since: 2026-01-31, 2026-01-31T12:00Z, or 7d (ago)."
     )(wrapped)
     return with_options
+
+
+def contains_option(command: Command) -> Command:
+    """Add `--contains` to a command."""
+    return click.option("--contains", metavar="TEXT", help="Only memories whose content contains this.")(command)
 
 
 def inside_option(command: Command) -> Command:
