@@ -40,7 +40,7 @@ FAULTS = (
     Fault("files moved, replaced or deleted", ("storage/test_moved_files.py",), 5),
     Fault("cut PostgreSQL connections", ("test_faults.py::test_cut_connections",
                                          "storage/test_postgres.py::test_connections_that_were_cut")),
-    Fault("a clock that jumps", ("test_faults.py::test_a_clock_that_jumps",)),
+    Fault("a clock that jumps", ("test_faults.py::test_a_clock_that_jumps", "test_clock_jumps.py")),
     Fault("a corrupt, missing or stale vector cache", ("storage/test_sqlite.py::test_a_damaged_cache",
         "storage/test_sqlite.py::test_a_missing_cache", "storage/test_sqlite.py::test_a_cache_with_a_changed_byte",
         "storage/test_sqlite.py::test_the_cache_of_"), 5),

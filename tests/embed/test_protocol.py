@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memotherm.embed import Embedder, NoEmbedder, checked, close, embed_query, split
+from memotherm.embed import Embedder, NoEmbedder, checked, close, embed_query, query_weight, split
 from memotherm.embed.windows import MAX_CHARS
 from memotherm.errors import DimensionMismatch, EmbedderError
 

@@ -1,8 +1,10 @@
 """Change the pure code in 200 places, one at a time, and count the changes that the fast tests notice.
 
 The sample is the same for the same code. Each mutant is run against the tests that reach its lines, the quickest
-first: a first round of a few seconds, and for those that survive it a second one with all of them.
-`MEMOTHERM_MUTANTS` sets the size of the sample. The result is written to `docs/reference/mutants.md`.
+first: a first round of a few seconds, and for those that survive it a second one with all of them, up to the first
+failure. Results are kept under `build/mutants/`: an interrupted run continues, and after a change of some tests only
+the survivors are run again. `MEMOTHERM_MUTANTS` sets the size of the sample, `MEMOTHERM_MUTANTS_JOBS` how many are
+run at once. The result is written to `docs/reference/mutants.md`.
 """
 
 from __future__ import annotations
@@ -17,13 +19,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.mutants.mutations import Mutant, mutants_of, sample
+from tests.mutants.records import ReachCache, Results
 from tests.mutants.running import Forked, Reach, run_mutant, trace
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
 SOURCE = ROOT / "src"
+KEPT = ROOT / "build" / "mutants"
 COUNT = int(os.environ.get("MEMOTHERM_MUTANTS", "200"))
+JOBS = int(os.environ.get("MEMOTHERM_MUTANTS_JOBS", "1"))
 LEAST_KILLED = 0.9
 #: The pure code: decisions without input, output or a clock.
 PURE = (
@@ -36,8 +43,11 @@ PURE = (
 #: The fast tests of that code, on files.
 TESTS = (
     "tests/rules", "tests/policy", "tests/spec", "tests/test_packing.py", "tests/test_rank.py", "tests/test_recall.py",
-    "tests/test_recall_reranker.py", "tests/test_context.py", "tests/test_draft.py", "tests/test_remember.py",
-    "tests/notes/test_flush.py", "tests/notes/test_scopes.py", "tests/properties/test_budget.py",
+    "tests/test_recall_reranker.py", "tests/test_recall_as_of.py", "tests/test_recall_filters.py",
+    "tests/test_confidence.py", "tests/test_receipts.py", "tests/test_truncation.py", "tests/test_values.py",
+    "tests/test_context.py", "tests/test_draft.py", "tests/test_remember.py", "tests/test_changes.py",
+    "tests/notes/test_flush.py", "tests/notes/test_scopes.py", "tests/notes/test_search.py",
+    "tests/properties/test_budget.py", "tests/properties/test_tiers.py",
 )  # fmt: skip
 _SELECTED = ("-k", "not postgres", "-m", "not postgres")
 _FIRST_SECONDS, _ALL_SECONDS, _TIMEOUT = 3.0, 40.0, 300.0
@@ -49,28 +59,42 @@ def mutants() -> list[Mutant]:
     return sample((mutant for module, path in files.items() for mutant in mutants_of(module, path)), COUNT)
 
 
-def reach(files: Sequence[Path]) -> Reach:
-    """Return which tests reach which lines; they run in a fork, so that this process never imports the package."""
+def reach(modules: Sequence[Path]) -> Reach:
+    """Return which tests reach which lines of the modules; only test files that are new or changed are run."""
+    files = [file for name in TESTS for file in _test_files(ROOT / name)]
+    cache = ReachCache(KEPT / "reach", modules)
+    for file in cache.stale(files):
+        print("tracing ", file.relative_to(ROOT), flush=True)
+        cache.add(file, _traced(modules, file))
+    return cache.merged(files)
+
+
+def _test_files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("test_*.py"))
+
+
+def _traced(modules: Sequence[Path], file: Path) -> Reach:
+    """Run the tests of a file in a fork, so that this process never imports the package."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "reach"
 
         def run() -> int:
-            code, found = trace(files, [*TESTS, *_SELECTED])
+            code, found = trace(modules, [str(file.relative_to(ROOT)), *_SELECTED])
             result.write_bytes(pickle.dumps(found))
             return code
 
         process = Forked(run, 3600)
         while (code := process.poll()) is None:
             time.sleep(0.1)
-        if code:
-            raise SystemExit("the tests fail without a mutant: run them first")
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise SystemExit(f"{file.relative_to(ROOT)} fails without a mutant: run it first")
         return pickle.loads(result.read_bytes())  # type: ignore[no-any-return]
 
 
 def reaching(mutant: Mutant, found: Reach) -> list[str]:
     """Return the tests that reach the lines of a mutant, the quickest first."""
     lines, seconds = found
-    reached = lines[str(mutant.path)]
+    reached = lines.get(str(mutant.path), {})
     # What a module or a class defines is used by every test that reaches the module.
     first, last = mutant.lines if mutant.runs else (min(reached, default=0), max(reached, default=0))
     tests = {test for line in range(first, last + 1) for test in reached.get(line, ())}
@@ -89,21 +113,26 @@ def within(tests: Sequence[str], seconds: dict[str, float], most: float) -> list
     return chosen
 
 
-def survivors(round_: list[tuple[Mutant, list[str]]]) -> Iterator[Mutant]:
-    """Run each mutant against its tests, as many at once as there are processors, and yield those that survive."""
-    waiting, running = list(reversed(round_)), dict[Forked, Mutant]()
+def survivors(round_: list[tuple[Mutant, list[str]]], results: Results) -> Iterator[Mutant]:
+    """Run each mutant against its tests, unless the result is known, and yield those that survive."""
+    waiting, running = list(reversed(round_)), dict[Forked, tuple[Mutant, list[str]]]()
     while waiting or running:
-        while waiting and len(running) < (os.cpu_count() or 1):
+        while waiting and len(running) < JOBS:
             mutant, tests = waiting.pop()
-            running[Forked(_call(mutant, tests), _TIMEOUT)] = mutant
-        for process, mutant in list(running.items()):
+            known = results.known(mutant, tests)
+            if known is None:
+                running[Forked(_call(mutant, tests), _TIMEOUT)] = mutant, tests
+            elif not known:
+                yield mutant
+        for process, (mutant, tests) in list(running.items()):
             code = process.poll()
             if code is not None:
                 del running[process]
                 print("survives" if code == 0 else "killed  ", mutant.name, flush=True)
+                results.add(mutant, tests, killed=code != 0)
                 if code == 0:
                     yield mutant
-        time.sleep(0.02)
+        time.sleep(0.02 if running else 0)
 
 
 def _call(mutant: Mutant, tests: list[str]) -> Callable[[], int]:
@@ -136,15 +165,17 @@ def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
 
 def main() -> int:
     """Run the sample, write the page, and fail if too many mutants survive."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    results = Results(KEPT / "results.jsonl", ROOT)
     tried = mutants()
     found = reach(sorted({mutant.path for mutant in tried}))
     tests = {mutant.name: reaching(mutant, found) for mutant in tried}
     unreached = [mutant for mutant in tried if not tests[mutant.name]]
     first = [(m, within(tests[m.name], found[1], _FIRST_SECONDS)) for m in tried if tests[m.name]]
-    tough = list(survivors(first))
+    tough = list(survivors(first, results))
     known = {mutant.name: chosen for mutant, chosen in first}
     again = [(m, within(tests[m.name], found[1], _ALL_SECONDS)) for m in tough if tests[m.name] != known[m.name]]
-    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again)}
+    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again, results)}
     reasons: dict[str, str] = tomllib.loads((Path(__file__).parent / "explained.toml").read_text("utf-8"))
     survived = {m.name: reasons.get(m.name, "not explained yet") for m in tough if m.name not in beaten}
     survived |= {m.name: reasons.get(m.name, "no fast test reaches it") for m in unreached}

@@ -35,8 +35,11 @@ def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
         draft["source"] = "import"  # its file is not here
     Tier.of(draft.get("tier", "warm"))
     Priority.of(draft.get("priority", "normal"))
-    if Retention.of(entry.get("retention") or "active") is Retention.ARCHIVED:
+    retention = Retention.of(entry.get("retention") or "active")
+    if retention is Retention.ARCHIVED:
         draft["retention"] = "archived"
+    elif retention is not Retention.ACTIVE:
+        raise ValueError(f"it was {retention}")
     scope = Scope(**entry.get("scope") or {})
     if scope.items():
         draft["scope"] = dict(scope.items())

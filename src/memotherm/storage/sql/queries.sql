@@ -130,6 +130,9 @@ UPDATE memories SET access_count = access_count + 1, accessed_at = :now,
     recent_uses = CASE WHEN accessed_at > :window THEN recent_uses + 1 ELSE 1 END
 WHERE {own}no = :no AND retention < 3
 
+-- unpurged: Those of some memories that are not purged.
+SELECT no, id FROM memories WHERE {own}(no {in nos} OR id {in ids}) AND retention < 3
+
 -- memory_parts: Record how many vectors a memory has.
 UPDATE memories SET parts = :parts WHERE {own}no = :no
 
@@ -175,6 +178,35 @@ SELECT no FROM memories WHERE {own}no {in nos} AND $conditions
 SELECT {columns} FROM memories
 WHERE {own}no < :before AND $space {in spaces} AND $conditions
 ORDER BY no DESC LIMIT :limit
+
+-- find_sorted: A page of memories in another order, or from a place in the middle. Its conditions are those of `select`.
+SELECT {columns} FROM memories WHERE {own}no IN (
+    SELECT no FROM memories WHERE {own}$space {in spaces} AND $conditions ORDER BY $order LIMIT :limit OFFSET :skip)
+ORDER BY $order
+
+-- found_count: How many memories a listing has. Its conditions are those of `select`.
+SELECT count(*) FROM memories WHERE {own}$space {in spaces} AND $conditions
+
+-- order_newest: An order of `find_sorted`.
+no DESC
+
+-- order_oldest: An order of `find_sorted`.
+no
+
+-- order_updated: An order of `find_sorted`.
+updated_at DESC, no DESC
+
+-- order_used: An order of `find_sorted`.
+coalesce(accessed_at, 0) DESC, no DESC
+
+-- order_most_used: An order of `find_sorted`.
+access_count DESC, no DESC
+
+-- order_largest: An order of `find_sorted`.
+tokens DESC, no DESC
+
+-- order_smallest: An order of `find_sorted`.
+tokens, no DESC
 
 -- written_before: Memories of some spaces that existed at a moment and still have their content.
 SELECT {columns} FROM memories
@@ -265,6 +297,9 @@ accessed_at > :used_within
 -- where_expired: A condition of `select`.
 (expires_at <= :now AND priority > 0)
 
+-- where_hidden: A condition of `find`: what no search finds.
+(retention > 0 OR (expires_at <= :now AND priority > 0))
+
 -- where_unexpired: A condition of `select`.
 (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
@@ -302,6 +337,10 @@ WHERE {own e}e.seq > :past AND m.space {in spaces} ORDER BY e.seq LIMIT :limit
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
+
+-- tier_changes: The events of memories in some spaces since a moment, newest first, with where the memories are now.
+SELECT e.no, e.at, e.changes, m.tier, m.retention FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.at >= :since AND m.space {in spaces} ORDER BY e.seq DESC
 
 -- events_changed_since: The memories touched after a sequence number.
 SELECT DISTINCT no FROM events WHERE {own}seq > :seq
@@ -453,6 +492,14 @@ SELECT micros FROM recalls WHERE {own}query <> '' AND space {in spaces} ORDER BY
 -- recalls_after: Entries of the recall log, oldest first.
 SELECT recall, at, space, query, tiers, returned, options FROM recalls
 WHERE {own}recall > :after AND space {in spaces} ORDER BY recall LIMIT :limit
+
+-- recalls_newest: Queries of the recall log, newest first.
+SELECT recall, at, space, query, tiers, micros, best, returned, degraded FROM recalls
+WHERE {own}query <> '' AND space {in spaces} ORDER BY recall DESC LIMIT :limit
+
+-- recalls_slowest: Queries of the recall log, slowest first.
+SELECT recall, at, space, query, tiers, micros, best, returned, degraded FROM recalls
+WHERE {own}query <> '' AND space {in spaces} ORDER BY micros DESC, recall DESC LIMIT :limit
 
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before

@@ -148,7 +148,8 @@ CREATE TABLE recalls (
 );
 CREATE INDEX recalls_by_time ON recalls (at);
 
--- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included.
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included, or left
+-- out: without a form.
 CREATE TABLE receipts (
     receipt INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL,
