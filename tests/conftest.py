@@ -38,7 +38,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 #: What is tested on every kind of store; `@pytest.mark.sqlite` leaves out what only a file can do.
 _EVERYWHERE = ("adapters/", "spec/", "notes/", "properties/", "rules/", "test_changes", "test_context", "test_embedder",
                "test_embedding_service", "test_fallback", "test_forks", "test_marker", "test_recall", "test_remember",
-               "test_tenants", "test_keys", "test_receipts", "test_erasing", "policy/test_adoption",
+               "test_tenants", "test_keys", "test_receipts", "test_erasing", "test_feedback", "policy/test_adoption",
                "policy/test_shadow")  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -124,9 +124,13 @@ class Assembler:
         packed = pack(listed, recalled, text_format, count, self._limits(request, budget), focus)
         receipt = self._receipt(request, selection, packed)
         included = [selection.records[entry.id] for entry in packed.included]
+        recall_id = None
         if request.track:
-            self._log(request, selection.ranking, [record.no for record in included], receipt)
+            unsearched = {selection.records[entry.id].no for entry in packed.included if entry.section != "recalled"}
+            nos = [record.no for record in included]
+            recall_id = self._log(request, selection.ranking, nos, unsearched, receipt)
         context = Context(
+            recall_id=recall_id,
             text=packed.text,
             tokens=packed.tokens,
             budget=budget,
@@ -221,15 +225,18 @@ class Assembler:
             degraded=selection.ranking.degraded,
         )
 
-    def _log(self, request: Request, ranking: Ranking, included: Sequence[int], receipt: Receipt) -> None:
-        """Count the use of the included memories, keep the receipt, and log a context with a query as a recall."""
-        touched = included if self._settings.count_injected else ()
-        kept = self._kept(receipt)
+    def _log(
+        self, request: Request, ranking: Ranking, included: Sequence[int], listed: Set[int], receipt: Receipt
+    ) -> str | None:
+        """Count the uses of the included memories, keep the receipt, log the context, and return its id."""
+        track, kept = self._settings.count_injected, self._kept(receipt)
         if request.question is not None:
             answers = ranking.ranked if ranking.confidence >= self._settings.context_min_confidence else ()
-            self._recalls.write(ranking, included, answers, touched=touched, receipt=kept)
-        elif touched or kept:
-            self._recalls.count_use(touched, request.now, request.spaces[-1], kept)
+            return self._recalls.write(ranking, included, answers, track=track, injected=listed, receipt=kept)
+        injected = included if track else ()
+        if injected or kept:
+            return self._recalls.count_injected(injected, request.now, request.spaces[-1], kept)
+        return None
 
     def _kept(self, receipt: Receipt) -> ReceiptRow | None:
         """Return what is stored of a receipt; nothing if nothing was included, or if none are kept."""

@@ -60,6 +60,7 @@ ROUTES = {
     "recall": _query("/recall"),
     "query": _query("/memory/query"),
     "context": _query("/context"),
+    "feedback": _post("/feedback"),
     "receipts": _get("/receipts"),
     "session_begin": _post("/sessions/{session_id}"),
     "session_start": _post("/sessions/{session_id}/start"),

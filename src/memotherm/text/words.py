@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import snowballstemmer
 
-__all__ = ["WORDS_VERSION", "is_fragment", "query_words", "weighed_words", "words"]
+__all__ = ["WORDS_VERSION", "is_fragment", "query_words", "telling_words", "weighed_words", "words"]
 
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
 WORDS_VERSION = 1
@@ -73,6 +73,12 @@ def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
         weight = frame if word in _FRAME else 1.0
         weighed[_folded(word)] = max(weight, weighed.get(_folded(word), 0.0))
     return weighed
+
+
+def telling_words(text: str) -> set[str]:
+    """Return the words of a text that say something: numbers, and words of two characters that are not frequent."""
+    raw = (word for word in _raw(text, ends=False) if word not in _STOP and word not in _FRAME)
+    return {_folded(word) for word in raw if len(word) > 1 or word.isdigit()}
 
 
 def is_fragment(word: str) -> bool:

@@ -76,7 +76,8 @@ def page_response(page: Page) -> Json:
 
 def context_response(context: Context, *, memories: bool = False) -> Json:
     """Return a context as JSON, on request with the memories that were considered for it."""
-    found = {"text": context.text, "tokens": context.tokens, "receipt": context.receipt.as_dict()}
+    sizes = {"tokens": context.tokens, "recall_id": context.recall_id}
+    found = {"text": context.text, **sizes, "receipt": context.receipt.as_dict()}
     return {**found, "memories": encoding.considered_json(context) if memories else []}
 
 

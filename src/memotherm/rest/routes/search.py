@@ -14,12 +14,15 @@ from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.search import (
     ContextRequest,
     ContextResponse,
+    FeedbackRequest,
+    FeedbackResponse,
     QueryRequest,
     QueryResponse,
     RecallRequest,
     RecallResponse,
     ReceiptPageResponse,
 )
+from memotherm.tools import serializers
 
 __all__ = ["router"]
 
@@ -46,6 +49,13 @@ def context(view: View, body: ContextRequest) -> Json:
     """Return pinned, hot and recalled memories within a token budget, with a receipt."""
     arguments = body.model_dump(exclude={"session", "memories"})
     return context_response(in_session(view, body.session).context(**arguments), memories=body.memories)
+
+
+@route(router, "feedback", response_model=FeedbackResponse)
+def feedback(view: View, body: FeedbackRequest) -> Json:
+    """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown."""
+    verb = in_session(view, body.session).feedback
+    return serializers.feedback_json(apply(verb, body.recall_id, body.used, body.answer, body.at))
 
 
 @route(router, "receipts", response_model=ReceiptPageResponse)
