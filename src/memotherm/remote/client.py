@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, Self, Unpack
 
+from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.memory import Memotherm
-from memotherm.model import Memory, Scope
+from memotherm.model import Memory, Recall, Scope
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import OrderName
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
 from memotherm.model.results import Captured, EventPage, Heat, Maintenance, Page, ScopeCount, Status
+from memotherm.model.uses import Feedback
 from memotherm.policies import Policies
 from memotherm.remote import decoding
 from memotherm.remote.pages import page_sizes
@@ -262,6 +265,22 @@ class RemoteMemotherm(Memotherm):
     metrics = sent(Memotherm.metrics, "status", decoding.metrics_of)
 
     # Changing
+
+    def feedback(
+        self,
+        recall: Recall | Context | str | None = None,
+        used: Sequence[str] = (),
+        answer: str = "",
+        at: datetime | str | None = None,
+    ) -> Feedback:
+        """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown."""
+        recall_id = recall if recall is None or isinstance(recall, str) else recall.recall_id
+        if recall is not None and recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        if isinstance(used, str):
+            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
+        arguments = {"recall_id": recall_id, "used": list(used), "answer": answer, "at": at}
+        return decoding.feedback_of(self._call("feedback", plain(arguments)))
 
     update = sent(Memotherm.update, "change", decoding.memory_of)
     move = sent(Memotherm.move, "move", decoding.memory_of)

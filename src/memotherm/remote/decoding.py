@@ -25,6 +25,7 @@ from memotherm.model.results import (
     TierPoint,
     Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.model.value import Lazy
 from memotherm.notes.flush import Flush
 from memotherm.text.clean import digest
@@ -35,6 +36,7 @@ __all__ = [
     "context_of",
     "ended_of",
     "event_of",
+    "feedback_of",
     "flush_of",
     "heat_of",
     "hits_of",
@@ -54,10 +56,13 @@ __all__ = [
 
 Json = dict[str, Any]
 
-_TIMES = ("created_at", "updated_at", "accessed_at", "verified_at", "expires_at", "tier_since", "retention_since")
+_TIMES = (
+    "created_at", "updated_at", "accessed_at", "last_used_at", "verified_at", "expires_at", "tier_since",
+    "retention_since",
+)  # fmt: skip
 _PLAIN = (
-    "id", "content", "key", "kind", "metadata", "source", "tokens", "access_count", "recent_uses", "relevance",
-    "supersedes", "tier_rule", "index", "version",
+    "id", "content", "key", "kind", "metadata", "source", "tokens", "access_count", "use_weight", "recent_uses",
+    "relevance", "supersedes", "tier_rule", "index", "version",
 )  # fmt: skip
 
 
@@ -78,6 +83,7 @@ def memory_of(found: Json) -> Memory:
 def recall_of(found: Json) -> Recall:
     """Return the result of a query."""
     return Recall(
+        recall_id=found.get("recall_id"),
         query=found["query"],
         hits=tuple(hits_of(found)),
         promoted=tuple(found["promoted"]),
@@ -106,6 +112,7 @@ def context_of(found: Json) -> Context:
     )
     plain = ("query", "budget", "tokens", "shares", "tokenizer", "exact", "format", "settings", "pinned_cut")
     return Context(
+        recall_id=found.get("recall_id"),
         text=found["text"],
         tokens=found["tokens"],
         budget=receipt["budget"],
@@ -130,6 +137,13 @@ def _entry(found: Json, memory: Memory, lines: str) -> Entry:
         **{name: found[name] for name in plain},
         lines=lines,
         _why=None if why is None else Lazy(lambda: why),
+    )
+
+
+def feedback_of(found: Json) -> Feedback:
+    """Return the uses that feedback has counted."""
+    return Feedback(
+        recall_id=found["recall_id"], confirmed=tuple(found["confirmed"]), reflected=tuple(found["reflected"])
     )
 
 

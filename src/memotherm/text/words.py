@@ -23,7 +23,7 @@ from memotherm.text.language import (
     stemmer,
 )
 
-__all__ = ["WORDS_VERSION", "is_english", "is_fragment", "query_words", "weighed_words", "words"]
+__all__ = ["WORDS_VERSION", "is_english", "is_fragment", "query_words", "telling_words", "weighed_words", "words"]
 
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
 WORDS_VERSION = 2
@@ -88,6 +88,13 @@ def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
         for form, share in zip(forms, shares, strict=True):
             weighed[form] = max(weight * share, weighed.get(form, 0.0))
     return weighed
+
+
+def telling_words(text: str) -> set[str]:
+    """Return the words of a text that say something: numbers, and words of two characters that are not frequent."""
+    raw = list(_raw(text, ends=False))
+    frequent = FUNCTION_WORDS[latin_language(raw)] | SCRIPT_FUNCTION_WORDS | _FRAME
+    return {_folded(word) for word in raw if word not in frequent and (len(word) > 1 or word.isdigit())}
 
 
 def is_fragment(word: str) -> bool:

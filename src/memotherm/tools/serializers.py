@@ -21,6 +21,7 @@ from memotherm.model.results import (
     TierPoint,
     Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 from memotherm.policy import Finding, Policy
 from memotherm.policy.cases import CaseResult
@@ -37,6 +38,7 @@ __all__ = [
     "erased_json",
     "event_json",
     "everything_json",
+    "feedback_json",
     "finding_json",
     "flush_json",
     "hit_json",
@@ -73,7 +75,17 @@ def recall_json(recall: Recall) -> Json:
         "tiers": [str(tier) for tier in recall.tiers],
         "confidence": recall.confidence,
         "degraded": list(recall.degraded),
+        "recall_id": recall.recall_id,
         **({"hint": recall.hint} if recall.hint else {}),
+    }
+
+
+def feedback_json(feedback: Feedback) -> Json:
+    """Return the uses that feedback has counted."""
+    return {
+        "recall_id": feedback.recall_id,
+        "confirmed": list(feedback.confirmed),
+        "reflected": list(feedback.reflected),
     }
 
 
