@@ -22,6 +22,7 @@ import uvicorn
 
 from memotherm import Memotherm
 from memotherm.rest.app import application
+from memotherm.rest.protocol import http_protocol
 from tests.helpers import ROOT, SOURCE
 
 
@@ -110,7 +111,8 @@ def served(
 def serving(mem: Memotherm, port: int | None = None) -> Iterator[str]:
     """Serve a memory from a thread of this process, and return the address."""
     port = port or free_port()
-    server = uvicorn.Server(uvicorn.Config(application(mem), port=port, log_level="error", lifespan="on"))
+    http = http_protocol(mem.settings.server_header_seconds)
+    server = uvicorn.Server(uvicorn.Config(application(mem), port=port, http=http, log_level="error", lifespan="on"))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -39,6 +39,7 @@ def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
 
         from memotherm.rest.app import application
         from memotherm.rest.observability import log_to_stderr
+        from memotherm.rest.protocol import http_protocol
     except ImportError as exc:
         raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'memotherm[server]'") from exc
     log_to_stderr(log_level)
@@ -53,6 +54,7 @@ def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
         application(mem, host=host, require_keys=keys, maintenance=True, stopping=stopping),
         host=host,
         port=port,
+        http=http_protocol(mem.settings.server_header_seconds),
         log_config=None,
         access_log=False,
         server_header=False,
