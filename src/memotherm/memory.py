@@ -61,6 +61,8 @@ from memotherm.rules.rule import RuleSource, checked_rules
 from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
 from memotherm.session import Session
 from memotherm.settings import Settings
+from memotherm.spool import user_spool
+from memotherm.spool.erasing import erase_jobs
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
@@ -805,18 +807,24 @@ class Memotherm:
             self._services.changes.purge_many(self.scope, ids, self._view.cause("purge", why))
         return memories
 
-    def erase(self) -> Erased:
+    def erase(self, *, jobs: bool = True) -> Erased:
         """Erase everything at and below this scope permanently, and return what was removed.
 
         That is every memory of any retention, with its vectors, words and former contents, the recall log, the
         receipts and the states of sessions, and the reasons of events. Ids, times and the names of scopes remain,
         and marks of the erased contents, which keep imports from bringing them back. If it is interrupted, call it
-        again. `memotherm erase` also erases the jobs of hooks.
+        again.
+
+        Args:
+            jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
         if not self.scope.items():
             raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
         cause = replace(self._view.cause("purge"), rule="erase")
-        return all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+        # Before the store, so that no worker stores them afterwards.
+        waiting = erase_jobs(user_spool(), self._services.store.name, self.scope) if jobs else 0
+        erased = all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+        return replace(erased, jobs=waiting)
 
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""

@@ -12,6 +12,7 @@ from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.model.results import (
     Captured,
     Compaction,
+    Erased,
     Heat,
     LoggedRecall,
     Maintenance,
@@ -222,6 +223,11 @@ def compaction_of(found: Json) -> Compaction:
 def ended_of(found: Json) -> Compaction | None:
     """Return the moves of a compaction, or None if none was run."""
     return compaction_of(found) if found["compacted"] else None
+
+
+def erased_of(found: Json) -> Erased:
+    """Return what was erased."""
+    return Erased(**{**found, "scope": Scope(**found["scope"]), "folders": tuple(found["folders"])})
 
 
 def maintenance_of(found: Json) -> Maintenance:
