@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from memotherm.model.recall import TimedRecall
     from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
-    from memotherm.opening import aopen, decrypt, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
+    from memotherm.opening import aopen, decrypt, distribute, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.session import Session
     from memotherm.settings import Settings
@@ -128,6 +128,7 @@ _HOMES = {
     "TierName": "model.literals",
     "Why": "model",
     "decrypt": "opening",
+    "distribute": "opening",
     "encrypt": "opening",
     "rekey": "opening",
 }
@@ -196,6 +197,7 @@ __all__ = [
     "Why",
     "aopen",
     "decrypt",
+    "distribute",
     "encrypt",
     "migrate",
     "open",

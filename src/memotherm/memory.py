@@ -306,8 +306,8 @@ class Memotherm:
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
-            retention: active, archived, deleted or any. Archived and deleted memories are in no index: a copy of them
-                is searched, which takes longer the first time, and no use is counted.
+            retention: active, archived, deleted or any. Archived and deleted memories are in no index, so finding
+                them takes longer the more of them pass the filters; no use is counted.
             prefix: Only memories whose key begins with this, such as "notes/".
             inside: Search this scope and narrower ones, instead of what is visible from it.
         """
@@ -315,17 +315,18 @@ class Memotherm:
         retentions = wanted_retentions(retention)
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
         filters |= {"where": where, "prefix": prefix}
-        past = as_of is not None or retentions != (Retention.ACTIVE,)
-        if inside and (promote or past):
-            raise InvalidInput("promote, as_of and retention concern what is visible from a scope: leave inside out")
-        if past:
-            moment = self._view.now() if as_of is None else require_moment(as_of)
+        if inside and (promote or as_of is not None):
+            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
+        if as_of is not None:
+            moment = require_moment(as_of)
             question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
             return self._recall_past(question, limit, retentions)
         stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
         spaces = view.services.reader.spaces_within(self.scope) if inside else None
         question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
+        if retentions != (Retention.ACTIVE,):
+            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
@@ -335,7 +336,7 @@ class Memotherm:
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
     def _recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
-        """Return the hits of an earlier state, or of memories that are not active."""
+        """Return the hits of an earlier state."""
         services, moment = self._services, question.where.now
         with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
             recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)

@@ -18,6 +18,7 @@ from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
+from memotherm.recall.hidden import WithHidden
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
@@ -124,6 +125,13 @@ class Services:
             engine=engine,
             working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
         )
+
+    def recaller_with_hidden(self, question: Question, retentions: Sequence[Retention]) -> Recaller:
+        """Return what answers a query from memories of other retentions too; it logs nothing."""
+        settings = replace(self.settings, recall_log="off")
+        store = WithHidden(self.reader, question, retentions)
+        pipeline = Pipeline(store, self.vectorizer.on(self.reader), settings, self.pipeline.options)
+        return Recaller(self.store, pipeline, settings)
 
     def read_only(self) -> Services:
         """Return the services of the same store, which refuse changes."""

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
+from memotherm.context.values import Context
 from memotherm.memory import Memotherm
+from memotherm.model import Memory
 from memotherm.model.results import Captured
 from memotherm.session import Session
+from memotherm.text.marker import without_blocks
+from memotherm.text.redaction import redactor
 
-__all__ = ["BUDGET", "Conversation"]
+__all__ = ["BUDGET", "Conversation", "known", "storable"]
 
 #: The most tokens of the context of a turn, unless the caller says otherwise.
 BUDGET = 1000
+_PAGE = 1000
 
 
 class Conversation:
@@ -34,19 +40,36 @@ class Conversation:
         """The session that records what was injected."""
         return self.memory.session(self.id)
 
-    def context(self, prompt: str, budget: int = BUDGET, *, repeat: bool = False) -> str:
-        """Return what the memory has about a prompt; the text is empty where there is nothing new.
+    def context(self, prompt: str, budget: int = BUDGET, *, repeat: bool = False) -> Context:
+        """Return what the memory has about a prompt; its text is empty where there is nothing new.
 
         Args:
             prompt: The new prompt.
             budget: The most tokens.
             repeat: Whether to include what earlier turns were given, because their contexts were not kept.
         """
-        others = {"session": {"$ne": self.id}}
-        return self.session.before_turn(prompt, budget, repeat=repeat, where=others).text if prompt.strip() else ""
+        return self.session.before_turn(prompt, budget, repeat=repeat, where={"session": {"$ne": self.id}})
 
     def capture(self, role: str, text: str) -> Captured | None:
         """Store what was said by the user or the assistant, as hooks do; nothing if it has no text."""
         if not text.strip():
             return None
         return self.memory.capture(text, metadata={"role": role, "session": self.id}, source=self.source)
+
+
+def storable(memory: Memotherm, text: str) -> str:
+    """Return a text of a conversation as it may be stored: without recalled blocks and credentials."""
+    kept = without_blocks(text).replace("\x00", "").strip()
+    (redacted,), _ = redactor(memory.settings).redact_values([kept])
+    return str(redacted)[: memory.settings.max_content_chars]
+
+
+def known(memory: Memotherm, prefix: str) -> Iterator[Memory]:
+    """Yield the memories whose keys begin with a prefix, also archived and deleted ones."""
+    cursor = None
+    while True:
+        page = memory.find(prefix=prefix, retention="any", limit=_PAGE, cursor=cursor)
+        yield from page
+        cursor = page.cursor
+        if cursor is None:
+            return

@@ -106,7 +106,7 @@ class MemothermSession:
         that later turns have the same prefix, and nothing is brought twice.
         """
         prompt = "\n".join(_text_of(item) for item in new_items if _role_of(item) == "user")
-        context = await _completed(lambda: self._conversation.context(prompt, self._budget))
+        context = await _completed(lambda: self._conversation.context(prompt, self._budget).text)
         brought: list[TResponseInputItem] = [{"role": "user", "content": context}] if context else []
         return [*history, *brought, *new_items]
 

@@ -56,12 +56,11 @@ class MemothermCapability(AbstractCapability[Any]):
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
         """Bring the context of the prompt."""
-        self._context = await asyncio.to_thread(
-            _conversation(self.memory, ctx).context,
-            _text_of(ctx.prompt),
-            self.budget,
-            repeat=self.mode == "instructions",
+        again = self.mode == "instructions"
+        context = await asyncio.to_thread(
+            _conversation(self.memory, ctx).context, _text_of(ctx.prompt), self.budget, repeat=again
         )
+        self._context = context.text
         if self._context and self.mode == "message":
             ctx.enqueue(self._context)
 

@@ -119,7 +119,9 @@ def _found(find: Find) -> Iterator[Condition]:
         yield "where_retentions", {"retentions": [retention.rank for retention in _UNPURGED]}
     else:
         yield "where_retention", {"retention": find.retention.rank}
-    if find.retention is Retention.ACTIVE:
+    if find.hidden:
+        yield "where_hidden", {"now": to_micros(find.now)}
+    elif find.retention is Retention.ACTIVE:
         yield "where_unexpired", {"now": to_micros(find.now)}
     if find.tier is not None:
         yield "where_tiers", {"tiers": [find.tier.rank]}

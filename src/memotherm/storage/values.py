@@ -103,6 +103,8 @@ class Find:
     priority: Priority | None = None
     #: None lists active, archived and deleted memories.
     retention: Retention | None = Retention.ACTIVE
+    #: Only what no search finds: archived, deleted and expired memories.
+    hidden: bool = False
     kind: str | None = None
     tags: tuple[str, ...] | None = None
     #: As in `Filter`.

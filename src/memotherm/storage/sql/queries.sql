@@ -294,6 +294,9 @@ accessed_at > :used_within
 -- where_expired: A condition of `select`.
 (expires_at <= :now AND priority > 0)
 
+-- where_hidden: A condition of `find`: what no search finds.
+(retention > 0 OR (expires_at <= :now AND priority > 0))
+
 -- where_unexpired: A condition of `select`.
 (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
