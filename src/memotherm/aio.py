@@ -155,6 +155,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
     count = _off_thread(Memotherm.count)
+    neighbours = _off_thread(Memotherm.neighbours)
     uses = _off_thread(Memotherm.uses)
     tier_history = _off_thread(Memotherm.tier_history)
     heat = _off_thread(Memotherm.heat)

@@ -84,6 +84,8 @@ _ORDERS = get_args(OrderName)
 #: The most moments of a history, and the most memories that a listing leaves out.
 _MOST_POINTS = 1000
 _MOST_SKIPPED = 1_000_000_000
+#: How much of a memory its neighbours are searched by.
+_LIKENESS_CHARS = 2000
 
 
 class Memotherm:
@@ -490,6 +492,18 @@ class Memotherm:
             recalls=tuple(store.recalls_of(spaces, record.no, limit)),
             receipts=tuple(store.receipts_of(spaces, record.memory.id, limit)),
         )
+
+    def neighbours(self, memory_id: str, limit: int = 10) -> list[Hit]:
+        """Return the memories that are most like one, best first, from all tiers; nothing is counted or logged.
+
+        Archived and deleted memories have neighbours, too, but are none.
+        """
+        require_limit(limit, _LARGEST_PAGE - 1)
+        memory = self._view.record(memory_id).memory
+        # The memory itself is the best hit.
+        found = self.read_only().recall(memory.content[:_LIKENESS_CHARS], limit + 1, tuple(Tier))
+        pinned = {hit.memory.id for hit in found.pinned}
+        return [hit for hit in found if hit.memory.id not in pinned | {memory.id}][:limit]
 
     def tier_history(self, since: datetime | str = "30d", points: int = 60) -> list[TierPoint]:
         """Return how many active memories each tier had inside this scope, from a moment until now, by the ledger.

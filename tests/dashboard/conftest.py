@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 import memotherm
 from memotherm import Memotherm
@@ -44,6 +44,7 @@ def chromium() -> str:
 def browser() -> Iterator[Browser]:
     """One Chromium for the tests of a module."""
     path = chromium()
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield found
@@ -78,6 +79,7 @@ def fill(mem: Memotherm, clock: FakeClock) -> None:
     billing.remember("Answer in the language of the question", priority="pinned", kind="preference")
     otter = billing.remember("The otter lives in the river near Cologne", key="otter")
     billing.update(otter.id, content="The otter lives in the lake near Cologne", why="it has moved")
+    billing.remember("The otter eats fish in the lake")
     session = billing.session("s1")
     session.session_start(budget=300)
     session.before_turn("where does the otter live?", budget=300)
@@ -157,10 +159,13 @@ def open_page(browser: Browser, address: str) -> Iterator[Open]:
     assert [problem for each in watched for problem in each.problems] == []
 
 
-def violations(page: Page) -> list[str]:
+def violations(page: Page, *, colours_only: bool = False) -> list[str]:
     """Return what axe finds wrong with a page by WCAG 2.2 AA."""
     rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-    found = Axe().run(page, options={"runOnly": rules, "resultTypes": ["violations"]})
+    if colours_only:
+        rules = ["color-contrast"]
+    only = {"type": "rule" if colours_only else "tag", "values": rules}
+    found = Axe().run(page, options={"runOnly": only, "resultTypes": ["violations"]})
     return [
         f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
         for each in found.response["violations"]

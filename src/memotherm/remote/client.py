@@ -211,6 +211,7 @@ class RemoteMemotherm(Memotherm):
         """Return how many memories `find` lists on all its pages."""
         return int(self._call("count", {**plain(filters), "inside": inside})["count"])
 
+    neighbours = sent(Memotherm.neighbours, "neighbours", decoding.hits_of)
     uses = sent(Memotherm.uses, "uses", decoding.uses_of)
     tier_history = sent(Memotherm.tier_history, "tier_history", decoding.tier_points_of)
 

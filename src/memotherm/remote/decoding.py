@@ -37,6 +37,7 @@ __all__ = [
     "event_of",
     "flush_of",
     "heat_of",
+    "hits_of",
     "maintenance_of",
     "memory_of",
     "metrics_of",
@@ -78,12 +79,17 @@ def recall_of(found: Json) -> Recall:
     """Return the result of a query."""
     return Recall(
         query=found["query"],
-        hits=tuple(_hit(item) for item in found["items"]),
+        hits=tuple(hits_of(found)),
         promoted=tuple(found["promoted"]),
         tiers=_tiers(found["tiers"]),
         degraded=tuple(found["degraded"]),
         hint=found.get("hint", ""),
     )
+
+
+def hits_of(found: Json) -> list[Hit]:
+    """Return the hits of a search."""
+    return [_hit(item) for item in found["items"]]
 
 
 def _hit(found: Json) -> Hit:

@@ -85,6 +85,7 @@ ROUTES = {
     "search_notes": _query("/notes/search"),
     "read_note": _get("/notes/lines"),
     "curate": _post("/notes/curate"),
+    "neighbours": _get("/memories/{memory_id}/neighbours"),
     "uses": _get("/memories/{memory_id}/uses"),
     "tier_history": _get("/tiers/history"),
     "status": _get("/status"),

@@ -32,6 +32,7 @@ __all__ = [
     "HitResponse",
     "KeptEntryResponse",
     "KeptReceiptResponse",
+    "NeighboursResponse",
     "QueryFilters",
     "QueryHitResponse",
     "QueryRequest",
@@ -188,6 +189,12 @@ class RecallResponse(SearchResponse):
     items: list[HitResponse]
     #: Where the memories are, if the scope can see none.
     hint: str = ""
+
+
+class NeighboursResponse(BaseModel):
+    """The memories that are most like one."""
+
+    items: list[HitResponse]
 
 
 class KeptEntryResponse(BaseModel):
