@@ -2,7 +2,7 @@
 import { html, useMemo, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 import { undoEvent } from "../actions.js";
-import { Loaded, MemoryLink, Meter, ScopeName, Tier, Time } from "../components/basics.js";
+import { Loaded, MemoryLink, Meter, Tier, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
 import { Cause, Changes, isMove } from "../components/events.js";
 import { SelectFilter } from "../components/filters.js";
@@ -54,19 +54,18 @@ const movesColumns = (writable, reload) => [
 function Tokens({ status, scopes }) {
   const largest = [...scopes].filter((each) => each.hot.items).sort((one, other) => other.hot.tokens - one.hot.tokens).slice(0, MOST_SCOPES);
   const limitOf = (scope) => ("session" in scope ? status.session_hot_limit : status.hot_limit);
-  return html`<section class="card wide" aria-labelledby="hot-tokens"><h2 id="hot-tokens">Hot tokens by scope</h2>
+  return html`<section class="card" aria-labelledby="hot-tokens"><h2 id="hot-tokens">Hot tokens by scope</h2>
     ${largest.length === 0 && html`<p class="empty">Nothing is hot.</p>`}
     ${largest.map(({ scope, hot }) => html`<${Meter} key=${scopeName(scope)} label=${scopeName(scope)} value=${hot.tokens} limit=${limitOf(scope)}
       text=${`${number(hot.tokens)} of ${number(limitOf(scope))} tokens, ${memoriesText(hot.items)}`} />`)}
   </section>`;
 }
 
-function Overview({ status, scopes }) {
+function Overview({ status }) {
   return html`<div class="cards">
     ${["hot", "warm", "cold"].map((tier) => html`<section key=${tier} class="card" aria-label=${tier}>
       <h2><${Tier} tier=${tier} /></h2><p class="figure">${number(status[tier].items)}</p>
       <p>${number(status[tier].tokens)} tokens</p></section>`)}
-    <${Tokens} status=${status} scopes=${scopes} />
   </div>
   ${status.degraded.map((notice) => html`<div key=${notice} class="notice warning"><p><strong>Degraded:</strong> ${notice}</p><p>${remedyOf(notice)}</p></div>`)}`;
 }
@@ -98,9 +97,14 @@ export function Now() {
     <${Loaded} state=${status}>${(found) => {
       const stored = found.retention.active + found.retention.archived + found.retention.deleted;
       if (!stored) return html`<${FirstSteps} onStored=${reload} />`;
-      return html`<${Overview} status=${found} scopes=${found.scopes} />
-        <div class="filters"><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30d" /></div>
-        <${Loaded} state=${history}>${({ points }) => html`<${History} points=${points} period=${name} />`}</${Loaded}>
+      return html`<${Overview} status=${found} />
+        <div class="beside">
+          <section aria-label="Tiers over time">
+            <div class="filters"><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30d" /></div>
+            <${Loaded} state=${history}>${({ points }) => html`<${History} points=${points} period=${name} />`}</${Loaded}>
+          </section>
+          <${Tokens} status=${found} scopes=${found.scopes} />
+        </div>
         <h2>Moves today</h2>
         <${Loaded} state=${moves}>${(list) => html`<${Table} caption="Moves today" columns=${movesColumns(writable, reload)} rows=${list}
           empty="No memory has moved today." />`}</${Loaded}>`;
