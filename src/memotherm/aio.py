@@ -148,6 +148,8 @@ class AsyncMemotherm(_Derived[Memotherm]):
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
     receipts = _off_thread(Memotherm.receipts)
+    receipt = _off_thread(Memotherm.receipt)
+    recalls = _off_thread(Memotherm.recalls)
     explain_receipt = _off_thread(Memotherm.explain_receipt)
     verify = _off_thread(Memotherm.verify)
     full_id = _off_thread(Memotherm.full_id)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack, get_args
+from typing import Any, Literal, Self, Unpack, get_args
 
 from memotherm.context.explaining import explain
 from memotherm.context.values import Context
@@ -20,7 +20,8 @@ from memotherm.model.clock import Clock, as_duration, as_moment, system_clock
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, OrderName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
-from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
+from memotherm.model.recall import TimedRecall
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
@@ -564,6 +565,29 @@ class Memotherm:
         page = tuple(found[:limit])
         return ReceiptPage(receipts=page, cursor=f"before-{page[-1].number}" if len(found) > limit and page else None)
 
+    def receipt(self, number: int) -> KeptReceipt:
+        """Return the receipt of a context inside this scope, by its number."""
+        store = self._view.inside
+        found = store.receipts(store.spaces_within(self.scope), number + 1, 1) if number > 0 else []
+        if not found or found[0].number != number:
+            raise NotFound(f"no receipt {number} is kept in this scope ({self.scope}): `receipts` lists them")
+        return found[0]
+
+    def recalls(self, limit: int = 100, order: Literal["newest", "slowest"] = "newest") -> list[TimedRecall]:
+        """Return queries of the recall log inside this scope, with how long each took and what it found.
+
+        The setting `recall_log_days` says how long the log is kept.
+
+        Args:
+            limit: The most queries.
+            order: Which come first: newest or slowest.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        if order not in ("newest", "slowest"):
+            raise InvalidInput(f"order must be newest or slowest, not {order!r}")
+        store = self._view.inside
+        return store.timed_recalls(store.spaces_within(self.scope), limit, slowest=order == "slowest")
+
     def explain_receipt(self, number: int, memory_id: str) -> ReceiptAnswer:
         """Return whether a memory was in the context of a receipt, and why.
 
@@ -571,10 +595,7 @@ class Memotherm:
             number: The number of a receipt of a context inside this scope.
             memory_id: A memory that this scope can see, or one inside it.
         """
-        store = self._view.inside
-        found = store.receipts(store.spaces_within(self.scope), number + 1, 1) if number > 0 else []
-        if not found or found[0].number != number:
-            raise NotFound(f"no receipt {number} is kept in this scope ({self.scope}): `receipts` lists them")
+        receipt, store = self.receipt(number), self._view.inside
         try:
             record, reader = self._view.record(memory_id), self._services.store
         except NotFound:
@@ -582,7 +603,7 @@ class Memotherm:
             if inner is None or inner.memory.retention is Retention.PURGED:
                 raise
             record, reader = inner, store
-        return explain(found[0], record.memory, reader.events(record))
+        return explain(receipt, record.memory, reader.events(record))
 
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.

@@ -82,6 +82,7 @@ COMMANDS = {
     "worker": Command("worker", "Process the jobs that hooks have spooled."),
     "config": Command("config", "Show the settings and where each value comes from, or change one."),
     "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
+    "cases": Command("cases", "Run questions of your own, and fail if one does not find what it must."),
     "bench": Command("bench", "Measure retrieval quality on your data."),
     "completion": Command("completion", "Print the shell script for completion."),
     "mcp": Command("mcp", "Run the MCP server over standard input and output."),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import OrderName
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
 from memotherm.model.results import Captured, EventPage, Heat, Maintenance, Page, ScopeCount, Status
 from memotherm.policies import Policies
@@ -59,7 +60,7 @@ class RemoteMemotherm(Memotherm):
         if self._reads_only and operation in _TRACKED:
             arguments = {**arguments, "track": False}
         if operation in _WITH_MEMORIES:
-            arguments = {**arguments, "memories": True}
+            arguments = {**arguments, "memories": True, "parts": True}
         found = self._transport.send(operation, self._scope, arguments)
         return {**found, "query": arguments.get("query")} if operation in _QUERIES else found
 
@@ -242,6 +243,12 @@ class RemoteMemotherm(Memotherm):
                 break
         return ReceiptPage(receipts=tuple(receipts), cursor=cursor)
 
+    def recalls(self, limit: int = 100, order: Literal["newest", "slowest"] = "newest") -> list[TimedRecall]:
+        """Return queries of the recall log inside this scope, with how long each took and what it found."""
+        found = self._call("recalls", {"limit": limit, "order": order})["recalls"] if limit else []
+        return [decoding.timed_recall_of(entry) for entry in found]
+
+    receipt = sent(Memotherm.receipt, "receipt", decoding.receipt_of)
     explain_receipt = sent(Memotherm.explain_receipt, "explain_receipt", lambda found: ReceiptAnswer(**found))
 
     def status(self, inside: bool = False) -> Status:

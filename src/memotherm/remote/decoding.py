@@ -7,6 +7,7 @@ from typing import Any
 
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.model.results import (
     Captured,
@@ -47,6 +48,7 @@ __all__ = [
     "spill_of",
     "status_of",
     "tier_points_of",
+    "timed_recall_of",
     "uses_of",
 ]
 
@@ -97,9 +99,10 @@ def _hit(found: Json) -> Hit:
 def context_of(found: Json) -> Context:
     """Return a context with its receipt."""
     memories = {memory["id"]: memory_of(memory) for memory in found["memories"]}
-    receipt = found["receipt"]
+    receipt, lines = found["receipt"], {part["id"]: part["text"] for part in found["parts"]}
     included, left_out = (
-        tuple(_entry(entry, memories[entry["id"]]) for entry in receipt[name]) for name in ("included", "left_out")
+        tuple(_entry(entry, memories[entry["id"]], lines.get(entry["id"], "")) for entry in receipt[name])
+        for name in ("included", "left_out")
     )
     plain = ("query", "budget", "tokens", "shares", "tokenizer", "exact", "format", "settings", "pinned_cut")
     return Context(
@@ -119,11 +122,14 @@ def context_of(found: Json) -> Context:
     )
 
 
-def _entry(found: Json, memory: Memory) -> Entry:
+def _entry(found: Json, memory: Memory, lines: str) -> Entry:
     plain = ("section", "form", "tokens", "rule", "reason", "score", "fits_at")
     why = None if found["parts"] is None else Why(**found["parts"])
     return Entry(
-        memory=memory, **{name: found[name] for name in plain}, _why=None if why is None else Lazy(lambda: why)
+        memory=memory,
+        **{name: found[name] for name in plain},
+        lines=lines,
+        _why=None if why is None else Lazy(lambda: why),
     )
 
 
@@ -133,6 +139,22 @@ def event_of(found: Json) -> Event:
     changes = {name: (change["from"], change["to"]) for name, change in found["changes"].items()}
     return Event(
         **{name: found[name] for name in plain}, at=_moment(found["at"]), memory_id=found["id"], changes=changes
+    )
+
+
+def _kept_entry(found: Json) -> KeptEntry:
+    return KeptEntry(**{name: found[name] for name in ("id", "section", "form", "tokens", "reason", "score")})
+
+
+def timed_recall_of(found: Json) -> TimedRecall:
+    """Return a query of the recall log."""
+    plain = ("number", "query", "milliseconds", "best", "returned")
+    return TimedRecall(
+        **{name: found[name] for name in plain},
+        at=_moment(found["at"]),
+        scope=Scope(**found["scope"]),
+        tiers=_tiers(found["tiers"]),
+        degraded=tuple(found["degraded"]),
     )
 
 
@@ -162,8 +184,8 @@ def receipt_of(found: Json) -> KeptReceipt:
         **{name: found[name] for name in plain},
         at=_moment(found["at"]),
         scope=Scope(**found["scope"]),
-        included=tuple(KeptEntry(**entry) for entry in found["included"]),
-        left_out=tuple(KeptEntry(**entry) for entry in found["left_out"]),
+        included=tuple(map(_kept_entry, found["included"])),
+        left_out=tuple(map(_kept_entry, found["left_out"])),
     )
 
 

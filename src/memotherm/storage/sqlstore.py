@@ -17,12 +17,13 @@ from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.process import OwnProcess
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import LoggedRecall, ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
 from memotherm.rules.select import Select
 from memotherm.storage import notes
-from memotherm.storage.receipts import receipt_of, receipt_row
+from memotherm.storage.receipts import receipt_of, receipt_row, timed_recall_of
 from memotherm.storage.rows import changes_of, event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_count, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
@@ -516,6 +517,13 @@ class SqlStore(ABC):
             )
             for number, at, space, query, tiers, returned, options in rows
         ]
+
+    def timed_recalls(self, spaces: Sequence[int], limit: int, *, slowest: bool) -> list[TimedRecall]:
+        """Return queries of the recall log, slowest or newest first."""
+        with self._reading(once=True) as statements:
+            query = "recalls_slowest" if slowest else "recalls_newest"
+            rows = statements.rows(query, spaces=list(spaces), limit=limit)
+            return [timed_recall_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
     def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
         now = to_micros(entry.at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -183,18 +184,31 @@ def _policy_json(decided: Move | Event) -> Json:
 
 def policy_json(policy: Policy) -> Json:
     """Return a policy: its limits, and its rules in the order in which they are asked."""
-    limits, rules = policy.limits, list(_rules_json(policy))
-    return {"name": policy.name, "hash": policy.digest, "limits": limits, "rules": rules}
+    return {
+        "name": policy.name,
+        "hash": policy.digest,
+        "description": policy.description,
+        "limits": policy.limits,
+        "rules": list(_rules_json(policy)),
+        "text": policy.text,
+    }
 
 
 def _rules_json(policy: Policy) -> Iterator[Json]:
     """Yield the rules of a policy and of those it extends, in order."""
+    tables = {table["id"]: table for table in tomllib.loads(policy.text).get("rule", ())}
     for rule in policy.own_rules:
         targets = [str(tier) for tier, _ in rule.targets] or ["stay"]
         to = " or ".join(targets)
-        yield {"id": rule.id, "run": rule.run, "to": to, "why": rule.why, "origin": policy.name}
+        conditions = {name: _alternatives(tables[rule.id].get(name, [])) for name in ("when", "unless")}
+        yield {"id": rule.id, "run": rule.run, "to": to, "why": rule.why, "origin": policy.name, **conditions}
     if policy.base is not None:
         yield from _rules_json(policy.base)
+
+
+def _alternatives(condition: Json | list[Json]) -> list[Json]:
+    """Return the tables of a condition, of which one must hold."""
+    return condition if isinstance(condition, list) else [condition]
 
 
 def finding_json(finding: Finding) -> Json:

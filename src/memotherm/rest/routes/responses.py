@@ -76,10 +76,11 @@ def page_response(page: Page) -> Json:
     return {"memories": memories, "next_page": page.cursor, "hint": page.hint}
 
 
-def context_response(context: Context, *, memories: bool = False) -> Json:
-    """Return a context as JSON, on request with the memories that were considered for it."""
+def context_response(context: Context, *, memories: bool = False, parts: bool = False) -> Json:
+    """Return a context as JSON, on request with the memories that were considered for it, and the parts of its text."""
     found = {"text": context.text, "tokens": context.tokens, "receipt": context.receipt.as_dict()}
-    return {**found, "memories": encoding.considered_json(context) if memories else []}
+    cut = [{"id": memory_id, "text": text} for memory_id, text in context.parts()] if parts else []
+    return {**found, "memories": encoding.considered_json(context) if memories else [], "parts": cut}
 
 
 def compaction_response(compaction: Compaction) -> Json:

@@ -42,6 +42,7 @@ __all__ = [
     "ReceiptAnswerResponse",
     "ReceiptPageResponse",
     "SearchResponse",
+    "TitledReceiptResponse",
     "UsesResponse",
 ]
 
@@ -146,6 +147,7 @@ class ContextRequest(RequestBody):
     track: bool = True
     session: SessionName | None = None
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class QueryHitResponse(MemoryFields):
@@ -221,6 +223,20 @@ class KeptReceiptResponse(BaseModel):
     left_out: list[KeptEntryResponse]
 
 
+class TitledEntryResponse(KeptEntryResponse):
+    """A memory of a receipt as it is now; null if the scope of the receipt cannot see it any more."""
+
+    title: str | None
+    tier: TierName | None
+
+
+class TitledReceiptResponse(KeptReceiptResponse):
+    """What a context has injected and left out, with the titles of the memories."""
+
+    included: list[TitledEntryResponse]  # type: ignore[assignment]
+    left_out: list[TitledEntryResponse]  # type: ignore[assignment]
+
+
 class ReceiptAnswerResponse(BaseModel):
     """Whether a memory was in the context of a receipt, and why."""
 
@@ -237,6 +253,13 @@ class ReceiptPageResponse(BaseModel):
     next_page: str | None
 
 
+class ContextPartResponse(BaseModel):
+    """A part of the text of a context: that of a memory, or what stands between two."""
+
+    id: str | None
+    text: str
+
+
 class ContextResponse(BaseModel):
     """A context, and the receipt that explains it."""
 
@@ -244,6 +267,7 @@ class ContextResponse(BaseModel):
     tokens: int
     receipt: Json
     memories: list[MemoryResponse] = []
+    parts: list[ContextPartResponse] = []
 
 
 class LoggedRecallResponse(BaseModel):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import LoggedRecall
 from memotherm.storage.values import LogEntry, RecallEntry, Tally, UsageCounts
@@ -24,6 +25,9 @@ class UsageStore(Protocol):
 
     def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
         """Return entries of the recall log with a greater number than `after`, in order of number."""
+
+    def timed_recalls(self, spaces: Sequence[int], limit: int, *, slowest: bool) -> list[TimedRecall]:
+        """Return queries of the recall log, slowest or newest first."""
 
     def trim_recalls(self, before: datetime) -> None:
         """Delete the log entries of recalls before a time."""

@@ -490,6 +490,14 @@ SELECT micros FROM recalls WHERE {own}query <> '' AND space {in spaces} ORDER BY
 SELECT recall, at, space, query, tiers, returned, options FROM recalls
 WHERE {own}recall > :after AND space {in spaces} ORDER BY recall LIMIT :limit
 
+-- recalls_newest: Queries of the recall log, newest first.
+SELECT recall, at, space, query, tiers, micros, best, returned, degraded FROM recalls
+WHERE {own}query <> '' AND space {in spaces} ORDER BY recall DESC LIMIT :limit
+
+-- recalls_slowest: Queries of the recall log, slowest first.
+SELECT recall, at, space, query, tiers, micros, best, returned, degraded FROM recalls
+WHERE {own}query <> '' AND space {in spaces} ORDER BY micros DESC, recall DESC LIMIT :limit
+
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before
 
