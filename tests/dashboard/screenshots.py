@@ -23,6 +23,10 @@ def pages(mem: Memotherm) -> dict[str, tuple[str, str]]:
         "now": ("/?period=365d", "Moves today"),
         "memories": ("/memories?order=most_used", "memories"),
         "memory": (f"/memory/{memory.id}", "Recalled"),
+        "playground": ("/playground?q=When+is+the+checkout+page+deployed%3F&scope=project%3Dshop", "tokens"),
+        "injected": ("/injected", "Turns"),
+        "policies": ("/policies", "History"),
+        "health": ("/health", "Settings"),
     }
 
 
@@ -42,12 +46,14 @@ def picture(page: Page, address: str, name: str, path: str, text: str) -> None:
 def main() -> None:
     """Make all pictures."""
     screenshot_folder().mkdir(parents=True, exist_ok=True)
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=4 * PATIENCE)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "year.db"
-        make(path, 900)
+        make(path, 700)
         with memotherm.open(path, clock=FakeClock(END)) as mem, served(mem) as address:
             mem.scoped(project="shop").compact()
+            # Load the model before a page waits for it.
+            mem.recall("checkout", track=False)
             browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             page = browser.new_page(viewport=_SIZE, locale="en-GB", timezone_id="UTC")
             page.clock.set_fixed_time(END)

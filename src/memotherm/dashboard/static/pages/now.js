@@ -22,9 +22,10 @@ const MOST_PAGES = 5;
 const MOST_SCOPES = 5;
 const LONGEST = 120;
 const DELAY_MILLISECONDS = 500;
+const HISTORY_MILLISECONDS = 30_000;
 
-// The newest moves of today, each with its memory.
-async function movesOfToday() {
+// The newest moves of today, each with its memory; `known` are the memories that were read before, by event.
+async function movesOfToday(known) {
   const today = new Date().setHours(0, 0, 0, 0);
   const moves = [];
   let page = null;
@@ -36,8 +37,8 @@ async function movesOfToday() {
     if (!page || recent.length < found.events.length) break;
   }
   return Promise.all(moves.slice(0, MOST_MOVES).map(async (event) => {
-    const memory = await get(`/memories/${event.id}`, { inside: true, hidden: true }).catch(() => null);
-    return { ...event, memory };
+    if (!known.has(event.seq)) known.set(event.seq, await get(`/memories/${event.id}`, { inside: true, hidden: true }).catch(() => null));
+    return { ...event, memory: known.get(event.seq) };
   }));
 }
 
@@ -87,8 +88,17 @@ export function Now() {
     return { ...found, scopes };
   });
   const history = useLoaded(() => get("/tiers/history", { since: period, points: 120 }), [period]);
-  const moves = useLoaded(movesOfToday);
-  const reload = () => { status.reload(); history.reload(); moves.reload(); };
+  const known = useRef(new Map());
+  const moves = useLoaded(() => movesOfToday(known.current));
+  const drawn = useRef(Date.now());
+  const reload = () => {
+    status.reload();
+    moves.reload();
+    // The history is read from the whole ledger of the period.
+    if (Date.now() - drawn.current < HISTORY_MILLISECONDS) return;
+    drawn.current = Date.now();
+    history.reload();
+  };
   const timer = useRef(0);
   // Many events often come together.
   useEvents(() => { clearTimeout(timer.current); timer.current = setTimeout(reload, DELAY_MILLISECONDS); }, setLive);
