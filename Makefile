@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
+# The folder with the sources of Citus and pgvector, and build.sh, which installs them into a PostgreSQL.
+CITUS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture mutants encryption budget explore golden hosts conformance adapters audit load clean
+.PHONY: help setup demo test lint check fix docs bench torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -55,6 +57,11 @@ load: setup ## Let 32 clients at a real server for a minute, alone and beside ma
 budget: setup ## Pack a million generated contexts and look for one that is too long
 	MEMOTHERM_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
 
+stores: setup ## Also run on PostgreSQL what `make test` runs on SQLite alone
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --every-store -k postgres tests/adapters tests/notes tests/rules \
+	    tests/test_context.py tests/test_embedder_errors.py tests/test_embedding_service.py tests/test_fallback.py \
+	    tests/test_marker.py tests/test_recall_reranker.py
+
 explore: setup ## The property tests with examples that nobody has seen yet
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile explore -m hypothesis
 
@@ -67,6 +74,11 @@ encryption: setup ## Run the tests of services, rules and notes, and the contrac
 	    -m 'not plain_file' -k 'not postgres' tests/spec tests/rules tests/notes tests/test_changes.py \
 	    tests/test_context.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py
 	$(BIN)/python -m pytest -n $(JOBS) tests/test_encryption.py tests/storage/test_conformance.py -k 'ncrypt'
+
+citus: setup ## Build Citus, start a cluster of three nodes, and run the contract, specification and isolation tests on it
+	@test -n "$(CITUS)" -a -x "$(CITUS)/build.sh" || { echo "Name the folder with the sources of Citus and build.sh: make citus CITUS=path/to/folder"; exit 2; }
+	$(CITUS)/build.sh
+	$(BIN)/python -m tests.citus
 
 torture: setup ## Kill a writer a thousand times, cause every other fault, and write what held to docs/reference/torture.md
 	$(BIN)/python -m tests.torture

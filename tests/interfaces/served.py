@@ -108,11 +108,13 @@ def served(
 
 
 @contextmanager
-def serving(mem: Memotherm, port: int | None = None) -> Iterator[str]:
-    """Serve a memory from a thread of this process, and return the address."""
+def serving(mem: Memotherm, port: int | None = None, **options: Any) -> Iterator[str]:
+    """Serve a memory from a thread of this process, and return the address; `options` are those of the application."""
     port = port or free_port()
     http = http_protocol(mem.settings.server_header_seconds)
-    server = uvicorn.Server(uvicorn.Config(application(mem), port=port, http=http, log_level="error", lifespan="on"))
+    app = application(mem, **options)
+    config = uvicorn.Config(app, port=port, http=http, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -140,8 +140,10 @@ def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path)
     assert spool.waiting() == []
     with memotherm.open() as mem:
         said = list(mem.find(kind="message"))[::-1]
+        (fact,) = mem.find(tier="hot")
     assert [memory.metadata["role"] for memory in said] == ["user", "assistant"]
     assert "heron" in said[1].content
+    assert (fact.content, fact.use_weight) == (FACT, 1.0)  # the answer reflects it; being injected counts nothing
 
 
 def test_compaction_of_the_host_lets_everything_come_again(home: Path):

@@ -105,6 +105,12 @@ def test_memories_come_back_equal(here: Memotherm, remote: Memotherm) -> None:
     assert remote.history(stored.id) == here.history(stored.id)
     assert remote.events(limit=2) == here.events(limit=2)
     assert remote.scopes() == here.scopes()
+    assert remote.status(inside=True).tiers == here.status(inside=True).tiers
+    keyed = remote.remember("three", key="plans/3")
+    assert remote.keys("plans/", depth=1) == here.keys("plans/", depth=1) == ["plans/3"]
+    assert list(remote.find(prefix="plans/")) == [keyed]
+    assert [hit.memory.id for hit in remote.recall("three", prefix="plans/")] == [keyed.id]
+    assert remote.find(prefix="") == here.find(prefix="")
     assert remote.full_id(stored.id[:-1]) == stored.id
     assert remote.heat(stored).decay == pytest.approx(here.heat(stored).decay, abs=1e-3)
 

@@ -19,6 +19,7 @@ from memotherm.errors import (
     EmbedderError,
     InvalidInput,
     MemothermError,
+    NotFound,
     PluginError,
     SettingsError,
     StoreError,
@@ -35,6 +36,7 @@ from memotherm.settings import data_home
 from memotherm.spool import Job, Spool
 from memotherm.spool.destination import destination
 from memotherm.spool.queue import locked
+from memotherm.text.marker import without_blocks
 from memotherm.text.person import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
@@ -142,7 +144,7 @@ def _process(
             result = result._replace(waiting=result.waiting + 1)
             continue
         try:
-            placed = _placed(job)
+            placed = {**_placed(job), "at": _added_at(path)}
             result = _run(placed, _open(placed, opened, stack), result)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
             if path.name < _name_before(_RETRY_SECONDS, now):
@@ -187,6 +189,11 @@ def _ready(jobs: list[Job], now: float) -> list[Job]:
 def _name_before(seconds: int, now: float) -> str:
     """Return the name that jobs added that long ago have; older ones sort before it."""
     return f"{int((now - seconds) * 10**9):020d}"
+
+
+def _added_at(path: Path) -> datetime:
+    """Return when a job was added, which its name begins with."""
+    return datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)
 
 
 def _placed(job: dict[str, Any]) -> dict[str, Any]:
@@ -234,11 +241,20 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
         job = {**job, "text": _last_reply(Path(str(job["transcript"])))}
     job = redacted(job, mem.settings)
     content = job["text"][:_MAX_CHARS]
+    _reflect(job, mem, content)
     result = result._replace(redacted=result.redacted + job["redacted"])
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
         return result._replace(skipped=result.skipped + 1)
     metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
     return _counted(mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook"), result)
+
+
+def _reflect(job: dict[str, Any], mem: Memotherm, content: str) -> None:
+    """Count the memories that the agent's answer repeats as used; without a recall before it, there are none."""
+    if job["role"] != "assistant" or not content:
+        return
+    with contextlib.suppress(InvalidInput, NotFound):
+        mem.scoped(session=str(job["session"])).feedback(answer=without_blocks(content), at=job["at"])
 
 
 def _counted(captured: Captured, result: WorkerResult) -> WorkerResult:

@@ -24,6 +24,7 @@ import numpy as np
 
 from memotherm.embed.calibration import Calibration
 from memotherm.recall.values import Evidence, State
+from memotherm.recall.weights import DEFAULT_WEIGHTS
 from memotherm.text.conversation import conversational_words
 
 __all__ = ["EstimateConfidence", "Signs", "confidence"]
@@ -56,7 +57,11 @@ class EstimateConfidence:
         if not ranked or not state.terms:
             return
         first = ranked[0]
-        telling = [word for word, weight in state.terms.items() if weight >= 1 and word not in conversational_words()]
+        telling = {
+            word: weight
+            for word, weight in state.terms.items()
+            if weight > DEFAULT_WEIGHTS.framing_word and word not in conversational_words()
+        }
         closeness, lead = _closeness(
             state.evidence[0], [candidate.row for candidate in ranked], state.query.calibration
         )
@@ -64,7 +69,7 @@ class EstimateConfidence:
             closeness=closeness,
             lead=lead,
             size=math.log(max(state.total, 1)),
-            telling=1 - 0.5 ** len(telling),
+            telling=1 - 0.5 ** sum(telling.values()),
             covered=first.coverage * _share(telling, state.total, state.frequencies),
             hint=max(first.author, first.nearness),
         )

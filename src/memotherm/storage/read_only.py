@@ -20,6 +20,7 @@ _CHANGES = frozenset(
         "clear_injected",
         "deferring",
         "delete_value",
+        "distribute",
         "lease",
         "mark_injected",
         "partition",
@@ -60,6 +61,9 @@ class _ReadOnlyStore:
         return getattr(self._store, name)
 
     def log_recall(self, *_: object, **__: object) -> None:
+        """Count nothing."""
+
+    def log_later_use(self, *_: object) -> None:
         """Count nothing."""
 
     def for_tenant(self, tenant: str | None) -> Store:

@@ -81,7 +81,7 @@ def _duration_crossings(condition: Condition, memory: Memory, situation: Situati
 
 def _heat_crossings(condition: Condition, memory: Memory, settings: Settings) -> Iterator[datetime]:
     """Yield moments shortly before heat falls to the bounds of its comparisons, and shortly after."""
-    uses = math.log2(1 + memory.access_count)
+    uses = math.log2(1 + memory.use_weight)
     for comparison in condition.comparisons:
         bound = comparison.bound(settings, duration=False)
         if uses <= 0 or not isinstance(bound, int | float) or bound <= 0:
