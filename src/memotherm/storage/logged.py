@@ -6,29 +6,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import RecallEntry
+from memotherm.storage.values import LaterUse, RecallEntry
 
 __all__ = ["without_purged"]
 
-Waiting = tuple[RecallEntry, bool]
+Waiting = tuple[RecallEntry | LaterUse, bool]
 
 
 def without_purged(statements: Statements, waiting: Sequence[Waiting]) -> list[Waiting]:
     """Return entries, and whether each is logged, without what was purged between the recall and this transaction.
 
-    As a purge does with those that are logged already: a recall that returned the memory is not logged, and a receipt
-    loses the query and the memory.
+    As a purge does with those that are logged already: a recall that returned the memory is not logged, a receipt
+    loses the query and the memory, and a later use of it is dropped.
     """
-    nos = {no for entry, _ in waiting for no in entry.returned}
-    ids = {parts[0] for entry, _ in waiting if entry.receipt is not None for parts in entry.receipt.entries}
+    entries = [entry for entry, _ in waiting]
+    nos = {no for entry in entries for no in ((entry.no,) if isinstance(entry, LaterUse) else entry.returned)}
+    receipts = [entry.receipt for entry in entries if isinstance(entry, RecallEntry) and entry.receipt is not None]
+    ids = {parts[0] for receipt in receipts for parts in receipt.entries}
     if not nos | ids:
         return list(waiting)
     rows = statements.rows("unpurged", nos=list(nos), ids=list(ids))
     kept_nos, kept_ids = {no for no, _ in rows}, {memory_id for _, memory_id in rows}
-    return [
-        (_receipt_without(entry, ids - kept_ids), keep and kept_nos.issuperset(entry.returned))
-        for entry, keep in waiting
-    ]
+    remaining: list[Waiting] = []
+    for entry, keep in waiting:
+        if isinstance(entry, RecallEntry):
+            remaining.append((_receipt_without(entry, ids - kept_ids), keep and kept_nos.issuperset(entry.returned)))
+        elif entry.no in kept_nos:
+            remaining.append((entry, keep))
+    return remaining
 
 
 def _receipt_without(entry: RecallEntry, purged: set[str]) -> RecallEntry:

@@ -23,7 +23,7 @@ from memotherm.text.language import (
     stemmer,
 )
 
-__all__ = ["WORDS_VERSION", "is_english", "is_fragment", "query_words", "weighed_words", "words"]
+__all__ = ["WORDS_VERSION", "is_english", "is_fragment", "query_words", "telling_words", "weighed_words", "words"]
 
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
 WORDS_VERSION = 2
@@ -49,6 +49,12 @@ _FRAME = frozenset(
     maybe probably basically exactly please someone anyone something anything everything thing things stuff get
     gets got getting go goes going went like want wants wanted know knew known think thought tell told say said
     says mention mentioned us let also ever even still already""".split()  # noqa: SIM905
+)
+#: Pairs of characters that hardly tell anything: hiragana alone, which writes particles and endings, and those with
+#: a Chinese pronoun, particle or question word in them. They count like words that are frequent in questions.
+_FUNCTION_PAIR = re.compile(
+    "[\u3040-\u309f]{1,2}|.?[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]|"
+    "[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]."
 )
 #: The share of a query word's weight that its stem in the language of the query has; the rest is that of its
 #: English stem, by which contents are found whose language is not known.
@@ -82,12 +88,19 @@ def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
     searched = [word for word in raw if word not in stop and word not in SCRIPT_FUNCTION_WORDS] or raw
     weighed: dict[str, float] = {}
     for word in searched:
-        weight = frame if word in _FRAME else 1.0
+        weight = frame if word in _FRAME or _FUNCTION_PAIR.fullmatch(word) else 1.0
         forms = _forms(word, language)
         shares = (1.0,) if len(forms) == 1 else (1 - _OWN_STEM, _OWN_STEM)
         for form, share in zip(forms, shares, strict=True):
             weighed[form] = max(weight * share, weighed.get(form, 0.0))
     return weighed
+
+
+def telling_words(text: str) -> set[str]:
+    """Return the words of a text that say something: numbers, and words of two characters that are not frequent."""
+    raw = list(_raw(text, ends=False))
+    frequent = FUNCTION_WORDS[latin_language(raw)] | SCRIPT_FUNCTION_WORDS | _FRAME
+    return {_folded(word) for word in raw if word not in frequent and (len(word) > 1 or word.isdigit())}
 
 
 def is_fragment(word: str) -> bool:

@@ -15,7 +15,7 @@ export function ContextResult({ query, setting, of }) {
   return html`<${Loaded} state=${state}>${({ parts, tokens, receipt }) => {
     const next = nextToEnter(receipt, setting.budget);
     return html`<div aria-busy=${state.loading ? "true" : "false"}>
-      <p>${number(tokens)} of ${number(receipt.budget)} tokens (${percent(receipt.budget ? tokens / receipt.budget : 0)}),
+      <p>${number(tokens)} of ${number(receipt.budget)} tokens (${percent(receipt.budget ? tokens / receipt.budget : 0)}),${" "}
         ${Object.entries(receipt.shares).map(([name, share]) => `${name} ${number(share)}`).join(", ")}.
         ${" "}${next ? html`Next to enter: <strong>${next.title}</strong> at ${number(next.fits_at)} tokens, ${number(next.fits_at - setting.budget)} more.` : "A larger budget adds nothing."}</p>
       ${receipt.notes.map((note) => html`<p key=${note} class="notice">${note}</p>`)}

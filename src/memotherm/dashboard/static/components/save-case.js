@@ -25,7 +25,7 @@ export function SaveCase({ query, expected }) {
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   };
   return html`<section><h2>Save as a regression case</h2>
-    <p>Mark the hits that this question must find, and add the case to a file.
+    <p>Mark the hits that this question must find, and add the case to a file.${" "}
       <code>memotherm cases cases.toml</code> runs all cases of the file and fails if one does not find them.</p>
     ${expected.length ? html`<pre class="content" tabindex="0">${written}</pre>
       <div class="buttons"><button type="button" class="primary" onClick=${download}>Download cases.toml</button>
