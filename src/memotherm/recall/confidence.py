@@ -65,9 +65,11 @@ class EstimateConfidence:
         closeness, lead = _closeness(
             state.evidence[0], [candidate.row for candidate in ranked], state.query.calibration
         )
+        # Cosines of a language that the embedder hardly knows tell less.
+        trust = (1 + state.query.weight) / 2
         signs = Signs(
-            closeness=closeness,
-            lead=lead,
+            closeness=None if closeness is None else trust * closeness,
+            lead=trust * lead,
             size=math.log(max(state.total, 1)),
             telling=1 - 0.5 ** sum(telling.values()),
             covered=first.coverage * _share(telling, state.total, state.frequencies),

@@ -50,6 +50,12 @@ _FRAME = frozenset(
     gets got getting go goes going went like want wants wanted know knew known think thought tell told say said
     says mention mentioned us let also ever even still already""".split()  # noqa: SIM905
 )
+#: Pairs of characters that hardly tell anything: hiragana alone, which writes particles and endings, and those with
+#: a Chinese pronoun, particle or question word in them. They count like words that are frequent in questions.
+_FUNCTION_PAIR = re.compile(
+    "[\u3040-\u309f]{1,2}|.?[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]|"
+    "[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]."
+)
 #: The share of a query word's weight that its stem in the language of the query has; the rest is that of its
 #: English stem, by which contents are found whose language is not known.
 _OWN_STEM = 0.7
@@ -82,7 +88,7 @@ def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
     searched = [word for word in raw if word not in stop and word not in SCRIPT_FUNCTION_WORDS] or raw
     weighed: dict[str, float] = {}
     for word in searched:
-        weight = frame if word in _FRAME else 1.0
+        weight = frame if word in _FRAME or _FUNCTION_PAIR.fullmatch(word) else 1.0
         forms = _forms(word, language)
         shares = (1.0,) if len(forms) == 1 else (1 - _OWN_STEM, _OWN_STEM)
         for form, share in zip(forms, shares, strict=True):

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
@@ -26,6 +26,7 @@ __all__ = ["read_timeline"]
 
 _PAGE = 1000
 _NAME_CHARS = 60
+_INSTANT = timedelta(microseconds=1)
 _ALL_TIERS = tuple(Tier)
 #: The fields that rules can look at, or that decide what they can.
 _FIELDS = frozenset(
@@ -340,10 +341,9 @@ def _asked_again(
     """Return what answers a question in all tiers, among what was stored when it was asked."""
     where = Filter(now=entry.at)
     question = Question(text=entry.query, spaces=spaces, tiers=_ALL_TIERS, where=where, min_score=settings.min_score)
-    found, later = _answers(pipeline, past, question, settings, first)
-    if later and len(found) < first:
-        # Newer memories have taken the places of older ones: search without them.
-        question = replace(question, where=replace(where, until=entry.at))
+    found, crowded = _answers(pipeline, past, question, settings, first)
+    if crowded and len(found) < first:
+        question = replace(question, where=replace(where, until=entry.at + _INSTANT))
         found, _ = _answers(pipeline, past, question, settings, first)
     return found
 
@@ -351,18 +351,23 @@ def _asked_again(
 def _answers(
     pipeline: Pipeline, past: _Past, question: Question, settings: Settings, first: int
 ) -> tuple[list[int], bool]:
-    """Return the best answers that were stored in time, and whether a later one was among the candidates."""
+    """Return the best answers that were stored in time, and whether later ones may have taken the place of others.
+
+    They have not if there are candidates that do not answer: all that answer are then among the candidates.
+    """
     found: list[int] = []
-    later = False
+    later, answering = False, True
     for candidate in pipeline.run(question, first, 0).ranked:
         index = past.indexes.get(candidate.no)
-        if index is None or candidate.relevance < settings.hit_threshold:
+        answers = candidate.relevance >= settings.hit_threshold
+        answering = answering and answers
+        if index is None or not answers:
             continue
         if past.born[index] > question.where.now:
             later = True
         elif len(found) < first:
             found.append(index)
-    return found, later
+    return found, later and answering
 
 
 def _notes(past: _Past, steps: _Steps, start: datetime) -> Iterator[str]:

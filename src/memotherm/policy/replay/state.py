@@ -147,14 +147,20 @@ class State:
             memory = self.memories[index]
             if memory is None or memory.retention is Retention.PURGED:
                 continue
-            used = replace(memory, access_count=memory.access_count + times, accessed_at=at)
-            if weight:
-                within = memory.last_used_at is not None and memory.last_used_at > at - self._window
-                recent = weight + (memory.recent_uses if within else 0)
-                used = replace(used, last_used_at=at, use_weight=memory.use_weight + weight, recent_uses=recent)
-            self.memories[index] = used
+            self.memories[index] = replace(
+                memory,
+                access_count=memory.access_count + times,
+                accessed_at=at,
+                **(self._weighed(memory, weight, at) if weight else {}),
+            )
             self._columns.use(index, at, weighed=weight > 0)
             self._wake(index)
+
+    def _weighed(self, memory: Memory, weight: float, at: datetime) -> dict[str, Any]:
+        """Return what a use with a weight changes."""
+        within = memory.last_used_at is not None and memory.last_used_at > at - self._window
+        recent = weight + (memory.recent_uses if within else 0)
+        return {"last_used_at": at, "use_weight": memory.use_weight + weight, "recent_uses": recent}
 
     def average(self, relevance: Iterable[tuple[int, float]]) -> None:
         """Move the running relevance of memories half-way to that of a query."""
