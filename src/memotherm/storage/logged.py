@@ -1,8 +1,8 @@
-"""What the logs may still say about recalls and uses when they are written."""
+"""What the recall log and the receipts may still say about a recall when they are written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from memotherm.storage.statements import Statements
@@ -10,40 +10,35 @@ from memotherm.storage.values import LaterUse, RecallEntry
 
 __all__ = ["without_purged"]
 
-#: A recall and whether it is logged, or a use that followed one.
 Waiting = tuple[RecallEntry | LaterUse, bool]
 
 
 def without_purged(statements: Statements, waiting: Sequence[Waiting]) -> list[Waiting]:
-    """Return what waits to be logged, without what was purged before this transaction.
+    """Return entries, and whether each is logged, without what was purged between the recall and this transaction.
 
-    As a purge does with what is logged already: a recall that returned the memory and a use of it are not logged, and
-    a receipt loses the query and the memory.
+    As a purge does with those that are logged already: a recall that returned the memory is not logged, a receipt
+    loses the query and the memory, and a later use of it is dropped.
     """
-    nos = {no for entry, _ in waiting for no in _numbers(entry)}
-    ids = {memory_id for entry, _ in waiting for memory_id in _ids(entry)}
+    entries = [entry for entry, _ in waiting]
+    nos = {no for entry in entries for no in ((entry.no,) if isinstance(entry, LaterUse) else entry.returned)}
+    receipts = [entry.receipt for entry in entries if isinstance(entry, RecallEntry) and entry.receipt is not None]
+    ids = {parts[0] for receipt in receipts for parts in receipt.entries}
     if not nos | ids:
         return list(waiting)
     rows = statements.rows("unpurged", nos=list(nos), ids=list(ids))
-    kept, purged = {no for no, _ in rows}, ids - {memory_id for _, memory_id in rows}
-    return [
-        (_receipt_without(entry, purged), keep and kept.issuperset(_numbers(entry)))
-        for entry, keep in waiting
-        if not isinstance(entry, LaterUse) or entry.no in kept
-    ]
+    kept_nos, kept_ids = {no for no, _ in rows}, {memory_id for _, memory_id in rows}
+    remaining: list[Waiting] = []
+    for entry, keep in waiting:
+        if isinstance(entry, RecallEntry):
+            remaining.append((_receipt_without(entry, ids - kept_ids), keep and kept_nos.issuperset(entry.returned)))
+        elif entry.no in kept_nos:
+            remaining.append((entry, keep))
+    return remaining
 
 
-def _numbers(entry: RecallEntry | LaterUse) -> Sequence[int]:
-    return (entry.no,) if isinstance(entry, LaterUse) else entry.returned
-
-
-def _ids(entry: RecallEntry | LaterUse) -> Iterator[str]:
-    if isinstance(entry, RecallEntry) and entry.receipt is not None:
-        yield from (parts[0] for parts in entry.receipt.entries)
-
-
-def _receipt_without(entry: RecallEntry | LaterUse, purged: set[str]) -> RecallEntry | LaterUse:
-    if isinstance(entry, LaterUse) or entry.receipt is None or purged.isdisjoint(_ids(entry)):
+def _receipt_without(entry: RecallEntry, purged: set[str]) -> RecallEntry:
+    receipt = entry.receipt
+    if receipt is None or purged.isdisjoint(parts[0] for parts in receipt.entries):
         return entry
-    remaining = [parts for parts in entry.receipt.entries if parts[0] not in purged]
-    return replace(entry, receipt=entry.receipt._replace(query=None, entries=remaining))
+    remaining = [parts for parts in receipt.entries if parts[0] not in purged]
+    return replace(entry, receipt=receipt._replace(query=None, entries=remaining))
