@@ -2,7 +2,8 @@
 
 `Cluster` starts, kills, restarts, copies and promotes servers. `database` gives a test an empty database,
 copied from a template whose schema is there already, on one server that all tests of a run share.
-`MEMOTHERM_TEST_POSTGRES` names another server to use instead: the URL of a superuser.
+`MEMOTHERM_TEST_POSTGRES` names another server to use instead: the URL of a superuser. `CITUS_TEST_NODES` names the
+nodes of a Citus cluster, the coordinator first: then databases are distributed (see `tests.citus`).
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
+import memotherm
 from memotherm.settings import Settings
 from memotherm.storage.open import open_store
+from memotherm.storage.postgres.routing import COPIED, DISTRIBUTED, SCHEMA, SHARED_SCHEMA
 
 #: The role that tests connect as: row-level security holds for it.
 ROLE = "memotherm_tests"
 _TEMPLATE = "memotherm_template"
+#: How many shards a distributed store of the tests has; each costs time when it is made.
+SHARDS = 4
 #: What a server of the tests may forget when the machine fails, it may.
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
@@ -58,9 +63,16 @@ class Cluster:
     """One PostgreSQL server in a folder of its own."""
 
     def __init__(
-        self, folder: Path, *, fast: bool = True, port: int | None = None, options: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        *,
+        fast: bool = True,
+        port: int | None = None,
+        options: Mapping[str, str] | None = None,
+        programs: Path | None = None,
     ) -> None:
         self.folder = folder
+        self._programs = programs or _programs()
         self.port = port or _free_port()
         known = {"max_connections": "200", "listen_addresses": "127.0.0.1", **(_FAST if fast else {})}
         self._options = {**known, **(options or {})}
@@ -131,13 +143,14 @@ class Cluster:
     def _run(self, program: str, *arguments: object, check: bool = True) -> None:
         with (self.folder.parent / "commands.log").open("ab") as log:
             subprocess.run(
-                [str(_programs() / program), *map(str, arguments)],
+                [str(self._programs / program), *map(str, arguments)],
                 check=check,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 user=_user(),
                 cwd=self.folder.parent,
+                env={**os.environ, "HOME": str(self.folder.parent)},
                 timeout=120,
             )
 
@@ -171,6 +184,8 @@ def _joined(home: Path) -> str:
     if note.exists():
         return note.read_text().splitlines()[0]
     admin, place = os.environ.get("MEMOTHERM_TEST_POSTGRES"), ""
+    if nodes():
+        admin = nodes()[0]
     if admin is None:
         # Not in pytest's folder, which only its user may enter.
         cluster = Cluster(Path(tempfile.mkdtemp(prefix="memotherm-pg-")) / "data")
@@ -198,10 +213,17 @@ def _locked(home: Path) -> Iterator[None]:
         yield
 
 
+def nodes() -> list[str]:
+    """Return the superuser's URLs of the nodes of the cluster that tests use, the coordinator's first."""
+    return os.environ.get("CITUS_TEST_NODES", "").split()
+
+
 def prepare(admin: str) -> None:
     """Give a server the role of the tests and the template of their databases."""
     with psycopg.connect(admin, autocommit=True) as connection:
         _ensure_role(connection)
+        if nodes():
+            return
         connection.execute(f"DROP DATABASE IF EXISTS {_TEMPLATE}")
         connection.execute(f"CREATE DATABASE {_TEMPLATE} OWNER {ROLE}")
     _equip(_on(admin, _TEMPLATE))
@@ -253,8 +275,28 @@ def database(admin: str) -> Iterator[str]:
     with psycopg.connect(_on(admin, name), autocommit=True) as connection:
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
         connection.execute(others, (name,))
-        connection.execute(_EMPTY)
+        if nodes():
+            _empty_distributed(connection)
+        else:
+            connection.execute(_EMPTY)
     _idle.append(name)
+
+
+def _empty_distributed(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Delete all rows of a distributed store; a later test may use it."""
+    with connection.transaction():
+        connection.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
+        for schema, tables in ((SHARED_SCHEMA, COPIED), (SCHEMA, DISTRIBUTED)):
+            for table in reversed(tables):
+                connection.execute(f"DELETE FROM {schema}.{table}")
+        for table in ("embedders", "adoptions", "leases", "key_values"):
+            connection.execute(f"DELETE FROM {SCHEMA}.{table}")
+        connection.execute(f"DELETE FROM {SCHEMA}.meta WHERE key = 'embedder'")
+    for sequence in ("space", "memory", "event", "recall", "receipt", "note"):
+        connection.execute(f"SELECT setval('{SCHEMA}.{sequence}_numbers', 1, false)")
+    indexes = "SELECT schemaname, indexname FROM pg_indexes WHERE indexname ~ '^vectors_live_[0-9]+$'"
+    for place, index in connection.execute(indexes).fetchall():
+        connection.execute(f"DROP INDEX {place}.{index}")
 
 
 @contextmanager
@@ -278,9 +320,34 @@ def admin_of(url: str, admin: str) -> str:
 
 def _new_database(admin: str) -> str:
     name = f"memotherm_{uuid.uuid4().hex[:12]}"
+    if nodes():
+        distributed_database(nodes(), name)
+        memotherm.distribute(_on(admin, name, ROLE), SHARDS, settings=Settings())
+        return name
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} OWNER {ROLE}")
     return name
+
+
+def distributed_database(urls: list[str], name: str) -> None:
+    """Make a database on all nodes of a cluster, in which the role of the tests may distribute tables."""
+    for url in urls:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("SET citus.enable_ddl_propagation TO off")
+            _ensure_role(connection)
+            connection.execute(f"CREATE DATABASE {name} OWNER {ROLE}")
+        with psycopg.connect(_on(url, name), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION citus")
+        _equip(_on(url, name))
+    with psycopg.connect(_on(urls[0], name), autocommit=True) as connection:
+        for number, url in enumerate(urls):
+            parts = urlsplit(url)
+            function = "citus_add_node" if number else "citus_set_coordinator_host"
+            connection.execute(f"SELECT {function}(%s, %s)", (parts.hostname, parts.port))
+        # Roles become known to the cluster with the first table that they own.
+        connection.execute(f"CREATE TABLE owned (); ALTER TABLE owned OWNER TO {ROLE}")
+        connection.execute("SELECT create_reference_table('owned')")
+        connection.execute("DROP TABLE owned")
 
 
 def _drop_idle(admin: str) -> None:

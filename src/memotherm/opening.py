@@ -1,4 +1,4 @@
-"""Open, restore, migrate and partition stores."""
+"""Open, restore, migrate, partition and distribute stores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ from memotherm.rules import Rule
 from memotherm.settings import Settings
 from memotherm.settings.encryption import Key, api_key, key_text, with_key
 from memotherm.settings.private_files import create_folder
-from memotherm.storage.open import migrate_store, open_store, partition_store, recode_store, restore_store
+from memotherm.storage.contract.optional import Distribution
+from memotherm.storage.open import (
+    distribute_store,
+    migrate_store,
+    open_store,
+    partition_store,
+    recode_store,
+    restore_store,
+)
 from memotherm.storage.registry import sqlite_path
 from memotherm.storage.transfer import Migration, Progress
 from memotherm.text.redaction import redactor
@@ -32,7 +40,7 @@ from memotherm.text.redaction import redactor
 if TYPE_CHECKING:
     from memotherm.aio import Opening
 
-__all__ = ["aopen", "decrypt", "encrypt", "migrate", "open", "partition", "rekey", "restore"]
+__all__ = ["aopen", "decrypt", "distribute", "encrypt", "migrate", "open", "partition", "rekey", "restore"]
 
 _log = logging.getLogger(__name__)
 
@@ -240,6 +248,17 @@ def partition(url: str, parts: int, *, settings: Settings | Mapping[str, Any] | 
         settings: Settings by name, which take precedence over the environment and files.
     """
     return partition_store(url, parts, settings_module.load(settings))
+
+
+def distribute(url: str, shards: int = 32, *, settings: Settings | Mapping[str, Any] | None = None) -> Distribution:
+    """Distribute the tables of a store on a Citus coordinator by tenant, in one transaction, and verify the rows.
+
+    Args:
+        url: The URL of the store on the coordinator; it is locked meanwhile, and other processes must open it again.
+        shards: The number of shards; a hash of the tenant selects one.
+        settings: Settings by name, which take precedence over the environment and files.
+    """
+    return distribute_store(url, shards, settings_module.load(settings))
 
 
 def _store_url(url: str | os.PathLike[str] | None, settings: Settings) -> str:

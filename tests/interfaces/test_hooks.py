@@ -26,10 +26,10 @@ from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.context_size import context_size
 from memotherm.hooks.events import answer, parse_event, truncated
 from memotherm.hooks.options import Options
-from memotherm.hooks.recalling import project_name
 from memotherm.hooks.server import advertised, running_server
 from memotherm.mcp.schemas import CORE
 from memotherm.spool import Spool
+from memotherm.spool.destination import project_name
 from memotherm.testing import FakeClock
 from memotherm.text.person import kind_about_user
 from memotherm.tools import TOOLS

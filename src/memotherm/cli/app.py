@@ -72,6 +72,7 @@ COMMANDS = {
     "rekey": Command("encryption", "Encrypt the file of a store with a new key.", "rekey"),
     "migrate": Command("migrate", "Copy a whole store to another file or database."),
     "partition": Command("migrate", "Partition the tables of a PostgreSQL store by tenant.", "partition"),
+    "distribute": Command("migrate", "Distribute the tables of a store over a Citus cluster by tenant.", "distribute"),
     "import": Command("importing", "Import memories of another program, or an export."),
     "export": Command("export", "Write memories as JSON lines; `import jsonl` reads them.", "export"),
     "backup": Command("export", "Write the memories of all scopes as JSON lines.", "backup"),
@@ -82,10 +83,12 @@ COMMANDS = {
     "worker": Command("worker", "Process the jobs that hooks have spooled."),
     "config": Command("config", "Show the settings and where each value comes from, or change one."),
     "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
+    "cases": Command("cases", "Run questions of your own, and fail if one does not find what it must."),
     "bench": Command("bench", "Measure retrieval quality on your data."),
     "completion": Command("completion", "Print the shell script for completion."),
     "mcp": Command("mcp", "Run the MCP server over standard input and output."),
-    "serve": Command("serve", "Run the REST API, with MCP at /mcp."),
+    "dashboard": Command("dashboard", "Open the dashboard in the browser."),
+    "serve": Command("serve", "Run the REST API, with the dashboard at / and MCP at /mcp."),
     "keys": Command("keys", "Create, list and revoke the API keys of the server."),
 }
 

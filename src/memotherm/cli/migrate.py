@@ -1,4 +1,4 @@
-"""`memotherm migrate` and `partition`: move a store, or partition its tables."""
+"""`memotherm migrate`, `partition` and `distribute`: move a store, or divide its tables by tenant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json
 from memotherm.cli.progress import progress_bar
 
-__all__ = ["command", "partition"]
+__all__ = ["command", "distribute", "partition"]
 
 
 @click.command("migrate")
@@ -58,3 +58,31 @@ def partition(store: str, parts: int, as_json: bool) -> None:
         print_json({"parts": parts, "tables": tables})
     else:
         click.echo(f"{len(tables)} tables have {parts} partitions each")
+
+
+@click.command("distribute")
+@click.argument("store", metavar="URL")
+@click.option("--shards", type=click.IntRange(1, 1024), default=32, show_default=True, help="The number of shards.")
+@json_option
+def distribute(store: str, shards: int, as_json: bool) -> None:
+    """Distribute the tables of a store over the nodes of a Citus cluster by tenant, in one transaction.
+
+    URL is the store's on the coordinator. The store is locked meanwhile, and every row is compared before the end.
+    Stop the servers that use it first, and start them again afterwards.
+
+    \b
+    memotherm distribute postgresql://memotherm@coordinator.example/memotherm --shards 64
+    """
+    distribution = memotherm.distribute(store, shards)
+    if as_json:
+        print_json(
+            {
+                "store": distribution.store,
+                "nodes": list(distribution.nodes),
+                "shards": distribution.shards,
+                "rows": dict(distribution.rows),
+                "digest": distribution.digest,
+            }
+        )
+    else:
+        click.echo(str(distribution))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import memotherm
 from memotherm import Memotherm
@@ -26,7 +25,7 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memotherm.hooks.destination import destination, excluded, job_settings, redacted, resolved
+from memotherm.hooks.destination import excluded, job_settings, redacted, resolved
 from memotherm.hooks.sealing import unseal
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
@@ -34,8 +33,9 @@ from memotherm.model.results import Captured
 from memotherm.notes.transcript import transcript
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.settings import data_home
-from memotherm.settings.private_files import create_file
 from memotherm.spool import Job, Spool
+from memotherm.spool.destination import destination
+from memotherm.spool.queue import locked
 from memotherm.text.marker import without_blocks
 from memotherm.text.person import kind_about_user
 
@@ -281,26 +281,3 @@ def _last_reply(path: Path) -> str:
     except OSError:
         return ""
     return next((line.removeprefix("Assistant: ") for line in reversed(lines) if line.startswith("Assistant: ")), "")
-
-
-@contextlib.contextmanager
-def locked(spool: Spool) -> Iterator[bool]:
-    """Lock the spool, unless another process has; the operating system releases the lock of a process that dies."""
-    create_file(spool.folder / "lock")
-    with (spool.folder / "lock").open("a+b") as file:
-        yield _try_lock(file)
-
-
-def _try_lock(file: IO[bytes]) -> bool:
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -7,11 +7,14 @@ from typing import Any
 
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.model.results import (
     Captured,
     Compaction,
+    Erased,
     Heat,
+    LoggedRecall,
     Maintenance,
     Metrics,
     ScopeCount,
@@ -20,6 +23,8 @@ from memotherm.model.results import (
     Status,
     Suggestion,
     TierCount,
+    TierPoint,
+    Uses,
 )
 from memotherm.model.uses import Feedback
 from memotherm.model.value import Lazy
@@ -35,6 +40,7 @@ __all__ = [
     "feedback_of",
     "flush_of",
     "heat_of",
+    "hits_of",
     "maintenance_of",
     "memory_of",
     "metrics_of",
@@ -44,6 +50,9 @@ __all__ = [
     "session_status_of",
     "spill_of",
     "status_of",
+    "tier_points_of",
+    "timed_recall_of",
+    "uses_of",
 ]
 
 Json = dict[str, Any]
@@ -77,12 +86,17 @@ def recall_of(found: Json) -> Recall:
     return Recall(
         recall_id=found.get("recall_id"),
         query=found["query"],
-        hits=tuple(_hit(item) for item in found["items"]),
+        hits=tuple(hits_of(found)),
         promoted=tuple(found["promoted"]),
         tiers=_tiers(found["tiers"]),
         degraded=tuple(found["degraded"]),
         hint=found.get("hint", ""),
     )
+
+
+def hits_of(found: Json) -> list[Hit]:
+    """Return the hits of a search."""
+    return [_hit(item) for item in found["items"]]
 
 
 def _hit(found: Json) -> Hit:
@@ -92,9 +106,10 @@ def _hit(found: Json) -> Hit:
 def context_of(found: Json) -> Context:
     """Return a context with its receipt."""
     memories = {memory["id"]: memory_of(memory) for memory in found["memories"]}
-    receipt = found["receipt"]
+    receipt, lines = found["receipt"], {part["id"]: part["text"] for part in found["parts"]}
     included, left_out = (
-        tuple(_entry(entry, memories[entry["id"]]) for entry in receipt[name]) for name in ("included", "left_out")
+        tuple(_entry(entry, memories[entry["id"]], lines.get(entry["id"], "")) for entry in receipt[name])
+        for name in ("included", "left_out")
     )
     plain = ("query", "budget", "tokens", "shares", "tokenizer", "exact", "format", "settings", "pinned_cut")
     return Context(
@@ -115,11 +130,14 @@ def context_of(found: Json) -> Context:
     )
 
 
-def _entry(found: Json, memory: Memory) -> Entry:
+def _entry(found: Json, memory: Memory, lines: str) -> Entry:
     plain = ("section", "form", "tokens", "rule", "reason", "score", "fits_at")
     why = None if found["parts"] is None else Why(**found["parts"])
     return Entry(
-        memory=memory, **{name: found[name] for name in plain}, _why=None if why is None else Lazy(lambda: why)
+        memory=memory,
+        **{name: found[name] for name in plain},
+        lines=lines,
+        _why=None if why is None else Lazy(lambda: why),
     )
 
 
@@ -139,6 +157,41 @@ def event_of(found: Json) -> Event:
     )
 
 
+def _kept_entry(found: Json) -> KeptEntry:
+    return KeptEntry(**{name: found[name] for name in ("id", "section", "form", "tokens", "reason", "score")})
+
+
+def timed_recall_of(found: Json) -> TimedRecall:
+    """Return a query of the recall log."""
+    plain = ("number", "query", "milliseconds", "best", "returned")
+    return TimedRecall(
+        **{name: found[name] for name in plain},
+        at=_moment(found["at"]),
+        scope=Scope(**found["scope"]),
+        tiers=_tiers(found["tiers"]),
+        degraded=tuple(found["degraded"]),
+    )
+
+
+def uses_of(found: Json) -> Uses:
+    """Return where a memory was returned and injected."""
+    recalls = [
+        LoggedRecall(
+            at=datetime.fromisoformat(recall["at"]),
+            query=recall["query"],
+            tiers=tuple(Tier.of(tier) for tier in recall["tiers"]),
+            returned=recall["returned"],
+        )
+        for recall in found["recalls"]
+    ]
+    return Uses(recalls=tuple(recalls), receipts=tuple(receipt_of(receipt) for receipt in found["receipts"]))
+
+
+def tier_points_of(found: Json) -> list[TierPoint]:
+    """Return how many memories each tier had."""
+    return [TierPoint(**{**point, "at": datetime.fromisoformat(point["at"])}) for point in found["points"]]
+
+
 def receipt_of(found: Json) -> KeptReceipt:
     """Return a receipt that the store keeps."""
     plain = ("number", "query", "budget", "tokens", "format")
@@ -146,7 +199,8 @@ def receipt_of(found: Json) -> KeptReceipt:
         **{name: found[name] for name in plain},
         at=_moment(found["at"]),
         scope=Scope(**found["scope"]),
-        included=tuple(KeptEntry(**entry) for entry in found["included"]),
+        included=tuple(map(_kept_entry, found["included"])),
+        left_out=tuple(map(_kept_entry, found["left_out"])),
     )
 
 
@@ -169,6 +223,11 @@ def compaction_of(found: Json) -> Compaction:
 def ended_of(found: Json) -> Compaction | None:
     """Return the moves of a compaction, or None if none was run."""
     return compaction_of(found) if found["compacted"] else None
+
+
+def erased_of(found: Json) -> Erased:
+    """Return what was erased."""
+    return Erased(**{**found, "scope": Scope(**found["scope"]), "folders": tuple(found["folders"])})
 
 
 def maintenance_of(found: Json) -> Maintenance:

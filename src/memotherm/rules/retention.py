@@ -96,14 +96,18 @@ class ArchivedMemories:
 
 
 class DeletedMemories:
-    """A memory that was deleted `grace_days` ago is purged."""
+    """A memory that was deleted `grace_days` ago is purged, unless the clock may have jumped there."""
 
     id = "maintain.purge"
     selects = Select(during="maintain", retentions=(Retention.DELETED,), expired=None, in_retention_for="grace_days")
 
     def decide(self, memory: Memory, situation: Situation) -> Move | None:
         """Purge it."""
-        days = (situation.now - memory.retention_since).days
+        now, since = situation.now, memory.retention_since
+        due = since + timedelta(days=situation.settings.grace_days)
+        if situation.due_at is not None and due > situation.due_at and now - since > timedelta(days=1):
+            return None
+        days = (now - since).days
         return Move.of(memory, Retention.PURGED, f"deleted {days} days ago")
 
 

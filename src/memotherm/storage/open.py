@@ -1,4 +1,4 @@
-"""Opening, copying, partitioning and restoring stores by their URLs."""
+"""Opening, copying, partitioning, distributing and restoring stores by their URLs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from memotherm.errors import InvalidInput, NotFound, StoreError, StoreUnavailable
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.contract.optional import SupportsPartition
+from memotherm.storage.contract.optional import Distribution, SupportsDistribution, SupportsPartition
 from memotherm.storage.purges import Purges, purges_of
 from memotherm.storage.registry import open_url, sqlite_path
 from memotherm.storage.transfer import (
@@ -20,7 +20,7 @@ from memotherm.storage.transfer import (
     transfer,
 )
 
-__all__ = ["migrate_store", "open_store", "partition_store", "recode_store", "restore_store"]
+__all__ = ["distribute_store", "migrate_store", "open_store", "partition_store", "recode_store", "restore_store"]
 
 
 def open_store(url: str, settings: Settings) -> Store:
@@ -55,6 +55,15 @@ def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
         if not isinstance(store, SupportsPartition):
             raise InvalidInput(f"{store.name} has no partitions: migrate it to PostgreSQL first")
         return store.partition(parts)
+
+
+def distribute_store(url: str, shards: int, settings: Settings) -> Distribution:
+    """Distribute the tables of a store over the nodes of a cluster by tenant, and verify the rows."""
+    _require_existing(url, "to distribute")
+    with closing(open_store(url, settings)) as store:
+        if not isinstance(store, SupportsDistribution):
+            raise InvalidInput(f"{store.name} cannot be distributed: migrate it to PostgreSQL with Citus first")
+        return store.distribute(shards)
 
 
 def restore_store(

@@ -21,7 +21,7 @@ _COLUMNS = {
 }
 
 
-def load(dialect: str, marks: Mapping[str, Callable[..., str]]) -> dict[str, str]:
+def load(dialect: str, marks: Mapping[str, Callable[..., str]], *extensions: str) -> dict[str, str]:
     """Return the shared statements and those of a database; `marks` returns the text of each placeholder."""
 
     def filled(mark: re.Match[str]) -> str:
@@ -30,8 +30,8 @@ def load(dialect: str, marks: Mapping[str, Callable[..., str]]) -> dict[str, str
 
     folder = resources.files(__package__) / "sql"
     statements: dict[str, str] = {}
-    for file in ("queries.sql", f"{dialect}.sql"):
-        statements |= _parse((folder / file).read_text("utf-8"))
+    for name in ("queries", dialect, *extensions):
+        statements |= _parse((folder / f"{name}.sql").read_text("utf-8"))
     return {name: _MARK.sub(filled, statement) for name, statement in statements.items()}
 
 

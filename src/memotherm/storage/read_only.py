@@ -20,6 +20,7 @@ _CHANGES = frozenset(
         "clear_injected",
         "deferring",
         "delete_value",
+        "distribute",
         "lease",
         "mark_injected",
         "partition",

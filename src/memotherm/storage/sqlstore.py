@@ -18,15 +18,17 @@ from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.ids import id_millis
 from memotherm.model.process import OwnProcess
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt
-from memotherm.model.results import ScopeCount, TierCount
+from memotherm.model.results import LoggedRecall, ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
 from memotherm.model.uses import Strength
 from memotherm.rules.select import Select
 from memotherm.storage import notes
-from memotherm.storage.receipts import receipt_of, receipt_row
-from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
-from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
+from memotherm.storage.logged import without_purged
+from memotherm.storage.receipts import receipt_of, receipt_row, timed_recall_of
+from memotherm.storage.rows import changes_of, event_of, record_of, scope_of, scope_row
+from memotherm.storage.selecting import filtered_numbers, found_count, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tallies import recall_tallies, shadow_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
@@ -49,6 +51,7 @@ from memotherm.storage.values import (
     RootRow,
     ShadowTier,
     Tally,
+    TierChange,
     UseRow,
 )
 
@@ -245,10 +248,16 @@ class SqlStore(ABC):
         return [memory_id for (memory_id,) in rows]
 
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
-        """Return a page of memories, newest first."""
+        """Return a page of memories in the order of the listing."""
         with self._reading(once=True) as statements:
             in_order = self._reads_in_order(statements, spaces, find)
             return self._converted(statements, found_rows(statements, spaces, find, in_order=in_order))
+
+    def count(self, spaces: Sequence[int], find: Find) -> int:
+        """Return how many memories a listing has, on all its pages."""
+        with self._reading(once=True) as statements:
+            in_order = self._reads_in_order(statements, spaces, find)
+            return found_count(statements, spaces, find, in_order=in_order)
 
     def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:  # noqa: ARG002
         """Return whether a page is found sooner by reading the table in its own order than by an index."""
@@ -334,6 +343,25 @@ class SqlStore(ABC):
             rows = statements.rows("receipts_before", **values)
             return [receipt_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
+    def receipts_of(self, spaces: Sequence[int], memory_id: str, limit: int) -> list[KeptReceipt]:
+        """Return the last receipts of contexts in some spaces that name a memory, newest first."""
+        with self._reading(once=True) as statements:
+            rows = statements.rows("receipts_of", spaces=list(spaces), id=memory_id, limit=limit)
+            return [receipt_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def recalls_of(self, spaces: Sequence[int], no: int, limit: int) -> list[LoggedRecall]:
+        """Return the last logged recalls in some spaces that returned a memory, newest first."""
+        rows = self._rows("recalls_of", spaces=list(spaces), no=no, limit=limit)
+        return [
+            LoggedRecall(
+                at=from_micros(at),
+                query=query,
+                tiers=tuple(Tier(tier) for tier in tiers.split()),
+                returned=len(json.loads(returned)),
+            )
+            for at, query, tiers, returned in rows
+        ]
+
     def trim_receipts(self, before: datetime) -> None:
         """Delete the receipts of contexts before a time."""
         with self._writing() as statements:
@@ -389,6 +417,14 @@ class SqlStore(ABC):
         name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
         rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
         return [event_of(row) for row in rows]
+
+    def tier_changes(self, spaces: Sequence[int], since: datetime) -> list[TierChange]:
+        """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
+        rows = self._rows("tier_changes", spaces=list(spaces), since=to_micros(since))
+        return [
+            TierChange(no, from_micros(at), changes_of(changes), _TIERS[tier], _RETENTIONS[retention])
+            for no, at, changes, tier, retention in rows
+        ]
 
     def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
         """Return the number of memories and tokens in some spaces; expired memories count as deleted."""
@@ -465,7 +501,7 @@ class SqlStore(ABC):
         try:
             with self._logging() as statements:
                 waiting += [self._waiting.popleft() for _ in range(len(self._waiting))]
-                for entry, keep in waiting:
+                for entry, keep in without_purged(statements, waiting):
                     self._log_entry(statements, entry, keep=keep)
         except (StoreBusy, StoreFull, StoreUnavailable) as exc:
             self._waiting.extendleft(reversed(waiting))
@@ -476,6 +512,13 @@ class SqlStore(ABC):
     def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
         """Return entries of the recall log with a greater number than `after`, in order of number."""
         return [_log_entry(row) for row in self._rows("recalls_after", spaces=list(spaces), after=after, limit=limit)]
+
+    def timed_recalls(self, spaces: Sequence[int], limit: int, *, slowest: bool) -> list[TimedRecall]:
+        """Return queries of the recall log, slowest or newest first."""
+        with self._reading(once=True) as statements:
+            query = "recalls_slowest" if slowest else "recalls_newest"
+            rows = statements.rows(query, spaces=list(spaces), limit=limit)
+            return [timed_recall_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
     def logged_recall(self, spaces: Sequence[int], recall_id: str) -> LogEntry | None:
         """Return the entry of the recall log with an id, if its space is among some."""

@@ -48,7 +48,7 @@ from memotherm.storage.values import (
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
 
-__all__ = ["SqlTransaction", "indexed_words", "settle_words", "words_outdated"]
+__all__ = ["SqlTransaction", "author_of", "indexed_words", "settle_words", "words_outdated"]
 
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
@@ -63,6 +63,11 @@ _AUTHOR_KEYS = ("speaker", "author", "role")
 def indexed_words(content: str, tags: Iterable[str]) -> str:
     """Return what the text index stores of a memory: the words of its content and tags."""
     return " ".join((*words(content), *words(" ".join(tags))))
+
+
+def author_of(memory: Memory) -> str:
+    """Return who has written a message, as its metadata name them; empty if they do not."""
+    return next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
 
 
 def words_outdated(statements: Statements) -> bool:
@@ -444,7 +449,7 @@ class SqlTransaction(ABC):
     def _add_turn(self, record: Record) -> None:
         """Store the author and predecessor of a message, as its metadata or scope name them."""
         memory = record.memory
-        author = next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
+        author = author_of(memory)
         thread = str(memory.metadata.get("thread") or memory.scope.session or "") if memory.kind == "message" else ""
         if author or thread:
             previous = self._sql.value("turn_last", space=record.space, thread=thread) if thread else None

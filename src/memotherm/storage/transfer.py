@@ -22,6 +22,7 @@ from memotherm.text.quantity import pluralize
 
 __all__ = [
     "PROGRESS_KEY",
+    "Digests",
     "MetaTable",
     "Migration",
     "Progress",
@@ -29,6 +30,7 @@ __all__ = [
     "TableWriter",
     "TransferSource",
     "TransferTarget",
+    "digests",
     "transfer",
 ]
 
@@ -178,6 +180,21 @@ def _copy(reader: TableReader, target: TransferTarget, table: Table, state: dict
             writer.put(table, batch)
             writer.set_meta(PROGRESS_KEY, json.dumps(state))
         yield len(batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """The number of rows of each table, and the digest of all of them."""
+
+    rows: Mapping[str, int]
+    digest: str
+
+
+def digests(reader: TableReader) -> Digests:
+    """Return the numbers of rows and the digest of a store's tables."""
+    found = {table.name: _summarize(reader, table) for table in TABLES}
+    whole = hashlib.sha256("".join(digest for _, digest in found.values()).encode())
+    return Digests({name: count for name, (count, _) in found.items()}, whole.hexdigest())
 
 
 def _verify(reader: TableReader, target: TransferTarget) -> tuple[dict[str, int], str]:

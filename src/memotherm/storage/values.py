@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
+from memotherm.model.literals import OrderName
 from memotherm.model.results import TierCount
 from memotherm.model.uses import Strength
 from memotherm.rules.where import Condition
@@ -35,6 +36,7 @@ __all__ = [
     "Scores",
     "ShadowTier",
     "Tally",
+    "TierChange",
     "UsageCounts",
     "Use",
     "UseRow",
@@ -105,6 +107,8 @@ class Find:
     priority: Priority | None = None
     #: None lists active, archived and deleted memories.
     retention: Retention | None = Retention.ACTIVE
+    #: Only what no search finds: archived, deleted and expired memories.
+    hidden: bool = False
     kind: str | None = None
     tags: tuple[str, ...] | None = None
     #: As in `Filter`.
@@ -112,9 +116,14 @@ class Find:
     until: datetime | None = None
     where: Condition | None = None
     prefix: str | None = None
+    #: A text that the content contains.
+    contains: str | None = None
     limit: int = 100
     #: Only memories with a smaller number than this.
     before: int | None = None
+    order: OrderName = "newest"
+    #: How many memories of the order to leave out before the page.
+    skip: int = 0
 
 
 #: The result of a search: memory number -> score, best first. The score of a vector search is the cosine, that of a
@@ -157,7 +166,7 @@ class ReceiptRow(NamedTuple):
     budget: int
     tokens: int
     format: str
-    #: (id, section, form, tokens, reason, score) of each included memory.
+    #: (id, section, form, tokens, reason, score) of each memory that was included, or left out: without a form.
     entries: Sequence[tuple[str, str, str | None, int, str, float | None]]
 
 
@@ -220,6 +229,17 @@ class RecallEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: The receipt of a context, to be kept.
     receipt: ReceiptRow | None = None
+
+
+class TierChange(NamedTuple):
+    """An event of a memory, and where the memory is now."""
+
+    no: int
+    at: datetime
+    #: Field -> (before, after).
+    changes: Mapping[str, tuple[Any, Any]]
+    tier: Tier
+    retention: Retention
 
 
 class LogEntry(NamedTuple):

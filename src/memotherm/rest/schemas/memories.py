@@ -29,6 +29,7 @@ __all__ = [
     "CaptureRequest",
     "CapturedResponse",
     "ChangedManyResponse",
+    "CountResponse",
     "IdResponse",
     "KeysResponse",
     "MemoriesResponse",
@@ -220,6 +221,12 @@ class MemoryPageResponse(MemoriesResponse):
     next_page: str | None
     #: Where the memories are, if the scope can see none.
     hint: str = ""
+
+
+class CountResponse(BaseModel):
+    """How many memories match."""
+
+    count: int
 
 
 class ChangedManyResponse(BaseModel):

@@ -33,14 +33,18 @@ __all__ = [
     "HitResponse",
     "KeptEntryResponse",
     "KeptReceiptResponse",
+    "NeighboursResponse",
     "QueryFilters",
     "QueryHitResponse",
     "QueryRequest",
     "QueryResponse",
     "RecallRequest",
     "RecallResponse",
+    "ReceiptAnswerResponse",
     "ReceiptPageResponse",
     "SearchResponse",
+    "TitledReceiptResponse",
+    "UsesResponse",
 ]
 
 
@@ -144,6 +148,7 @@ class ContextRequest(RequestBody):
     track: bool = True
     session: SessionName | None = None
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class QueryHitResponse(MemoryFields):
@@ -188,6 +193,12 @@ class RecallResponse(SearchResponse):
     hint: str = ""
 
 
+class NeighboursResponse(BaseModel):
+    """The memories that are most like one."""
+
+    items: list[HitResponse]
+
+
 class FeedbackRequest(RequestBody):
     """Which memories of a recall were of use; without `recall_id`, the last recalls of the scope are meant."""
 
@@ -207,18 +218,19 @@ class FeedbackResponse(BaseModel):
 
 
 class KeptEntryResponse(BaseModel):
-    """A memory that was included in a context, and why."""
+    """A memory that was included in a context or left out, and why."""
 
     id: str
     section: Literal["pinned", "hot", "recalled"]
-    form: Literal["full", "shortened", "title"]
+    #: Null when it was left out.
+    form: Literal["full", "shortened", "title"] | None
     tokens: int
     reason: str
     score: float | None
 
 
 class KeptReceiptResponse(BaseModel):
-    """What a context has injected."""
+    """What a context has injected, and the first memories of each section that it left out."""
 
     number: int
     at: str
@@ -228,6 +240,30 @@ class KeptReceiptResponse(BaseModel):
     tokens: int
     format: Format
     included: list[KeptEntryResponse]
+    left_out: list[KeptEntryResponse]
+
+
+class TitledEntryResponse(KeptEntryResponse):
+    """A memory of a receipt as it is now; null if the scope of the receipt cannot see it any more."""
+
+    title: str | None
+    tier: TierName | None
+
+
+class TitledReceiptResponse(KeptReceiptResponse):
+    """What a context has injected and left out, with the titles of the memories."""
+
+    included: list[TitledEntryResponse]  # type: ignore[assignment]
+    left_out: list[TitledEntryResponse]  # type: ignore[assignment]
+
+
+class ReceiptAnswerResponse(BaseModel):
+    """Whether a memory was in the context of a receipt, and why."""
+
+    receipt: int
+    id: str
+    state: Literal["included", "left_out", "not_considered"]
+    reason: str
 
 
 class ReceiptPageResponse(BaseModel):
@@ -235,6 +271,13 @@ class ReceiptPageResponse(BaseModel):
 
     receipts: list[KeptReceiptResponse]
     next_page: str | None
+
+
+class ContextPartResponse(BaseModel):
+    """A part of the text of a context: that of a memory, or what stands between two."""
+
+    id: str | None
+    text: str
 
 
 class ContextResponse(BaseModel):
@@ -245,3 +288,21 @@ class ContextResponse(BaseModel):
     recall_id: str | None = Field(None, description="What `/feedback` takes; null if it is not in the recall log.")
     receipt: Json
     memories: list[MemoryResponse] = []
+    parts: list[ContextPartResponse] = []
+
+
+class LoggedRecallResponse(BaseModel):
+    """A recall of the log."""
+
+    at: str
+    #: The query, or its hash; empty for uses without a query.
+    query: str
+    tiers: list[TierName]
+    returned: int
+
+
+class UsesResponse(BaseModel):
+    """Where a memory was returned and injected, each newest first."""
+
+    recalls: list[LoggedRecallResponse]
+    receipts: list[KeptReceiptResponse]

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-__all__ = ["SupportsCheckpoint", "SupportsPartition"]
+from memotherm.text.quantity import pluralize
+
+__all__ = ["Distribution", "SupportsCheckpoint", "SupportsDistribution", "SupportsPartition"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distribution:
+    """What was distributed over the nodes of a cluster, and verified."""
+
+    store: str
+    #: The nodes that have shards, each as host:port.
+    nodes: tuple[str, ...]
+    shards: int
+    #: Rows by table.
+    rows: Mapping[str, int] = field(default_factory=dict)
+    #: SHA-256 of all of them, the same before and afterwards.
+    digest: str = ""
+
+    def __str__(self) -> str:
+        total = (
+            f"{pluralize(self.rows.get('memories', 0), 'memory')}, {pluralize(sum(self.rows.values()), 'row')} in all"
+        )
+        where = f"{pluralize(self.shards, 'shard')} on {pluralize(len(self.nodes), 'node')}"
+        return f"{total}: distributed over {where} and verified"
 
 
 @runtime_checkable
@@ -22,3 +47,11 @@ class SupportsPartition(Protocol):
 
     def partition(self, parts: int) -> list[str]:
         """Partition the tables by tenant, all at once; return their names."""
+
+
+@runtime_checkable
+class SupportsDistribution(Protocol):
+    """A store whose tables can be distributed over the nodes of a cluster by tenant."""
+
+    def distribute(self, shards: int) -> Distribution:
+        """Distribute the tables by tenant, all at once, and verify the rows."""

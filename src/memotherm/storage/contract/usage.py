@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt
+from memotherm.model.results import LoggedRecall
 from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally, UsageCounts, UseRow
 
 __all__ = ["UsageStore", "UsageTransaction"]
@@ -23,6 +25,9 @@ class UsageStore(Protocol):
 
     def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
         """Return entries of the recall log with a greater number than `after`, in order of number."""
+
+    def timed_recalls(self, spaces: Sequence[int], limit: int, *, slowest: bool) -> list[TimedRecall]:
+        """Return queries of the recall log, slowest or newest first."""
 
     def logged_recall(self, spaces: Sequence[int], recall_id: str) -> LogEntry | None:
         """Return the entry of the recall log with an id, if its space is among some."""
@@ -41,6 +46,12 @@ class UsageStore(Protocol):
 
     def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
         """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
+
+    def receipts_of(self, spaces: Sequence[int], memory_id: str, limit: int) -> list[KeptReceipt]:
+        """Return the last receipts of contexts in some spaces that name a memory, newest first."""
+
+    def recalls_of(self, spaces: Sequence[int], no: int, limit: int) -> list[LoggedRecall]:
+        """Return the last logged recalls in some spaces that returned a memory, newest first."""
 
     def trim_receipts(self, before: datetime) -> None:
         """Delete the receipts of contexts before a time."""

@@ -8,6 +8,7 @@ from memotherm.model import Tier
 from memotherm.model.results import Problem
 from memotherm.storage import checking
 from memotherm.storage.checking import Indexed
+from memotherm.storage.postgres.routing import COPIED
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.values import Identity
 
@@ -27,6 +28,7 @@ def check(statements: PostgresStatements, identity: Identity | None) -> list[Pro
         *checking.counters(statements),
         *checking.ledger(statements),
         *checking.chunks(statements),
+        *(_copies(statements) if statements.distributed else ()),
     ]
 
 
@@ -34,6 +36,14 @@ def _indexed(statements: PostgresStatements) -> Iterator[tuple[Indexed, str]]:
     for no, space, tier, words in statements.each("check_texts"):
         current = _TIERS[tier]
         yield Indexed("text_cold" if current is Tier.COLD else "text_live", space, current, no), words
+
+
+def _copies(statements: PostgresStatements) -> Iterator[Problem]:
+    for table in COPIED:
+        ((different,),) = statements.rows_of("check_copies", {"table": table})
+        if different:
+            detail = f"{different} rows without a tenant differ between {table} and its copies on the nodes"
+            yield Problem(code="copies", detail=detail)
 
 
 def _vector_tiers(statements: PostgresStatements) -> Iterator[Problem]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import psycopg
 from pgvector.psycopg.vector import register_vector_info
-from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types import TypeInfo
 from psycopg.types.numeric import Int8Dumper
@@ -20,9 +19,10 @@ from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.storage.deferral import Deferral
 from memotherm.storage.postgres.errors import mapped, without_secrets
-from memotherm.storage.postgres.statements import SCHEMA
+from memotherm.storage.postgres.routing import SCHEMA, SHARED_SCHEMA
+from memotherm.storage.postgres.statements import setting
 
-__all__ = ["Connection", "Connections"]
+__all__ = ["Connection", "Connections", "is_distributed"]
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -46,8 +46,14 @@ _NARROW = {
     "max_parallel_workers_per_gather": "0",
     "plan_cache_mode": "force_custom_plan",
 }
+#: Lets the scan of an index of vectors continue until enough rows pass the filter.
+_CONTINUED = {"hnsw.iterative_scan": "strict_order"}
+#: Lets Citus repeat the settings of a transaction on the workers, where row-level security uses them as well.
+_PROPAGATED = {"citus.propagate_set_commands": "local"}
+#: Lets a statement for several shards be followed by one that changes copies on all nodes.
+_IN_ORDER = {"citus.multi_shard_modify_mode": "sequential"}
 #: Turns row-level security off for the rest of a transaction.
-_WIDE = "SELECT set_config('memotherm.operator', 'on', true)"
+_WIDE = setting("memotherm.operator", "on")
 
 
 class Connections:
@@ -62,6 +68,8 @@ class Connections:
         except psycopg.ProgrammingError as exc:
             raise InvalidInput(f"{self.name} is not the URL of a database: {exc}".rstrip()) from exc
         self._vector: TypeInfo | None = None
+        #: Whether the tables are distributed over the nodes of a Citus cluster.
+        self.distributed = False
         #: Transactions that are not committed yet, because more is to be stored with them.
         self.deferral: Deferral[Connection] = Deferral()
         self._size = settings.postgres_pool_size
@@ -87,6 +95,7 @@ class Connections:
         """Open the pool; the schema and its types must exist."""
         with self.alone() as connection:
             self._vector = TypeInfo.fetch(connection, "vector")
+            self.distributed = is_distributed(connection)
         self._pool.open()
 
     def _configure(self, connection: Connection) -> None:
@@ -125,12 +134,15 @@ class Connections:
             return
         self.deferral.commit()
         local = {
+            **(_PROPAGATED if self.distributed else {}),
+            **(_IN_ORDER if self.distributed and not tenant else {}),
             "search_path": _PATH,
             "memotherm.tenant": tenant or "",
             "memotherm.operator": "on" if tenant is None or wide else "off",
             **({"lock_timeout": f"{self._settings.busy_timeout_ms}ms"} if patient else {}),
             **({} if durable else {"synchronous_commit": "off"}),
             **({} if tenant is None else _NARROW),
+            **_CONTINUED,
         }
         with ExitStack() as stack:
             connection = stack.enter_context(self._transaction(_beginning(mode, local)))
@@ -189,9 +201,12 @@ class Connections:
             self._pool.close()
 
 
+def is_distributed(connection: Connection) -> bool:
+    """Return whether the tables are distributed: then there are copies of the rows that all tenants see."""
+    row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SHARED_SCHEMA}.memories",)).fetchone()
+    return row is not None and bool(row[0])
+
+
 def _beginning(mode: str, local: dict[str, str]) -> str:
     """Return the statements that begin a transaction, in one message to save round trips."""
-    settings = ", ".join(
-        f"set_config('{name}', {sql.Literal(value).as_string()}, true)" for name, value in local.items()
-    )
-    return f"BEGIN {mode}; SELECT {settings}"
+    return "; ".join([f"BEGIN {mode}", *(setting(name, value) for name, value in local.items())])

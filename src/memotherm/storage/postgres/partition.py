@@ -16,7 +16,7 @@ from memotherm.storage.postgres.connect import Connection
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
 from memotherm.storage.statements import Row
 
-__all__ = ["MOST", "partition"]
+__all__ = ["MOST", "TableParts", "described", "partition", "policy", "secured"]
 
 #: More parts than this make planning dearer than they make searching cheaper.
 MOST = 256
@@ -24,7 +24,7 @@ MOST = 256
 Statement = sql.SQL | sql.Composed
 
 
-class _PartitionedTable(NamedTuple):
+class TableParts(NamedTuple):
     """What a table is made of, beside its columns."""
 
     name: str
@@ -42,16 +42,17 @@ def partition(connection: Connection, parts: int) -> list[str]:
     rows = statements.rows("catalogue_tables", schema=SCHEMA)
     if any(already for _, already in rows):
         raise InvalidInput("the tables are partitioned already: to have other parts, migrate into a new database")
-    tables = [_described(statements, name) for name, _ in rows]
+    tables = [described(statements, name) for name, _ in rows]
     for statement in _statements(tables, parts):
         connection.execute(statement)
     return [table.name for table in tables]
 
 
-def _described(statements: PostgresStatements, name: str) -> _PartitionedTable:
+def described(statements: PostgresStatements, name: str) -> TableParts:
+    """Return what a table is made of."""
     qualified = f"{SCHEMA}.{name}"
     constraints = statements.rows("catalogue_constraints", table=qualified)
-    return _PartitionedTable(
+    return TableParts(
         name,
         keys=[(key, text) for key, kind, text in constraints if kind != "f"],
         links=[(key, text) for key, kind, text in constraints if kind == "f"],
@@ -60,7 +61,7 @@ def _described(statements: PostgresStatements, name: str) -> _PartitionedTable:
     )
 
 
-def _statements(tables: list[_PartitionedTable], parts: int) -> Iterator[Statement]:
+def _statements(tables: list[TableParts], parts: int) -> Iterator[Statement]:
     """Yield what has to be done, in an order in which nothing points to what is not there."""
     for table in tables:
         for key, _ in table.links:
@@ -72,7 +73,7 @@ def _statements(tables: list[_PartitionedTable], parts: int) -> Iterator[Stateme
             yield _added(table.name, key, text)
 
 
-def _made_anew(table: _PartitionedTable, parts: int) -> Iterator[Statement]:
+def _made_anew(table: TableParts, parts: int) -> Iterator[Statement]:
     name, new = _named(table.name), _named(f"{table.name}_new")
     yield sql.SQL(
         "CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE INCLUDING COMMENTS) "
@@ -84,7 +85,7 @@ def _made_anew(table: _PartitionedTable, parts: int) -> Iterator[Statement]:
             partition, new, sql.Literal(parts), sql.Literal(part)
         )
         # Policies exist on the partitioned table only, so a partition itself cannot be read.
-        yield from _secured(partition)
+        yield from secured(partition)
     yield sql.SQL("INSERT INTO {} SELECT * FROM {}").format(new, name)
     yield sql.SQL("DROP TABLE {}").format(name)
     yield sql.SQL("ALTER TABLE {} RENAME TO {}").format(new, sql.Identifier(table.name))
@@ -92,18 +93,25 @@ def _made_anew(table: _PartitionedTable, parts: int) -> Iterator[Statement]:
         yield _added(table.name, key, text)
     for text in table.indexes:
         yield sql.SQL(text)  # as the server returned it
-    yield from _secured(name)
-    for policy, command, seen, written in table.policies:
-        yield sql.SQL("CREATE POLICY {} ON {} FOR {} {} {}").format(
-            sql.Identifier(policy),
-            name,
-            sql.SQL(command),
-            sql.SQL(f"USING ({seen})" if seen else ""),
-            sql.SQL(f"WITH CHECK ({written})" if written else ""),
-        )
+    yield from secured(name)
+    for row in table.policies:
+        yield policy(name, row)
 
 
-def _secured(table: sql.Identifier) -> Iterator[Statement]:
+def policy(table: sql.Identifier, row: Row) -> Statement:
+    """Return the statement that gives a table a policy, as the catalogue describes it."""
+    named, command, seen, written = row
+    return sql.SQL("CREATE POLICY {} ON {} FOR {} {} {}").format(
+        sql.Identifier(named),
+        table,
+        sql.SQL(command),
+        sql.SQL(f"USING ({seen})" if seen else ""),
+        sql.SQL(f"WITH CHECK ({written})" if written else ""),
+    )
+
+
+def secured(table: sql.Identifier) -> Iterator[Statement]:
+    """Yield the statements that turn row-level security on, for the owner of the table too."""
     yield sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(table)
     yield sql.SQL("ALTER TABLE {} FORCE ROW LEVEL SECURITY").format(table)
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import psycopg
+from psycopg import sql
 
 from memotherm.storage import queries
+from memotherm.storage.postgres import routing
+from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.statements import Row, Statements, marked
 
-__all__ = ["SCHEMA", "PostgresStatements", "statement"]
+__all__ = ["SCHEMA", "PostgresStatements", "setting", "statement"]
 
-#: Where our tables are, so that they can live in a database with others.
-SCHEMA = "memotherm"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 #: A parameter as the driver wants it; whose rows a statement wants is a parameter of every statement.
-_PLACEHOLDER = re.compile(r"%\((?!tenants\))([a-z_]+)\)s")
+_PLACEHOLDER = re.compile(r"%\((?!tenants\)|own_tenant\))([a-z_]+)\)s")
 #: Stands for the band in a statement that exists once for live and once for cold.
 _BAND = "\x00"
 #: Larger than any list of rows that is worth reading at once.
@@ -30,7 +32,7 @@ def _with_parameters(statement: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
 
 
-def _loaded(*, of_tenant: bool) -> dict[str, str]:
+def _loaded(*extensions: str, of_tenant: bool) -> dict[str, str]:
     """Return the statements; those of a tenant filter by tenant everywhere."""
 
     own_tenants, all_tenants = "unnest(CAST(:tenants AS TEXT[]))", "(SELECT DISTINCT tenant FROM spaces)"
@@ -50,16 +52,47 @@ def _loaded(*, of_tenant: bool) -> dict[str, str]:
             "each_tenant": lambda: f"{own_tenants if of_tenant else all_tenants} AS each (tenant)",
             "band": lambda table: f"{table}.tier {_BAND} AND ",
         },
+        *extensions,
     )
     banded = {name: text for name, text in statements.items() if _BAND in text}
     for name, text in banded.items():
         statements |= {f"{name}_live": text.replace(_BAND, "< 2"), f"{name}_cold": text.replace(_BAND, "= 2")}
         del statements[name]
+    return statements
+
+
+def _prepared(statements: Mapping[str, str]) -> dict[str, str]:
     return {name: _with_parameters(text) for name, text in statements.items()}
 
 
-_OF_TENANT = _loaded(of_tenant=True)
-_OF_ALL = _loaded(of_tenant=False)
+_OF_TENANT = _prepared(_loaded(of_tenant=True))
+_OF_ALL = _prepared(_loaded(of_tenant=False))
+
+
+class _Distributed(NamedTuple):
+    """The statements of a distributed store."""
+
+    of_tenant: dict[str, str]
+    of_nobody: dict[str, str]
+    of_all: dict[str, str]
+    #: The changes of rows without a tenant, as they are repeated on the copies.
+    copying: dict[str, str]
+
+
+@cache
+def _distributed() -> _Distributed:
+    of_tenant, of_all = _loaded("citus", of_tenant=True), _loaded("citus", "citus_all", of_tenant=False)
+    return _Distributed(
+        _prepared(routing.routed(of_tenant)),
+        _prepared(routing.unrouted(of_tenant)),
+        _prepared(of_all),
+        _prepared(routing.copying(of_tenant)),
+    )
+
+
+def setting(name: str, value: str) -> str:
+    """Return the statement that sets a parameter until the transaction ends; Citus repeats it on the workers."""
+    return f"SET LOCAL {name} TO {value if name == 'search_path' else sql.Literal(value).as_string()}"
 
 
 class PostgresStatements(Statements):
@@ -68,17 +101,23 @@ class PostgresStatements(Statements):
     For all of them, a row that is written belongs to the tenant of the space that its statement names.
     """
 
-    def __init__(self, connection: psycopg.Connection[Any], tenant: str | None) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], tenant: str | None, *, distributed: bool = False) -> None:
         self._connection = connection
         self.tenant = tenant
-        self._sql = _OF_ALL if tenant is None else _OF_TENANT
-        self._tenants = ["", tenant] if tenant else [""]
+        self.distributed = distributed
+        self._sql = _statements_of(tenant, distributed=distributed)
+        #: The changes that are repeated on the copies of rows without a tenant.
+        self._copying = _distributed().copying if distributed and not tenant else {}
+        self._whose = {"tenants": ["", tenant] if tenant else [""], "own_tenant": tenant}
         self._current = tenant or ""
         self._known: dict[object, str] = {0: "", None: ""}
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
-        return self._executed(self._sql[name], values).fetchall()
+        rows = self._executed(self._sql[name], values).fetchall()
+        if name in self._copying and rows:
+            self._copy(name, [values if name not in routing.NUMBERED else {**values, "number": rows[0][0]}])
+        return rows
 
     def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
         """Return all rows of a statement whose text depends on numbers, such as that of an index."""
@@ -92,20 +131,28 @@ class PostgresStatements(Statements):
         """Iterate over the rows of a statement."""
         with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
             cursor.itersize = _PAGE
-            cursor.execute(self._sql[name], {"tenants": self._tenants, **values})
+            cursor.execute(self._sql[name], {**self._whose, **values})
             yield from cursor
 
     def run(self, name: str, /, **values: object) -> None:
         """Run a statement and discard its rows."""
         self._set_tenant(values)
         self._executed(self._sql[name], values)
+        if name in self._copying:
+            self._copy(name, [values])
+
+    def run_of(self, name: str, marks: Mapping[str, object]) -> None:
+        """Run a statement whose text depends on numbers, and that has no parameters and no rows."""
+        self._connection.execute(marked(self._sql[name], marks))
 
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
         if rows:
             self._set_tenant(rows[0])
             with self._connection.cursor() as cursor:
-                cursor.executemany(self._sql[name], [{"tenants": self._tenants, **row} for row in rows])
+                cursor.executemany(self._sql[name], [{**self._whose, **row} for row in rows])
+            if name in self._copying:
+                self._copy(name, rows)
 
     @contextmanager
     def pipelined(self) -> Iterator[None]:
@@ -126,7 +173,15 @@ class PostgresStatements(Statements):
             cursor.executemany(marked(self._sql[name], marks), rows)
 
     def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
-        return self._connection.execute(statement, {"tenants": self._tenants, **values})
+        return self._connection.execute(statement, {**self._whose, **values})
+
+    def _copy(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Repeat a change on the copies of rows without a tenant; a new row of a tenant has none."""
+        text = self._copying[name]
+        if text.startswith("INSERT") and rows[0].get("tenant", self._current) != "":
+            return
+        with self._connection.cursor() as cursor:
+            cursor.executemany(text, rows)
 
     def _set_tenant(self, values: Mapping[str, object]) -> None:
         """Set the tenant of the rows that a statement for all tenants writes."""
@@ -137,7 +192,16 @@ class PostgresStatements(Statements):
             self._known[space] = str(self.value("space_tenant", space=space))
         if self._known[space] != self._current:
             self._current = self._known[space]
-            self._connection.execute("SELECT set_config('memotherm.tenant', %s, true)", (self._current,))
+            self._connection.execute(setting("memotherm.tenant", self._current))
+
+
+def _statements_of(tenant: str | None, *, distributed: bool) -> dict[str, str]:
+    if not distributed:
+        return _OF_ALL if tenant is None else _OF_TENANT
+    found = _distributed()
+    if tenant is None:
+        return found.of_all
+    return found.of_tenant if tenant else found.of_nobody
 
 
 def statement(name: str, marks: Mapping[str, object] | None = None) -> str:

@@ -16,13 +16,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.errors import StoreBusy, StoreError
+from memotherm.errors import InvalidInput, StoreBusy, StoreError
 from memotherm.model import Event, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
+from memotherm.storage.contract.optional import Distribution
 from memotherm.storage.postgres.check import check
-from memotherm.storage.postgres.connect import Connections
+from memotherm.storage.postgres.connect import Connection, Connections
+from memotherm.storage.postgres.distribute import distribute
 from memotherm.storage.postgres.errors import mapped
 from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from memotherm.storage.postgres.partition import partition
@@ -40,7 +42,7 @@ from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.sqlstore import SqlClaim, SqlStore, Waiting, identity_of, new_waiting
 from memotherm.storage.statements import Row
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import Filter, Identity, Scores
+from memotherm.storage.values import Filter, Identity, RecallEntry, Scores
 
 __all__ = ["PostgresStore"]
 
@@ -49,6 +51,8 @@ _log = logging.getLogger(__name__)
 Vectors = NDArray[np.float32]
 
 _LIVE = (Tier.HOT, Tier.WARM)
+#: How many tenants are tried before a process finds nothing to do; others claim tenants at the same time.
+_DUE = 100
 #: The cost of comparing a vector on the server, relative to one in this process.
 _READING = 4
 
@@ -128,12 +132,12 @@ class PostgresStore(SqlStore):
             return
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with (self._source or self._connections).transaction(self.tenant, mode=mode) as connection:
-            yield PostgresStatements(connection, self.tenant)
+            yield self._statements(connection)
 
     @contextmanager
     def _writing(self) -> Iterator[PostgresStatements]:
         with self._connections.transaction(self.tenant, patient=True) as connection:
-            statements = PostgresStatements(connection, self.tenant)
+            statements = self._statements(connection)
             if self.tenant is None:
                 statements.rows("lock_store", store=LOCK)
             else:
@@ -143,17 +147,20 @@ class PostgresStore(SqlStore):
     @contextmanager
     def _marking(self, *, join: bool = False) -> Iterator[PostgresStatements]:
         with self._connections.transaction(self.tenant, patient=True, wide=True, join=join) as connection:
-            yield PostgresStatements(connection, self.tenant)
+            yield self._statements(connection)
 
     @contextmanager
     def _logging(self) -> Iterator[PostgresStatements]:
         # A tenant's recall also counts the use of memories without a tenant.
         with self._connections.transaction(self.tenant, patient=True, durable=False, wide=True) as connection:
-            statements = PostgresStatements(connection, self.tenant)
+            statements = self._statements(connection)
             if not statements.value("try_lock_tenant", store=LOCK, tenant=self.tenant or ""):
                 raise StoreBusy(f"{self.name} is locked by another writer: the log of recalls is written later")
             with statements.pipelined():
                 yield statements
+
+    def _statements(self, connection: Connection) -> PostgresStatements:
+        return PostgresStatements(connection, self.tenant, distributed=self._connections.distributed)
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"number": number}
@@ -173,6 +180,7 @@ class PostgresStore(SqlStore):
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
     ) -> Generator[SqlClaim[Self], None, None]:
         """Claim the tenants one by one, the one whose job was done the longest time ago first."""
+        self._register(name)
         seen: list[str] = []
         while (tenant := self._claimed(name, holder, now(), term, before, seen)) is not None:
             seen.append(tenant)
@@ -185,27 +193,50 @@ class PostgresStore(SqlStore):
                 with self._all_tenants()._marking() as statements:
                     statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
 
+    def _register(self, name: str) -> None:
+        """Create the row of a job for every tenant that has none."""
+        with self._all_tenants()._marking() as statements:
+            registered = {tenant for (tenant,) in statements.rows("jobs_of", name=name)}
+            new = [tenant for (tenant,) in statements.rows("tenants") if tenant not in registered]
+            statements.run_many("job_add", [{"tenant": tenant, "name": name} for tenant in new])
+
     def _claimed(
         self, name: str, holder: str, now: datetime, term: timedelta, before: datetime, seen: list[str]
     ) -> str | None:
-        """Claim the tenant whose job was done the longest time ago; skip those that another process is claiming."""
+        """Claim the tenant whose job was done the longest time ago; skip those that another process has claimed."""
+        due = {
+            "name": name,
+            "now": to_micros(now),
+            "late": to_micros(now + 2 * term),
+            "before": to_micros(before),
+        }
         with self._all_tenants()._marking() as statements:
-            statements.run("jobs_register", name=name)
-            tenant = statements.value(
-                "job_claim",
-                name=name,
-                holder=holder,
-                tenant=self.tenant,
-                now=to_micros(now),
-                until=to_micros(now + term),
-                late=to_micros(now + 2 * term),
-                before=to_micros(before),
-                seen=seen,
-            )
-        return None if tenant is None else str(tenant)
+            found = statements.rows("jobs_due", **due, tenant=self.tenant, seen=seen, limit=_DUE)
+            for (tenant,) in found:
+                row = {**due, "tenant": tenant, "holder": holder, "until": to_micros(now + term)}
+                if statements.row("job_claim", **row) is not None:
+                    return str(tenant)
+        return None
 
     def _all_tenants(self) -> Self:
         return self.for_tenant(None)
+
+    # The log of recalls
+
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall and log it; on a cluster, memories without a tenant are counted by themselves.
+
+        They are on other nodes than the tenant's memories, and a tenant's transaction needs one node.
+        """
+        super().log_recall(entry, keep=keep)
+        if not self._connections.distributed or not self.tenant:
+            return
+        nos = {*(use.no for use in entry.uses), *(no for no, _ in entry.relevance)}
+        shared = {no for (no,) in self._rows("shared_numbers", nos=list(nos))} if nos else set()
+        if shared:
+            uses = tuple(use for use in entry.uses if use.no in shared)
+            relevance = tuple(pair for pair in entry.relevance if pair[0] in shared)
+            self.for_tenant("").log_recall(replace(entry, uses=uses, relevance=relevance, receipt=None), keep=False)
 
     # The ledger
 
@@ -219,7 +250,7 @@ class PostgresStore(SqlStore):
             return super().ledger(spaces, past, limit, oldest_first=False)
         mode = "ISOLATION LEVEL READ COMMITTED READ ONLY"
         with self._connections.transaction(self.tenant, mode=mode, patient=True) as connection:
-            statements = PostgresStatements(connection, self.tenant)
+            statements = self._statements(connection)
             if self.tenant is None:
                 statements.rows("lock_store", store=LOCK)
             else:
@@ -399,6 +430,18 @@ class PostgresStore(SqlStore):
         with self._connections.transaction(None, patient=True) as connection:
             PostgresStatements(connection, None).rows("lock_store", store=LOCK)
             return partition(connection, parts)
+
+    def distribute(self, shards: int) -> Distribution:
+        """Distribute the tables over the nodes of a Citus cluster by tenant, all at once, and verify the rows."""
+        if self._connections.distributed:
+            raise InvalidInput(
+                f"{self.name} is distributed already: rebalance_table_shards() moves shards to new nodes"
+            )
+        with self._connections.transaction(None, patient=True) as connection:
+            PostgresStatements(connection, None).rows("lock_store", store=LOCK)
+            distribution = distribute(connection, shards, self.name)
+        self._connections.distributed = True
+        return distribution
 
     def checkpoint(self, path: Path) -> None:
         """Write a consistent copy to a new file while the store is in use: a SQLite store."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from memotherm.storage.postgres.routing import COPIED, SHARED_SCHEMA
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.textindex import rebuild
 from memotherm.storage.statements import Row
@@ -47,7 +48,11 @@ class PostgresTables(MetaTable):
         columns = ("tenant", *table.columns) if table.owner else table.columns
         marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join(["%s"] * len(columns))}
         inserted = rows if table.owner else [row[1:] for row in rows]
-        self._sql.run_many_of("table_put", marks, list(map(_with_vector, inserted)) if table is VECTORS else inserted)
+        values = list(map(_with_vector, inserted)) if table is VECTORS else inserted
+        self._sql.run_many_of("table_put", marks, values)
+        if self._sql.distributed and table.name in COPIED:
+            copied = [row for row in values if not row[0]]
+            self._sql.run_many_of("table_put", {**marks, "table": f"{SHARED_SCHEMA}.{table.name}"}, copied)
 
     def complete(self) -> None:
         """Build counters and text index, and set the sequences."""

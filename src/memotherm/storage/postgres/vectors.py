@@ -82,7 +82,7 @@ def nearest(
         return statements.rows_of("vector_exact", conditions, **values)
     wanted = _VECTORS_PER_MEMORY * limit
     least, most = _WIDTH
-    statements.rows("vector_care", width=str(max(least, min(most, wanted))))
+    statements.run_of("vector_care", {"width": max(least, min(most, wanted))})
     return statements.rows_of("vector_near", marks, vector=asked, wanted=wanted, limit=limit, **where)
 
 

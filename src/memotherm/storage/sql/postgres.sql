@@ -31,19 +31,22 @@ SELECT tenant FROM spaces WHERE space = :space
 -- tenants: All tenants.
 SELECT '' UNION SELECT DISTINCT tenant FROM spaces ORDER BY 1
 
--- jobs_register: Create the row of a job for every tenant that has none.
-INSERT INTO jobs (tenant, name) SELECT '', CAST(:name AS TEXT) UNION SELECT DISTINCT tenant, CAST(:name AS TEXT) FROM spaces
-ON CONFLICT (tenant, name) DO NOTHING
+-- jobs_of: The tenants that have the row of a job.
+SELECT tenant FROM jobs WHERE name = :name
 
--- job_claim: Claim the tenant whose job was done the longest time ago, unless another process has it or is claiming it.
--- Times more than two terms from now were written by a clock that is ahead.
+-- job_add: Create the row of a tenant's job, unless another process was faster.
+INSERT INTO jobs (tenant, name) VALUES (:tenant, :name) ON CONFLICT (tenant, name) DO NOTHING
+
+-- jobs_due: The tenants whose job is due and that no process has claimed, the one whose job was done the longest time ago
+-- first. Times more than two terms from now were written by a clock that is ahead.
+SELECT tenant FROM jobs
+WHERE name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
+  AND tenant <> ALL(CAST(:seen AS TEXT[])) AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
+ORDER BY done_at, tenant LIMIT :limit
+
+-- job_claim: Claim the job of a tenant that is due, unless another process was faster.
 UPDATE jobs SET holder = :holder, until = :until
-WHERE name = :name AND tenant = (
-    SELECT tenant FROM jobs
-    WHERE name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
-      AND tenant <> ALL(CAST(:seen AS TEXT[]))
-      AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
-    ORDER BY done_at, tenant LIMIT 1 FOR UPDATE SKIP LOCKED)
+WHERE tenant = :tenant AND name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
 RETURNING tenant
 
 -- job_renew: Extend the claim on a tenant's job, unless another holder has it.
@@ -59,6 +62,20 @@ UPDATE jobs SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name A
 -- recalls_erase: Delete the recalls that returned one of some memories.
 DELETE FROM recalls WHERE {own}EXISTS (
     SELECT 1 FROM jsonb_array_elements_text(CAST(returned AS JSONB)) AS given (no) WHERE CAST(given.no AS BIGINT) {in nos})
+
+-- recalls_of: The last recalls in some spaces that returned a memory.
+SELECT at, query, tiers, returned FROM recalls
+WHERE {own}space {in spaces} AND CAST(returned AS JSONB) @> to_jsonb(CAST(:no AS BIGINT))
+ORDER BY recall DESC LIMIT :limit
+
+-- receipts_of: The last receipts in some spaces that name a memory.
+SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+WHERE {own}space {in spaces} AND EXISTS (
+    SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 = :id)
+ORDER BY receipt DESC LIMIT :limit
+
+-- where_contains: A condition of `select`; upper and lower case are the same.
+content ILIKE :contains ESCAPE '!'
 
 -- receipts_naming: The receipts that name one of some memories.
 SELECT receipt, entries FROM receipts
@@ -200,8 +217,8 @@ ORDER BY e.number
 SELECT CAST(coalesce(max(total), 0) AS BIGINT) FROM (
     SELECT sum(memories) AS total FROM counters WHERE {own}retention = 0 AND tier < 2 GROUP BY tenant) AS counted
 
--- vector_care: Let the index scan continue until enough rows pass the filter.
-SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :width, true)
+-- vector_care: How many vectors the index looks at before it continues.
+SET LOCAL hnsw.ef_search TO $width
 
 -- vector_near: The nearest live vectors by the index, then exactly.
 WITH near AS MATERIALIZED (
@@ -324,6 +341,15 @@ ORDER BY 1
 -- catalogue_policies: The row-level security policies of a table.
 SELECT policyname, cmd, qual, with_check FROM pg_policies
 WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
+
+-- citus: Whether Citus is installed in the database.
+SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')
+
+-- citus_coordinator: Whether the server is the coordinator of a cluster.
+SELECT citus_is_coordinator()
+
+-- citus_workers: The nodes that have shards.
+SELECT nodename || ':' || nodeport FROM pg_dist_node WHERE isactive AND shouldhaveshards ORDER BY nodeid
 
 -- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
 SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)

@@ -134,6 +134,9 @@ UPDATE memories SET access_count = access_count + :times, accessed_at = :now, la
     use_weight = use_weight + :weight, recent_uses = :weight + CASE WHEN last_used_at > :window THEN recent_uses ELSE 0 END
 WHERE {own}no = :no AND retention < 3
 
+-- unpurged: Those of some memories that are not purged.
+SELECT no, id FROM memories WHERE {own}(no {in nos} OR id {in ids}) AND retention < 3
+
 -- memory_parts: Record how many vectors a memory has.
 UPDATE memories SET parts = :parts WHERE {own}no = :no
 
@@ -179,6 +182,35 @@ SELECT no FROM memories WHERE {own}no {in nos} AND $conditions
 SELECT {columns} FROM memories
 WHERE {own}no < :before AND $space {in spaces} AND $conditions
 ORDER BY no DESC LIMIT :limit
+
+-- find_sorted: A page of memories in another order, or from a place in the middle. Its conditions are those of `select`.
+SELECT {columns} FROM memories WHERE {own}no IN (
+    SELECT no FROM memories WHERE {own}$space {in spaces} AND $conditions ORDER BY $order LIMIT :limit OFFSET :skip)
+ORDER BY $order
+
+-- found_count: How many memories a listing has. Its conditions are those of `select`.
+SELECT count(*) FROM memories WHERE {own}$space {in spaces} AND $conditions
+
+-- order_newest: An order of `find_sorted`.
+no DESC
+
+-- order_oldest: An order of `find_sorted`.
+no
+
+-- order_updated: An order of `find_sorted`.
+updated_at DESC, no DESC
+
+-- order_used: An order of `find_sorted`.
+coalesce(accessed_at, 0) DESC, no DESC
+
+-- order_most_used: An order of `find_sorted`.
+access_count DESC, no DESC
+
+-- order_largest: An order of `find_sorted`.
+tokens DESC, no DESC
+
+-- order_smallest: An order of `find_sorted`.
+tokens, no DESC
 
 -- written_before: Memories of some spaces that existed at a moment and still have their content.
 SELECT {columns} FROM memories
@@ -272,6 +304,9 @@ last_used_at > :used_within
 -- where_expired: A condition of `select`.
 (expires_at <= :now AND priority > 0)
 
+-- where_hidden: A condition of `find`: what no search finds.
+(retention > 0 OR (expires_at <= :now AND priority > 0))
+
 -- where_unexpired: A condition of `select`.
 (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
@@ -309,6 +344,10 @@ WHERE {own e}e.seq > :past AND m.space {in spaces} ORDER BY e.seq LIMIT :limit
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
+
+-- tier_changes: The events of memories in some spaces since a moment, newest first, with where the memories are now.
+SELECT e.no, e.at, e.changes, m.tier, m.retention FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.at >= :since AND m.space {in spaces} ORDER BY e.seq DESC
 
 -- events_changed_since: The memories touched after a sequence number.
 SELECT DISTINCT no FROM events WHERE {own}seq > :seq
@@ -463,6 +502,14 @@ SELECT micros FROM recalls WHERE {own}query <> '' AND space {in spaces} ORDER BY
 -- recalls_after: Entries of the recall log, oldest first.
 SELECT recall, at, space, query, tiers, returned, options, id FROM recalls
 WHERE {own}recall > :after AND space {in spaces} ORDER BY recall LIMIT :limit
+
+-- recalls_newest: Queries of the recall log, newest first.
+SELECT recall, at, space, query, tiers, micros, best, returned, degraded FROM recalls
+WHERE {own}query <> '' AND space {in spaces} ORDER BY recall DESC LIMIT :limit
+
+-- recalls_slowest: Queries of the recall log, slowest first.
+SELECT recall, at, space, query, tiers, micros, best, returned, degraded FROM recalls
+WHERE {own}query <> '' AND space {in spaces} ORDER BY micros DESC, recall DESC LIMIT :limit
 
 -- recall_by_id: The entry of the recall log with an id, which begins with its time.
 SELECT recall, at, space, query, tiers, returned, options, id FROM recalls

@@ -223,7 +223,8 @@ CREATE TABLE uses (
 CREATE INDEX uses_by_memory ON uses (tenant, no);
 CREATE INDEX uses_by_space ON uses (tenant, space);
 
--- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included.
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included, or left
+-- out: without a form.
 CREATE TABLE receipts (
     tenant  TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
     receipt BIGINT NOT NULL DEFAULT nextval('receipt_numbers'),
@@ -365,11 +366,11 @@ CREATE TABLE key_values (
 CREATE INDEX key_values_by_expiry ON key_values (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Row-level security: a transaction reads the rows of its tenant and those without a tenant, and writes those of its
--- tenant only. A transaction for all tenants sets `memotherm.operator`.
+-- tenant only. A transaction for all tenants sets `memotherm.operator`. A policy with a subquery could not be distributed.
 DO $$
 DECLARE
-    operator CONSTANT TEXT := '(SELECT current_setting(''memotherm.operator'', true)) = ''on''';
-    own CONSTANT TEXT := '(SELECT current_setting(''memotherm.tenant'', true))';
+    operator CONSTANT TEXT := 'current_setting(''memotherm.operator'', true) = ''on''';
+    own CONSTANT TEXT := 'current_setting(''memotherm.tenant'', true)';
     named TEXT;
 BEGIN
     FOR named IN
