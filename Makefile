@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
+# The folder with the sources of Citus and pgvector, and build.sh, which installs them into a PostgreSQL.
+CITUS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture mutants encryption budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint check fix docs bench torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -76,6 +78,11 @@ encryption: setup ## Run the tests of services, rules and notes, and the contrac
 	    -m 'not plain_file' -k 'not postgres' tests/spec tests/rules tests/notes tests/test_changes.py \
 	    tests/test_context.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py
 	$(BIN)/python -m pytest -n $(JOBS) tests/test_encryption.py tests/storage/test_conformance.py -k 'ncrypt'
+
+citus: setup ## Build Citus, start a cluster of three nodes, and run the contract, specification and isolation tests on it
+	@test -n "$(CITUS)" -a -x "$(CITUS)/build.sh" || { echo "Name the folder with the sources of Citus and build.sh: make citus CITUS=path/to/folder"; exit 2; }
+	$(CITUS)/build.sh
+	$(BIN)/python -m tests.citus
 
 torture: setup ## Kill a writer a thousand times, cause every other fault, and write what held to docs/reference/torture.md
 	$(BIN)/python -m tests.torture
