@@ -145,6 +145,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     remember_many = _off_thread(Memotherm.remember_many)
     recall = _off_thread(Memotherm.recall)
     context = _off_thread(Memotherm.context)
+    feedback = _off_thread(Memotherm.feedback)
     get = _off_thread(Memotherm.get)
     keys = _off_thread(Memotherm.keys)
     receipts = _off_thread(Memotherm.receipts)

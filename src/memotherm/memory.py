@@ -39,6 +39,7 @@ from memotherm.model.results import (
     TierPoint,
     Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
@@ -60,6 +61,8 @@ from memotherm.rules.rule import RuleSource, checked_rules
 from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
 from memotherm.session import Session
 from memotherm.settings import Settings
+from memotherm.spool import user_spool
+from memotherm.spool.erasing import erase_jobs
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint
 from memotherm.storage.keyvalue import KeyValue
@@ -368,6 +371,37 @@ class Memotherm:
         request = self._view.context_request(query, budget, format, include_cold=include_cold, track=track)
         return self._services.assembler.context(request)
 
+    def feedback(
+        self,
+        recall: Recall | Context | str | None = None,
+        used: Sequence[str] = (),
+        answer: str = "",
+        at: datetime | str | None = None,
+    ) -> Feedback:
+        """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown.
+
+        Each memory counts once for a recall. Calling it again with the same arguments changes nothing.
+
+        Args:
+            recall: The recall or context, or its `recall_id`; None for the last ones of this scope.
+            used: The ids of the memories that were used; they count as confirmed.
+            answer: What the agent answered; memories of the recall that it repeats, and that the query did not say,
+                count as reflected.
+            at: When that was, if not now: a datetime, an ISO time, or "5m" (ago).
+        """
+        if isinstance(used, str) or not isinstance(answer, str):
+            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
+        log, spaces = self._services.feedback, self._view.spaces()
+        moment = self._view.now() if at is None else as_moment(at, "at", self._view.now())
+        records = [self._view.record(memory_id) for memory_id in used]
+        if recall is None:
+            return log.give(log.last(spaces[-1], moment), records, answer, spaces, moment)
+        recall_id = recall if isinstance(recall, str) else recall.recall_id
+        if recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        inside = self._view.inside.spaces_within(self.scope)
+        return log.give([log.named((*spaces, *inside), recall_id)], records, answer, (*spaces, *inside), moment)
+
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return the memories that answer a query as lines of text, pinned memories first."""
         view = self if self.scope.agent == agent_id else self.scoped(agent=agent_id)
@@ -394,9 +428,11 @@ class Memotherm:
         """
         if (memory_id is None) == (key is None):
             raise InvalidInput("get takes either the id of a memory or a key")
-        if memory_id is not None:
-            return (self._view.record_inside if inside else self._view.record)(memory_id).memory
-        return self._view.record_with_key(checked_key(key)).memory
+        if memory_id is not None and inside:
+            return self._view.record_inside(memory_id).memory
+        record = self._view.record_with_key(checked_key(key)) if memory_id is None else self._view.record(memory_id)
+        self._services.feedback.opened(record, self._view.spaces(), self._view.now())
+        return record.memory
 
     def keys(
         self, prefix: str = "", depth: int | None = None, limit: int = _LARGEST_PAGE, after: str | None = None
@@ -422,7 +458,7 @@ class Memotherm:
 
     def heat(self, memory: Memory | str) -> Heat:
         """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
-        found = self.get(memory) if isinstance(memory, str) else memory
+        found = self._view.record(memory).memory if isinstance(memory, str) else memory
         now = self._view.now()
         return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
 
@@ -771,18 +807,24 @@ class Memotherm:
             self._services.changes.purge_many(self.scope, ids, self._view.cause("purge", why))
         return memories
 
-    def erase(self) -> Erased:
+    def erase(self, *, jobs: bool = True) -> Erased:
         """Erase everything at and below this scope permanently, and return what was removed.
 
         That is every memory of any retention, with its vectors, words and former contents, the recall log, the
         receipts and the states of sessions, and the reasons of events. Ids, times and the names of scopes remain,
         and marks of the erased contents, which keep imports from bringing them back. If it is interrupted, call it
-        again. `memotherm erase` also erases the jobs of hooks.
+        again.
+
+        Args:
+            jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
         if not self.scope.items():
             raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
         cause = replace(self._view.cause("purge"), rule="erase")
-        return all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+        # Before the store, so that no worker stores them afterwards.
+        waiting = erase_jobs(user_spool(), self._services.store.name, self.scope) if jobs else 0
+        erased = all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+        return replace(erased, jobs=waiting)
 
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""

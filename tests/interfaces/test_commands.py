@@ -890,7 +890,7 @@ def test_a_trace_is_replayed_at_several_sizes(cli: Cli, tmp_path: Path):
 
 
 def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
-    """With what it would change; one whose test fails is refused with 5, and without --yes nothing changes."""
+    """With its replay and what it would change; a failing test refuses it with 5, and without --yes nothing changes."""
     rule = '[policy]\nname = "house"\nextends = "builtin"\n[[rule]]\nid = "house.cold"\nto = "cold"\nwhy = "old"\n'
     rule += 'when = { kind = "message", tier = "warm", uses = 0, idle = ">= 0d" }\n'
     test = '[[test]]\nname = "stays"\nmemory = { kind = "message", tier = "warm" }\nexpect = { tier = "warm" }\n'
@@ -899,9 +899,12 @@ def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     said = remembered(cli, "good morning", "--kind", "message", "--tier", "warm")
 
     assert cli("policy", "adopt", "failing.toml", "--yes").code == 5
-    assert cli("policy", "adopt", "house.toml").code == 2
+    assert cli("policy", "adopt", "house.toml", "--no-replay").code == 2
     assert cli("policy", "rollback", "--yes").code == 3
+    assert "--no-replay" in cli("policy", "adopt", "house.toml", "--yes").err
+    cli("recall", "morning", "--no-track")
     adopted = cli("policy", "adopt", "house.toml", "--yes", "--json").data
+    assert {"house", "builtin", "oracle@house"} <= {row["name"] for row in adopted["replay"]["policies"]}
     shown = cli("policy", "show", "--json").data
     (move,) = cli("compact", "--json").data["moves"]
 

@@ -37,6 +37,7 @@ COMMANDS = {
     "recall": Command("recall", "Search memories by meaning and words, best first, with reasons."),
     "search": Command("search", "Search memories in the given tiers."),
     "context": Command("context", "Print pinned, hot and recalled memories within a token budget."),
+    "feedback": Command("feedback", "Say which memories of a recall were of use."),
     "get": Command("reading", "Show a memory with all its fields, by its id or its key.", "get"),
     "list": Command("reading", "List memories, newest first, a page at a time.", "list_"),
     "update": Command("changing", "Change the content, kind, tags, expiry or key of a memory.", "update"),

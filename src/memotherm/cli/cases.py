@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TextIO
+
 import click
 
 from memotherm.cli import exit_codes
@@ -16,7 +18,7 @@ __all__ = ["command"]
 @click.argument("file", type=click.File("r", encoding="utf-8"))
 @store_option
 @json_option
-def command(file: click.utils.LazyFile, store: StoreOptions, as_json: bool) -> int:
+def command(file: TextIO, store: StoreOptions, as_json: bool) -> int:
     """Run the regression cases of a TOML file: questions, and the memories that must be found.
 
     The playground of the dashboard writes cases. The exit code is 1 if a case fails.

@@ -160,6 +160,8 @@ class Context(Value):
     #: What is in the text, in its order.
     included: tuple[Entry, ...]
     receipt: Receipt = field(repr=False)
+    #: What `feedback` takes; None if the recall log does not have it.
+    recall_id: str | None = field(default=None, compare=False)
 
     @property
     def left_out(self) -> tuple[Entry, ...]:

@@ -76,6 +76,8 @@ class Hit(Value):
 class Recall(Value):
     """The result of a query: hits, best first. Pinned memories come first and do not count towards the limit."""
 
+    #: What `feedback` takes; None if the recall log does not have it.
+    recall_id: str | None = field(default=None, compare=False)
     query: str
     hits: tuple[Hit, ...] = ()
     #: Ids that this recall moved to hot.

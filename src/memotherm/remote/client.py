@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, Literal, Self, Unpack
 
+from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.memory import Memotherm
-from memotherm.model import Memory, Scope
+from memotherm.model import Memory, Recall, Scope
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import OrderName
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
-from memotherm.model.results import Captured, EventPage, Heat, Maintenance, Page, ScopeCount, Status
+from memotherm.model.results import Captured, Erased, EventPage, Heat, Maintenance, Page, ScopeCount, Status
+from memotherm.model.uses import Feedback
 from memotherm.policies import Policies
 from memotherm.remote import decoding
 from memotherm.remote.pages import page_sizes
@@ -23,6 +27,8 @@ from memotherm.remote.transport import Transport
 from memotherm.remote.verbs import plain, refused, sent
 from memotherm.session import Session
 from memotherm.settings import Settings
+from memotherm.spool import user_spool
+from memotherm.spool.erasing import erase_jobs
 from memotherm.vectors.vectorizer import Progress
 
 __all__ = ["RemoteMemotherm"]
@@ -263,6 +269,22 @@ class RemoteMemotherm(Memotherm):
 
     # Changing
 
+    def feedback(
+        self,
+        recall: Recall | Context | str | None = None,
+        used: Sequence[str] = (),
+        answer: str = "",
+        at: datetime | str | None = None,
+    ) -> Feedback:
+        """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown."""
+        recall_id = recall if recall is None or isinstance(recall, str) else recall.recall_id
+        if recall is not None and recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        if isinstance(used, str):
+            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
+        arguments = {"recall_id": recall_id, "used": list(used), "answer": answer, "at": at}
+        return decoding.feedback_of(self._call("feedback", plain(arguments)))
+
     update = sent(Memotherm.update, "change", decoding.memory_of)
     move = sent(Memotherm.move, "move", decoding.memory_of)
     prioritize = sent(Memotherm.prioritize, "prioritize", decoding.memory_of)
@@ -312,6 +334,19 @@ class RemoteMemotherm(Memotherm):
         """Run the maintenance rules over all inside this scope, on the server; progress is not reported."""
         return decoding.maintenance_of(self._call("maintain", {}))
 
+    def erase(self, *, jobs: bool = True) -> Erased:
+        """Erase everything at and below this scope permanently, on the server and in the jobs of hooks here and there.
+
+        Args:
+            jobs: Whether to erase the jobs of hooks on this machine as well.
+        """
+        if not self.scope.items():
+            raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
+        waiting = erase_jobs(user_spool(), self._transport.url, self.scope) if jobs else 0
+        # The server may add the tenant of the API key.
+        found = decoding.erased_of(self._call("erase", {"confirm": str(self.status().scope)}))
+        return replace(found, jobs=found.jobs + waiting)
+
     # Sessions
 
     def session(self, session_id: str) -> Session[Self]:
@@ -323,7 +358,6 @@ class RemoteMemotherm(Memotherm):
     # What needs the store itself
 
     notes = refused(Memotherm.notes)
-    erase = refused(Memotherm.erase)
     everything = refused(Memotherm.everything)
     replay = refused(Memotherm.replay)
     import_ = refused(Memotherm.import_)

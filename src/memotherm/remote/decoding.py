@@ -12,6 +12,7 @@ from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.model.results import (
     Captured,
     Compaction,
+    Erased,
     Heat,
     LoggedRecall,
     Maintenance,
@@ -25,6 +26,7 @@ from memotherm.model.results import (
     TierPoint,
     Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.model.value import Lazy
 from memotherm.notes.flush import Flush
 from memotherm.text.clean import digest
@@ -35,6 +37,7 @@ __all__ = [
     "context_of",
     "ended_of",
     "event_of",
+    "feedback_of",
     "flush_of",
     "heat_of",
     "hits_of",
@@ -54,10 +57,13 @@ __all__ = [
 
 Json = dict[str, Any]
 
-_TIMES = ("created_at", "updated_at", "accessed_at", "verified_at", "expires_at", "tier_since", "retention_since")
+_TIMES = (
+    "created_at", "updated_at", "accessed_at", "last_used_at", "verified_at", "expires_at", "tier_since",
+    "retention_since",
+)  # fmt: skip
 _PLAIN = (
-    "id", "content", "key", "kind", "metadata", "source", "tokens", "access_count", "recent_uses", "relevance",
-    "supersedes", "tier_rule", "index", "version",
+    "id", "content", "key", "kind", "metadata", "source", "tokens", "access_count", "use_weight", "recent_uses",
+    "relevance", "supersedes", "tier_rule", "index", "version",
 )  # fmt: skip
 
 
@@ -78,6 +84,7 @@ def memory_of(found: Json) -> Memory:
 def recall_of(found: Json) -> Recall:
     """Return the result of a query."""
     return Recall(
+        recall_id=found.get("recall_id"),
         query=found["query"],
         hits=tuple(hits_of(found)),
         promoted=tuple(found["promoted"]),
@@ -106,6 +113,7 @@ def context_of(found: Json) -> Context:
     )
     plain = ("query", "budget", "tokens", "shares", "tokenizer", "exact", "format", "settings", "pinned_cut")
     return Context(
+        recall_id=found.get("recall_id"),
         text=found["text"],
         tokens=found["tokens"],
         budget=receipt["budget"],
@@ -130,6 +138,13 @@ def _entry(found: Json, memory: Memory, lines: str) -> Entry:
         **{name: found[name] for name in plain},
         lines=lines,
         _why=None if why is None else Lazy(lambda: why),
+    )
+
+
+def feedback_of(found: Json) -> Feedback:
+    """Return the uses that feedback has counted."""
+    return Feedback(
+        recall_id=found["recall_id"], confirmed=tuple(found["confirmed"]), reflected=tuple(found["reflected"])
     )
 
 
@@ -208,6 +223,11 @@ def compaction_of(found: Json) -> Compaction:
 def ended_of(found: Json) -> Compaction | None:
     """Return the moves of a compaction, or None if none was run."""
     return compaction_of(found) if found["compacted"] else None
+
+
+def erased_of(found: Json) -> Erased:
+    """Return what was erased."""
+    return Erased(**{**found, "scope": Scope(**found["scope"]), "folders": tuple(found["folders"])})
 
 
 def maintenance_of(found: Json) -> Maintenance:

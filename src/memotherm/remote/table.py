@@ -61,6 +61,7 @@ ROUTES = {
     "recall": _query("/recall"),
     "query": _query("/memory/query"),
     "context": _query("/context"),
+    "feedback": _post("/feedback"),
     "receipts": _get("/receipts"),
     "receipt": _get("/receipts/{number}"),
     "explain_receipt": _get("/receipts/{number}/memories/{memory_id}"),

@@ -21,6 +21,7 @@ from memotherm.tools.serializers import (
     Json,
     added_json,
     curated_json,
+    feedback_json,
     memory_json,
     metrics_json,
     move_json,
@@ -45,6 +46,7 @@ __all__ = [
     "memory_curate",
     "memory_demote",
     "memory_end",
+    "memory_feedback",
     "memory_find",
     "memory_forget",
     "memory_get",
@@ -309,6 +311,16 @@ def memory_context(
     }
 
 
+def memory_feedback(
+    mem: Memotherm,
+    used: Sequence[str] | None = None,
+    answer: str = "",
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Say which recalled memories you used, or what you answered."""
+    return feedback_json(_view(mem, sessionId).feedback(None, used or (), answer))
+
+
 def memory_receipts(
     mem: Memotherm,
     sessionId: str | None = None,  # noqa: N803
@@ -462,6 +474,7 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_feedback, "Feedback", repeatable=True),
     Tool(memory_receipts, "What was injected", reads_only=True, repeatable=True),
     Tool(memory_verify, "Verify a memory"),
     Tool(memory_put_key, "Store under a key", repeatable=True),

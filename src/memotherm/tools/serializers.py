@@ -21,10 +21,12 @@ from memotherm.model.results import (
     TierPoint,
     Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 from memotherm.policy import Finding, Policy
 from memotherm.policy.cases import CaseResult
 from memotherm.policy.compare import Difference
+from memotherm.policy.replay import Replay
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "erased_json",
     "event_json",
     "everything_json",
+    "feedback_json",
     "finding_json",
     "flush_json",
     "hit_json",
@@ -50,6 +53,7 @@ __all__ = [
     "read_json",
     "recall_json",
     "remembered_json",
+    "replay_json",
     "rollback_json",
     "scope_count_json",
     "secret_warnings",
@@ -73,7 +77,17 @@ def recall_json(recall: Recall) -> Json:
         "tiers": [str(tier) for tier in recall.tiers],
         "confidence": recall.confidence,
         "degraded": list(recall.degraded),
+        "recall_id": recall.recall_id,
         **({"hint": recall.hint} if recall.hint else {}),
+    }
+
+
+def feedback_json(feedback: Feedback) -> Json:
+    """Return the uses that feedback has counted."""
+    return {
+        "recall_id": feedback.recall_id,
+        "confirmed": list(feedback.confirmed),
+        "reflected": list(feedback.reflected),
     }
 
 
@@ -248,6 +262,47 @@ def adoption_json(adoption: Adoption) -> Json:
         "action": adoption.action,
         "name": adoption.name,
         "hash": adoption.hash,
+    }
+
+
+def replay_json(found: Replay) -> Json:
+    """Return the report of a replay; shares are from 0 to 1."""
+    return {
+        "questions": found.questions,
+        "asked_again": found.askable,
+        "demanded": found.demanded,
+        "policies": [
+            {
+                "name": row.name,
+                "live_hits": row.live_hits,
+                "interval": [row.interval.low, row.interval.high],
+                "hot_hits": row.hot_hits,
+                "tokens_per_turn": row.tokens_per_turn,
+                "live_mean": row.live_mean,
+                "live_max": row.live_max,
+                "moves": row.moves,
+                "flaps": row.flaps,
+                "cold_asked": row.cold_asked,
+                "regret": row.regret,
+                "note": row.note,
+            }
+            for row in found.rows
+        ],
+        "differences": [
+            {"first": first, "second": second, "interval": [interval.low, interval.high]}
+            for (first, second), interval in found.differences.items()
+        ],
+        "causes": [
+            {
+                "policy": cause.policy,
+                "id": cause.id,
+                "content": cause.content,
+                "rule": cause.rule,
+                "times": cause.times,
+            }
+            for cause in found.causes
+        ],
+        "notes": list(found.notes),
     }
 
 

@@ -78,7 +78,8 @@ def page_response(page: Page) -> Json:
 
 def context_response(context: Context, *, memories: bool = False, parts: bool = False) -> Json:
     """Return a context as JSON, on request with the memories that were considered for it, and the parts of its text."""
-    found = {"text": context.text, "tokens": context.tokens, "receipt": context.receipt.as_dict()}
+    sizes = {"tokens": context.tokens, "recall_id": context.recall_id}
+    found = {"text": context.text, **sizes, "receipt": context.receipt.as_dict()}
     cut = [{"id": memory_id, "text": text} for memory_id, text in context.parts()] if parts else []
     return {**found, "memories": encoding.considered_json(context) if memories else [], "parts": cut}
 

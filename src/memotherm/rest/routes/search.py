@@ -16,6 +16,8 @@ from memotherm.rest.schemas.filters import raw_where
 from memotherm.rest.schemas.search import (
     ContextRequest,
     ContextResponse,
+    FeedbackRequest,
+    FeedbackResponse,
     QueryRequest,
     QueryResponse,
     RecallRequest,
@@ -25,6 +27,7 @@ from memotherm.rest.schemas.search import (
     TitledReceiptResponse,
 )
 from memotherm.text.truncation import title
+from memotherm.tools import serializers
 
 __all__ = ["router"]
 
@@ -54,6 +57,13 @@ def context(view: View, body: ContextRequest) -> Json:
     arguments = body.model_dump(exclude={"session", "memories", "parts"})
     found = in_session(view, body.session).context(**arguments)
     return context_response(found, memories=body.memories, parts=body.parts)
+
+
+@route(router, "feedback", response_model=FeedbackResponse)
+def feedback(view: View, body: FeedbackRequest) -> Json:
+    """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown."""
+    verb = in_session(view, body.session).feedback
+    return serializers.feedback_json(apply(verb, body.recall_id, body.used, body.answer, body.at))
 
 
 @route(router, "receipts", response_model=ReceiptPageResponse)

@@ -15,6 +15,7 @@ from memotherm.rest.schemas.fields import (
     Kinds,
     Labels,
     Limit,
+    MemoryId,
     QueryText,
     RequestBody,
     SessionName,
@@ -168,6 +169,7 @@ class HitResponse(MemoryResponse):
 class SearchResponse(BaseModel):
     """What both kinds of search return besides the hits."""
 
+    recall_id: str | None = Field(None, description="What `/feedback` takes; null if it is not in the recall log.")
     promoted: list[str] = Field(description="The memories that moved to hot.")
     pinned: list[str] = Field(description="The hits that are pinned; they do not count towards the limit.")
     relevanceScores: dict[str, float] = Field(description="The relevance of each hit, before boosts.")  # noqa: N815
@@ -195,6 +197,24 @@ class NeighboursResponse(BaseModel):
     """The memories that are most like one."""
 
     items: list[HitResponse]
+
+
+class FeedbackRequest(RequestBody):
+    """Which memories of a recall were of use; without `recall_id`, the last recalls of the scope are meant."""
+
+    recall_id: str | None = Field(None, max_length=100)
+    used: list[MemoryId] = Field([], max_length=1000, description="The memories that were used.")
+    answer: str = Field("", max_length=100_000, description="What the agent answered; what it repeats is reflected.")
+    at: str | None = Field(None, max_length=100, description="When that was, if not now: an ISO time, or `5m` (ago).")
+    session: SessionName | None = None
+
+
+class FeedbackResponse(BaseModel):
+    """The uses that were counted; each counts once for a recall."""
+
+    recall_id: str
+    confirmed: list[str]
+    reflected: list[str]
 
 
 class KeptEntryResponse(BaseModel):
@@ -265,6 +285,7 @@ class ContextResponse(BaseModel):
 
     text: str
     tokens: int
+    recall_id: str | None = Field(None, description="What `/feedback` takes; null if it is not in the recall log.")
     receipt: Json
     memories: list[MemoryResponse] = []
     parts: list[ContextPartResponse] = []

@@ -81,7 +81,7 @@ class _Distributed(NamedTuple):
 
 @cache
 def _distributed() -> _Distributed:
-    of_tenant, of_all = _loaded("citus", of_tenant=True), _loaded("citus", of_tenant=False)
+    of_tenant, of_all = _loaded("citus", of_tenant=True), _loaded("citus", "citus_all", of_tenant=False)
     return _Distributed(
         _prepared(routing.routed(of_tenant)),
         _prepared(routing.unrouted(of_tenant)),
