@@ -57,7 +57,7 @@ from memotherm.services import ANY_RETENTION, Services, View, require_limit, wan
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
-from memotherm.storage.contract.optional import SupportsCheckpoint
+from memotherm.storage.contract.optional import SupportsCheckpoint, SupportsNodes
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
@@ -832,6 +832,11 @@ class Memotherm:
     def check(self) -> list[Problem]:
         """Verify the whole store and return the problems found."""
         return self._services.whole.check()
+
+    def missing_nodes(self) -> tuple[str, ...]:
+        """Return the nodes of a distributed store that do not answer, each as host:port."""
+        store = self._services.whole
+        return store.missing_nodes() if isinstance(store, SupportsNodes) else ()
 
     def checkpoint(self, path: str | Path) -> Path:
         """Write a consistent copy of the whole store to a new file; other processes may keep writing."""
