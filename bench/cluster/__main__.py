@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 
 from bench import report
 from bench.cluster.measure import measured
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
     options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     path = report.RESULTS / "cluster.json"
     before = json.loads(path.read_text())["parts"] if path.exists() else {}
     parts = dict(before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import random
 import threading
 import time
@@ -22,6 +23,7 @@ from memotherm.testing import HashEmbedder
 
 __all__ = ["operated"]
 
+_log = logging.getLogger(__name__)
 _NAME = "operated"
 _SHARDS_ON = "SELECT count(*) FROM citus_shards WHERE nodeport = %s AND table_name = 'memotherm.memories'::regclass"
 _NODE_OF = """
@@ -74,10 +76,11 @@ def operated(options: argparse.Namespace) -> list[Row]:
             mem.remember("everybody's memory")
             run = _Run(cluster, mem, tenants, options.seconds)
             return [
-                *run.phase("add_worker", "a worker is added and shards move to it", run.add_worker),
-                *run.phase("isolate", "one tenant moves to a shard and a node of its own", run.isolate),
                 *run.phase("kill_worker", "a worker is killed and comes back", run.kill_worker, dead=1),
+                *run.phase("add_worker", "a worker is added and shards move to it", run.add_worker),
                 *run.phase("restart", "the coordinator restarts", run.restart, dead=0),
+                *run.phase("isolate", "one tenant moves to a shard and a node of its own", run.isolate),
+                run.problems(),
             ]
 
 
@@ -103,11 +106,17 @@ class _Run:
         ended.set()
         for thread in threads:
             thread.join()
-        lost = sum(self._lost(client) for client in clients)
+        stored = self._stored()
+        lost = sum(
+            stored.get((client.tenant, memory_id)) != content
+            for client in clients
+            for memory_id, content in client.written.items()
+        )
         concerned = self._tenants_on(dead) if dead else ({*self._tenants} if dead == 0 else set())
         others = [client for client in clients if client.tenant not in concerned]
         failures = [moment for client in clients for moment, _ in client.errors]
         notes |= {
+            "errors_of_others": sum(len(client.errors) for client in others),
             "clients": len(clients),
             "seconds": round(time.monotonic() - began, 1),
             "requests": sum(client.done for client in clients),
@@ -118,9 +127,9 @@ class _Run:
             "longest_request_s": round(max(client.longest for client in clients), 1),
             "longest_request_of_others_s": round(max((client.longest for client in others), default=0.0), 1),
             "messages": sorted({message[:160] for client in clients for _, message in client.errors})[:5],
-            "problems": len(self._mem.check()),
         }
         elsewhere = sum(len(client.errors) for client in others)
+        _log.info("%s: %s lost, %s", key, lost, notes)
         return [
             Row(
                 key=f"{key}_lost",
@@ -133,6 +142,11 @@ class _Run:
             Row(key=f"{key}_errors", what=f"errors of other tenants while {what}", value=elsewhere, unit="", target=0),
         ]
 
+    def problems(self) -> Row:
+        """Return how many problems the check of the store finds at the end."""
+        found = len(self._mem.check())
+        return Row(key="problems", what="problems that `check` finds at the end", value=found, unit="", target=0)
+
     def add_worker(self) -> dict[str, Any]:
         """Add a node and rebalance."""
         node = self._cluster.add()
@@ -140,7 +154,7 @@ class _Run:
         with self._cluster.admin(_NAME) as connection:
             connection.execute("SELECT citus_add_node('127.0.0.1', %s)", (node.port,))
             began = time.monotonic()
-            connection.execute("SELECT rebalance_table_shards(shard_transfer_mode => 'force_logical')")
+            connection.execute("SELECT rebalance_table_shards(shard_transfer_mode => 'block_writes')")
             moved = connection.execute(
                 "SELECT count(*) FROM citus_shards WHERE nodeport = %s AND citus_table_type = 'distributed'",
                 (node.port,),
@@ -153,14 +167,14 @@ class _Run:
         with self._cluster.admin(_NAME) as connection:
             row = connection.execute(
                 "SELECT isolate_tenant_to_new_shard('memotherm.spaces', CAST(%s AS TEXT), 'CASCADE', "
-                "shard_transfer_mode => 'force_logical')",
+                "shard_transfer_mode => 'block_writes')",
                 (tenant,),
             ).fetchone()
             place = connection.execute(_NODE_OF, (tenant,)).fetchone()
             newest = self._cluster.nodes[-1].port
             if row and place and place[0] != newest:
                 connection.execute(
-                    "SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'force_logical')",
+                    "SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
                     (row[0], place[0], newest),
                 )
             after = connection.execute(_NODE_OF, (tenant,)).fetchone()
@@ -183,12 +197,11 @@ class _Run:
         self._cluster.nodes[0].start()
         return {"restarted_in_s": round(time.monotonic() - began, 1)}
 
-    def _lost(self, client: _Client) -> int:
-        of_tenant, lost = self._mem.scoped(tenant=client.tenant), 0
-        for memory_id, content in client.written.items():
-            found = of_tenant.get(memory_id)
-            lost += found is None or found.content != content
-        return lost
+    def _stored(self) -> dict[tuple[str, str], str]:
+        """Return the contents in the store by tenant and id."""
+        with self._cluster.admin(_NAME) as connection:
+            rows = connection.execute("SELECT tenant, id, content FROM memotherm.memories").fetchall()
+        return {(str(tenant), str(memory_id)): str(content) for tenant, memory_id, content in rows}
 
     def _tenants_on(self, node: int) -> set[str]:
         port = self._cluster.nodes[node].port

@@ -114,6 +114,7 @@ def _captured(url: str) -> list[tuple[str, Any]]:
 
     with memotherm.open(url, embedder=HashEmbedder()) as mem:
         of_tenant = mem.scoped(tenant="tenant1")
+        of_tenant.remember("the first otter registers the embedder")
         turns = of_tenant.session("s")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(psycopg.Cursor, "execute", execute)
