@@ -36,18 +36,50 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 #: What is tested on every kind of store; `@pytest.mark.sqlite` leaves out what only a file can do.
-_EVERYWHERE = ("adapters/", "spec/", "notes/", "properties/", "rules/", "test_changes", "test_context", "test_embedder",
-               "test_embedding_service", "test_fallback", "test_forks", "test_marker", "test_recall", "test_remember",
-               "test_tenants", "test_keys", "test_receipts", "test_erasing", "policy/test_adoption",
-               "policy/test_shadow")  # fmt: skip
+_EVERYWHERE = (
+    "spec/",
+    "properties/",
+    "policy/test_adoption",
+    "policy/test_shadow",
+    "notes/test_sync",
+    "rules/test_select",
+    "rules/test_where",
+    "test_changes",
+    "test_clock_jumps",
+    "test_embedder_change",
+    "test_erasing",
+    "test_feedback",
+    "test_forks",
+    "test_keys",
+    "test_listing",
+    "test_recall",
+    "test_receipts",
+    "test_remember",
+    "test_tenants",
+)
+#: What uses a store through the same calls as those; `--every-store` tests it everywhere too (`make stores`).
+_ABOVE_STORES = ("adapters/", "notes/", "rules/", "test_context", "test_embedder", "test_embedding_service",
+                 "test_fallback", "test_marker", "test_recall_reranker")  # fmt: skip
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run test on every store what is tested on one by default."""
+    parser.addoption("--every-store", action="store_true", help="test what lies above the stores on each of them")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of services once for each kind of store."""
     name = str(metafunc.definition.path.relative_to(Path(__file__).parent))
     stored = "open_mem" in metafunc.fixturenames or {"opened", "a_store"} & vars(metafunc.module).keys()
-    if stored and name.startswith(_EVERYWHERE) and not metafunc.definition.get_closest_marker("sqlite"):
+    if stored and _everywhere(name, metafunc.config) and not metafunc.definition.get_closest_marker("sqlite"):
         metafunc.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+
+
+def _everywhere(name: str, config: pytest.Config) -> bool:
+    """Return whether a module is tested on every kind of store in this run; the longest prefix decides."""
+    always = max((len(prefix) for prefix in _EVERYWHERE if name.startswith(prefix)), default=0)
+    asked = max((len(prefix) for prefix in _ABOVE_STORES if name.startswith(prefix)), default=0)
+    return always > asked or (asked > 0 and bool(config.getoption("--every-store")))
 
 
 @pytest.fixture(autouse=True)

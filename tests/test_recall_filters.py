@@ -159,6 +159,43 @@ def test_archived_and_deleted_memories_are_searched_on_request(mem: Memotherm, c
         mem.recall("harbour", retention="purged")
 
 
+def test_hidden_memories_are_ranked_with_active_ones_and_filtered_in_the_store(
+    open_mem: Callable[..., Memotherm], clock: FakeClock, tmp_path: Any
+) -> None:
+    """The order is that of the time when all were active; filters, tiers and scopes select hidden memories too."""
+    mem = open_mem(tmp_path / "memory.db")
+    shown = mem.remember("the ferry leaves the harbour at noon", metadata={"n": 1})
+    mem.remember("the ferry of the harbour is late", tier="warm", ttl="1h", metadata={"n": 2})
+    archived = mem.remember("the ferry leaves the harbour at noon on Sundays", key="ferry/1", metadata={"n": 3})
+    deleted = mem.remember("a ferry ticket costs four crowns", kind="decision", metadata={"n": 4})
+    cold = mem.remember("the ferry leaves the harbour in winter", tier="cold", metadata={"n": 5})
+    below = mem.scoped(user="ana").remember("Ana takes the ferry from the harbour", metadata={"n": 6})
+    mem.remember_many({"content": f"the ferry number {number} leaves", "metadata": {"n": 0}} for number in range(40))
+
+    def found(retention: str = "any", **filters: Any) -> list[int]:
+        asked = "when does the ferry leave the harbour at noon"
+        hits = mem.recall(asked, 100, retention=retention, min_score=0.0, track=False, **filters)
+        return [number for hit in hits if (number := hit.memory.metadata["n"])]
+
+    before = found("active")
+    mem.archive(archived.id)
+    for memory in (deleted, cold):
+        mem.forget(memory.id)
+    mem.scoped(user="ana").forget(below.id)
+    clock.advance(hours=2)
+
+    assert sorted(before) == [1, 2, 3, 4]
+    assert found() == before
+    assert found("active") == [1]
+    assert found("deleted") == [4]
+    assert found("any", tiers=("cold",)) == found("deleted", where={"n": 5}, tiers=("warm", "cold")) == [5]
+    assert found(prefix="ferry/") == found("archived") == [3]
+    assert found(kinds=["decision", "task"]) == [4]
+    assert sorted(found("deleted", inside=True)) == [4, 6]
+    assert sorted(found(where={"n": {"$in": [2, 4]}})) == [2, 4]
+    assert mem.recall("ferry", retention="any", where={"n": 1})[0].memory == mem.get(shown.id)
+
+
 def test_a_prefix_selects_memories_by_their_keys(open_mem: Callable[..., Memotherm], tmp_path: Any) -> None:
     """Listings, recalls and changes of many take the beginning of a key, in which no character is a wildcard."""
     mem = open_mem(tmp_path / "memory.db")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memotherm import Memotherm
+from memotherm import Memory, Memotherm, NotFound
 from memotherm.testing import FakeClock
 
 Open = Callable[..., Memotherm]
 
 
 def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock: FakeClock) -> None:
-    """Each context that included something has a receipt, newest first, with ids, tokens and reasons."""
+    """Each context that considered something has a receipt, newest first, with ids, tokens and reasons."""
     pinned = mem.remember("Be kind", priority="pinned")
     fact = mem.remember("Otters live in the river")
     session = mem.session("s1")
@@ -24,7 +24,11 @@ def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock:
     session.before_turn("where do otters live?", budget=500)
     mem.session("s2").session_start()
 
-    second, first = mem.receipts(session="s1")
+    third, second, first = mem.receipts(session="s1")
+    assert (third.included, third.tokens) == ((), 0)
+    assert {entry.id: entry.reason.rpartition("; ")[2] for entry in third.left_out} == dict.fromkeys(
+        [pinned.id, fact.id], "this session was given it before"
+    )
     assert [entry.id for entry in first.included] == [pinned.id]
     assert (first.at, first.scope.session, first.query) == (start.receipt.at, "s1", None)
     assert (second.query, second.tokens, second.budget) == ("where do otters live?", turn.tokens, 500)
@@ -33,9 +37,74 @@ def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock:
     assert (entry.id, entry.section, entry.form) == (fact.id, "recalled", "full")
     assert (entry.tokens, entry.reason) == (told.tokens, told.reason)
     assert entry.score == pytest.approx(told.score, abs=1e-3)
-    assert [receipt.scope.session for receipt in mem.receipts()] == ["s2", "s1", "s1"]
-    page = mem.receipts(limit=2)
-    assert [len(page), len(mem.receipts(limit=2, cursor=page.cursor))] == [2, 1]
+    assert [receipt.scope.session for receipt in mem.receipts()] == ["s2", "s1", "s1", "s1"]
+    page = mem.receipts(limit=3)
+    assert [len(page), len(mem.receipts(limit=3, cursor=page.cursor))] == [3, 1]
+
+
+def test_a_receipt_says_what_was_left_out_for_want_of_space(mem: Memotherm) -> None:
+    """What was found and did not fit is kept with its reason, and reading the context's own receipt changes nothing."""
+    for number in range(40):
+        mem.remember(f"Otter number {number} lives in the river near the old mill")
+    low = mem.remember("An otter of little interest lives in the river", priority="low")
+    context = mem.context("where do otters live in the river?", budget=150)
+    (kept,) = mem.receipts()
+
+    assert [entry.id for entry in kept.included] == [entry.id for entry in context.included]
+    told = {entry.id: entry for entry in context.left_out}
+    assert len(kept.left_out) == 25
+    assert {entry.id for entry in kept.left_out} <= told.keys()
+    assert {entry.form for entry in kept.left_out} == {None}
+    reasons = {entry.reason.partition("; ")[2] for entry in kept.left_out if entry.id != low.id}
+    assert reasons == {"the space was spent on what is more important"}
+
+
+def test_a_memory_is_explained_that_was_or_was_not_in_a_context(mem: Memotherm, clock: FakeClock) -> None:
+    """The answer says: included, left out, or why it was not considered at the time of the receipt."""
+    ana = mem.scoped(user="ana")
+    river = ana.remember("Otters live in the river")
+    cold = ana.remember("Otters lived in the old mill once", tier="cold")
+    archived = ana.remember("Otters live in the zoo")
+    ana.archive(archived.id)
+    expired = ana.remember("Otters live in the pond this minute", ttl=30)
+    other = mem.scoped(user="ben").remember("Otters live in the sea")
+    clock.advance(minutes=1)
+    session = ana.session("s1")
+    session.before_turn("where do otters live?")
+    session.before_turn("where do otters live?")
+    clock.advance(minutes=1)
+    later = ana.remember("Otters live in the lake")
+    ana.restore(archived.id)
+    ana.move(cold.id, "hot")
+    second, first = mem.receipts()
+
+    def answer(memory: Memory, number: int = first.number) -> tuple[str, str]:
+        found = mem.explain_receipt(number, memory.id)
+        assert (found.receipt, found.id) == (number, memory.id)
+        return found.state, found.reason
+
+    assert answer(river) == ("included", first.included[0].reason)
+    assert answer(river, second.number) == ("left_out", second.left_out[0].reason)
+    assert "given it before" in answer(river, second.number)[1]
+    for memory, reason in (
+        (cold, "cold"), (archived, "archived then"), (expired, "had expired"), (other, "user=ben"), (later, "later"),
+    ):  # fmt: skip
+        state, told = answer(memory)
+        assert (state, reason in told) == ("not_considered", True), told
+
+
+def test_a_receipt_is_explained_inside_its_scope_only(mem: Memotherm) -> None:
+    """Neither the receipt nor the memory of another user can be asked about."""
+    ana, ben = mem.scoped(user="ana"), mem.scoped(user="ben")
+    mine, theirs = ana.remember("Be kind", priority="pinned"), ben.remember("Be quick", priority="pinned")
+    for view in (ana, ben):
+        view.context()
+    of_ben, of_ana = mem.receipts()
+
+    assert ana.explain_receipt(of_ana.number, mine.id).state == "included"
+    for number, memory in ((of_ben.number, mine), (of_ana.number, theirs), (99, mine), (0, mine)):
+        with pytest.raises(NotFound):
+            ana.explain_receipt(number, memory.id)
 
 
 def test_receipts_are_seen_from_their_scope_and_around_it_only(mem: Memotherm) -> None:

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.literals import FormatName, PriorityName, TierName
-    from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptPage
+    from memotherm.model.recall import TimedRecall
+    from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
     from memotherm.opening import aopen, decrypt, distribute, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
@@ -75,6 +76,8 @@ _HOMES = {
     "FormatName": "model.literals",
     "KeptEntry": "model.receipts",
     "KeptReceipt": "model.receipts",
+    "TimedRecall": "model.recall",
+    "ReceiptAnswer": "model.receipts",
     "ReceiptPage": "model.receipts",
     "Hit": "model",
     "InvalidInput": "errors",
@@ -168,6 +171,7 @@ __all__ = [
     "ReadOnly",
     "Recall",
     "Receipt",
+    "ReceiptAnswer",
     "ReceiptPage",
     "Retention",
     "Rule",
@@ -189,6 +193,7 @@ __all__ = [
     "StoreUnavailable",
     "Tier",
     "TierName",
+    "TimedRecall",
     "Why",
     "aopen",
     "decrypt",

@@ -9,17 +9,19 @@ from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack, get_args
 
+from memotherm.context.explaining import explain
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
-from memotherm.model.clock import Clock, as_duration, system_clock
+from memotherm.model.clock import Clock, as_duration, as_moment, system_clock
 from memotherm.model.filters import MemoryFilters
-from memotherm.model.literals import FormatName, PriorityName, TierName
+from memotherm.model.literals import FormatName, OrderName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
-from memotherm.model.receipts import ReceiptPage
+from memotherm.model.recall import TimedRecall
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
@@ -34,7 +36,10 @@ from memotherm.model.results import (
     ScopeCount,
     SessionStatus,
     Status,
+    TierPoint,
+    Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
@@ -56,6 +61,8 @@ from memotherm.rules.rule import RuleSource, checked_rules
 from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
 from memotherm.session import Session
 from memotherm.settings import Settings
+from memotherm.spool import user_spool
+from memotherm.spool.erasing import erase_jobs
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint, SupportsNodes
 from memotherm.storage.keyvalue import KeyValue
@@ -65,6 +72,7 @@ from memotherm.text.redaction import redactor
 from memotherm.tiers.engine import combined
 from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.metrics import metrics
+from memotherm.tiers.over_time import tier_history
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.former import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer, missing_vectors
@@ -75,6 +83,12 @@ _log = logging.getLogger(__name__)
 
 _LARGEST_PAGE = 1000
 _LONGEST_CURSOR = 18
+_ORDERS = get_args(OrderName)
+#: The most moments of a history, and the most memories that a listing leaves out.
+_MOST_POINTS = 1000
+_MOST_SKIPPED = 1_000_000_000
+#: How much of a memory its neighbours are searched by.
+_LIKENESS_CHARS = 2000
 
 
 class Memotherm:
@@ -297,8 +311,8 @@ class Memotherm:
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
-            retention: active, archived, deleted or any. Archived and deleted memories are in no index: a copy of them
-                is searched, which takes longer the first time, and no use is counted.
+            retention: active, archived, deleted or any. Archived and deleted memories are in no index, so finding
+                them takes longer the more of them pass the filters; no use is counted.
             prefix: Only memories whose key begins with this, such as "notes/".
             inside: Search this scope and narrower ones, instead of what is visible from it.
         """
@@ -306,17 +320,18 @@ class Memotherm:
         retentions = wanted_retentions(retention)
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
         filters |= {"where": where, "prefix": prefix}
-        past = as_of is not None or retentions != (Retention.ACTIVE,)
-        if inside and (promote or past):
-            raise InvalidInput("promote, as_of and retention concern what is visible from a scope: leave inside out")
-        if past:
-            moment = self._view.now() if as_of is None else require_moment(as_of)
+        if inside and (promote or as_of is not None):
+            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
+        if as_of is not None:
+            moment = require_moment(as_of)
             question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
             return self._recall_past(question, limit, retentions)
         stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
         spaces = view.services.reader.spaces_within(self.scope) if inside else None
         question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
+        if retentions != (Retention.ACTIVE,):
+            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
@@ -326,7 +341,7 @@ class Memotherm:
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
     def _recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
-        """Return the hits of an earlier state, or of memories that are not active."""
+        """Return the hits of an earlier state."""
         services, moment = self._services, question.where.now
         with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
             recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
@@ -356,6 +371,37 @@ class Memotherm:
         request = self._view.context_request(query, budget, format, include_cold=include_cold, track=track)
         return self._services.assembler.context(request)
 
+    def feedback(
+        self,
+        recall: Recall | Context | str | None = None,
+        used: Sequence[str] = (),
+        answer: str = "",
+        at: datetime | str | None = None,
+    ) -> Feedback:
+        """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown.
+
+        Each memory counts once for a recall. Calling it again with the same arguments changes nothing.
+
+        Args:
+            recall: The recall or context, or its `recall_id`; None for the last ones of this scope.
+            used: The ids of the memories that were used; they count as confirmed.
+            answer: What the agent answered; memories of the recall that it repeats, and that the query did not say,
+                count as reflected.
+            at: When that was, if not now: a datetime, an ISO time, or "5m" (ago).
+        """
+        if isinstance(used, str) or not isinstance(answer, str):
+            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
+        log, spaces = self._services.feedback, self._view.spaces()
+        moment = self._view.now() if at is None else as_moment(at, "at", self._view.now())
+        records = [self._view.record(memory_id) for memory_id in used]
+        if recall is None:
+            return log.give(log.last(spaces[-1], moment), records, answer, spaces, moment)
+        recall_id = recall if isinstance(recall, str) else recall.recall_id
+        if recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        inside = self._view.inside.spaces_within(self.scope)
+        return log.give([log.named((*spaces, *inside), recall_id)], records, answer, (*spaces, *inside), moment)
+
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return the memories that answer a query as lines of text, pinned memories first."""
         view = self if self.scope.agent == agent_id else self.scoped(agent=agent_id)
@@ -372,18 +418,21 @@ class Memotherm:
 
     # Reading
 
-    def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
+    def get(self, memory_id: str | None = None, *, key: str | None = None, inside: bool = False) -> Memory:
         """Return a memory by its id, archived and deleted ones included, unless it was purged.
 
         A context names a memory that it has shortened by `#` and its number; that is accepted as well.
 
         With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
+        With `inside`, look for an id at and below this scope, instead of in what is visible from it.
         """
         if (memory_id is None) == (key is None):
             raise InvalidInput("get takes either the id of a memory or a key")
-        if memory_id is not None:
-            return self._view.record(memory_id).memory
-        return self._view.record_with_key(checked_key(key)).memory
+        if memory_id is not None and inside:
+            return self._view.record_inside(memory_id).memory
+        record = self._view.record_with_key(checked_key(key)) if memory_id is None else self._view.record(memory_id)
+        self._services.feedback.opened(record, self._view.spaces(), self._view.now())
+        return record.memory
 
     def keys(
         self, prefix: str = "", depth: int | None = None, limit: int = _LARGEST_PAGE, after: str | None = None
@@ -409,55 +458,129 @@ class Memotherm:
 
     def heat(self, memory: Memory | str) -> Heat:
         """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
-        found = self.get(memory) if isinstance(memory, str) else memory
+        found = self._view.record(memory).memory if isinstance(memory, str) else memory
         now = self._view.now()
         return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
 
     def find(
-        self, *, limit: int = 100, cursor: str | None = None, inside: bool = False, **filters: Unpack[MemoryFilters]
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        inside: bool = False,
+        order: OrderName = "newest",
+        skip: int = 0,
+        **filters: Unpack[MemoryFilters],
     ) -> Page:
-        """List memories, newest first, a page at a time.
+        """List memories, newest first unless another order is given, a page at a time.
 
         Args:
             limit: The most memories of a page.
             cursor: The cursor of the last page.
             inside: List the memories of this scope and of narrower ones, instead of those visible from it.
+            order: newest, oldest, updated, used (last used first), most_used, largest or smallest (by tokens).
+            skip: How many memories of the order to leave out; a page in another order than newest has no cursor.
             filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
                 `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
                 metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}; with a key that
-                begins with `prefix`. `retention` is active unless given: archived, deleted or any.
+                begins with `prefix`; with a content that contains the text `contains`, in upper or lower case.
+                `retention` is active unless given: archived, deleted or any.
         """
         require_limit(limit, _LARGEST_PAGE)
-        find = self._view.listing(**filters)
+        _require_order(order, skip, cursor)
+        find = replace(self._view.listing(**filters), order=order, skip=skip)
         before = None if cursor is None else _cursor_number(cursor, "before")
-        store = self._view.inside if inside else self._services.store
-        spaces = store.spaces_within(self.scope) if inside else self._view.spaces()
+        store, spaces = self._listed(inside)
         records = store.find(spaces, replace(find, limit=limit + 1, before=before))
         more = len(records) > limit
         page = records[:limit]
         return Page(
             memories=tuple(record.memory for record in page),
-            cursor=f"before-{page[-1].no}" if more and page else None,
-            hint="" if page or inside or before is not None else self._view.hint(),
+            cursor=f"before-{page[-1].no}" if more and page and order == "newest" else None,
+            hint="" if page or inside or before is not None or skip else self._view.hint(),
         )
+
+    def count(self, *, inside: bool = False, **filters: Unpack[MemoryFilters]) -> int:
+        """Return how many memories `find` lists on all its pages.
+
+        Args:
+            inside: Count the memories of this scope and of narrower ones, instead of those visible from it.
+            filters: As for `find`.
+        """
+        store, spaces = self._listed(inside)
+        return store.count(spaces, self._view.listing(**filters))
+
+    def _listed(self, inside: bool) -> tuple[Store, Sequence[int]]:
+        """Return the store and the spaces of a listing."""
+        if inside:
+            return self._view.inside, self._view.inside.spaces_within(self.scope)
+        return self._services.store, self._view.spaces()
+
+    def uses(self, memory_id: str, limit: int = 20) -> Uses:
+        """Return the last recalls that returned a memory, and the last contexts that considered it, inside this scope.
+
+        The settings `recall_log_days` and `receipt_days` say how long they are kept.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        record, store = self._view.record(memory_id), self._view.inside
+        spaces = store.spaces_within(self.scope)
+        return Uses(
+            recalls=tuple(store.recalls_of(spaces, record.no, limit)),
+            receipts=tuple(store.receipts_of(spaces, record.memory.id, limit)),
+        )
+
+    def neighbours(self, memory_id: str, limit: int = 10) -> list[Hit]:
+        """Return the memories that are most like one, best first, from all tiers; nothing is counted or logged.
+
+        Archived and deleted memories have neighbours, too, but are none.
+        """
+        require_limit(limit, _LARGEST_PAGE - 1)
+        memory = self._view.record(memory_id).memory
+        # The memory itself is the best hit.
+        found = self.read_only().recall(memory.content[:_LIKENESS_CHARS], limit + 1, tuple(Tier))
+        pinned = {hit.memory.id for hit in found.pinned}
+        return [hit for hit in found if hit.memory.id not in pinned | {memory.id}][:limit]
+
+    def tier_history(self, since: datetime | str = "30d", points: int = 60) -> list[TierPoint]:
+        """Return how many active memories each tier had inside this scope, from a moment until now, by the ledger.
+
+        Args:
+            since: The first moment: a datetime, an ISO date or time, or "30d" for thirty days ago.
+            points: How many moments, at equal distances; the last one is now.
+        """
+        if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= _MOST_POINTS:
+            raise InvalidInput(f"points must be a whole number from 2 to {_MOST_POINTS}, not {points!r}")
+        now, store = self._view.now(), self._view.inside
+        first, spaces = as_moment(since, "since", now), store.spaces_within(self.scope)
+        if first >= now:
+            raise InvalidInput(f"since must be in the past, not {first.isoformat()}")
+        step = (now - first) / (points - 1)
+        moments = [now - step * back for back in range(points)]
+        with store.snapshot():
+            counts, changes = store.counts(spaces, now), store.tier_changes(spaces, first)
+        return tier_history(counts.tiers, changes, moments)
 
     def history(self, memory_id: str) -> list[Event]:
         """Return the events of a memory, oldest first; they remain after a purge."""
         return self._services.store.events(self._view.record(memory_id, purged=True))
 
-    def events(self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False) -> EventPage:
+    def events(
+        self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False, inside: bool = False
+    ) -> EventPage:
         """Return the events of all visible memories, newest first, a page at a time.
 
         Args:
             limit: The most events of a page.
             cursor: The cursor of the last page; `after-N` and `before-N` continue from event N in either order.
             oldest_first: Start with the first event, if there is no cursor.
+            inside: Return the events of memories of this scope and of narrower ones, instead of those visible from it.
         """
         require_limit(limit, _LARGEST_PAGE)
         forward = oldest_first if cursor is None else str(cursor).startswith("after-")
         word = "after" if forward else "before"
         past = None if cursor is None else _cursor_number(cursor, word)
-        events = self._services.store.ledger(self._view.spaces(), past, limit + 1, oldest_first=forward)
+        store, spaces = self._listed(inside)
+        events = store.ledger(spaces, past, limit + 1, oldest_first=forward)
         page = tuple(events[:limit])
         return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
 
@@ -478,6 +601,46 @@ class Memotherm:
         page = tuple(found[:limit])
         return ReceiptPage(receipts=page, cursor=f"before-{page[-1].number}" if len(found) > limit and page else None)
 
+    def receipt(self, number: int) -> KeptReceipt:
+        """Return the receipt of a context inside this scope, by its number."""
+        store = self._view.inside
+        found = store.receipts(store.spaces_within(self.scope), number + 1, 1) if number > 0 else []
+        if not found or found[0].number != number:
+            raise NotFound(f"no receipt {number} is kept in this scope ({self.scope}): `receipts` lists them")
+        return found[0]
+
+    def recalls(self, limit: int = 100, order: Literal["newest", "slowest"] = "newest") -> list[TimedRecall]:
+        """Return queries of the recall log inside this scope, with how long each took and what it found.
+
+        The setting `recall_log_days` says how long the log is kept.
+
+        Args:
+            limit: The most queries.
+            order: Which come first: newest or slowest.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        if order not in ("newest", "slowest"):
+            raise InvalidInput(f"order must be newest or slowest, not {order!r}")
+        store = self._view.inside
+        return store.timed_recalls(store.spaces_within(self.scope), limit, slowest=order == "slowest")
+
+    def explain_receipt(self, number: int, memory_id: str) -> ReceiptAnswer:
+        """Return whether a memory was in the context of a receipt, and why.
+
+        Args:
+            number: The number of a receipt of a context inside this scope.
+            memory_id: A memory that this scope can see, or one inside it.
+        """
+        receipt, store = self.receipt(number), self._view.inside
+        try:
+            record, reader = self._view.record(memory_id), self._services.store
+        except NotFound:
+            inner = store.get(store.spaces_within(self.scope), memory_id)
+            if inner is None or inner.memory.retention is Retention.PURGED:
+                raise
+            record, reader = inner, store
+        return explain(receipt, record.memory, reader.events(record))
+
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.
 
@@ -493,6 +656,7 @@ class Memotherm:
             self._services.vectorizer.obstacle(),
             missing_vectors(waiting) if waiting else None,
             self._services.in_force.notice(),
+            self._services.engine.clock_notice(spaces, self._view.now()),
         ]
         return Status(
             store=self._services.store.name,
@@ -643,18 +807,24 @@ class Memotherm:
             self._services.changes.purge_many(self.scope, ids, self._view.cause("purge", why))
         return memories
 
-    def erase(self) -> Erased:
+    def erase(self, *, jobs: bool = True) -> Erased:
         """Erase everything at and below this scope permanently, and return what was removed.
 
         That is every memory of any retention, with its vectors, words and former contents, the recall log, the
         receipts and the states of sessions, and the reasons of events. Ids, times and the names of scopes remain,
         and marks of the erased contents, which keep imports from bringing them back. If it is interrupted, call it
-        again. `memotherm erase` also erases the jobs of hooks.
+        again.
+
+        Args:
+            jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
         if not self.scope.items():
             raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
         cause = replace(self._view.cause("purge"), rule="erase")
-        return all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+        # Before the store, so that no worker stores them afterwards.
+        waiting = erase_jobs(user_spool(), self._services.store.name, self.scope) if jobs else 0
+        erased = all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+        return replace(erased, jobs=waiting)
 
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""
@@ -887,6 +1057,16 @@ def _as_lines(recall: Recall) -> str:
     return "\n".join(
         f"- {label}{' '.join(hit.memory.content.split())}" for label, hit in zip(labels, recall, strict=True)
     )
+
+
+def _require_order(order: str, skip: int, cursor: str | None) -> None:
+    """Refuse an unknown order, and a cursor together with a place in an order."""
+    if order not in _ORDERS:
+        raise InvalidInput(f"unknown order {order!r}: use {', '.join(_ORDERS)}")
+    if isinstance(skip, bool) or not isinstance(skip, int) or not 0 <= skip <= _MOST_SKIPPED:
+        raise InvalidInput(f"skip must be a whole number from 0 to {_MOST_SKIPPED}, not {skip!r}")
+    if cursor is not None and (skip or order != "newest"):
+        raise InvalidInput("a cursor continues the newest memories: leave out order and skip, or the cursor")
 
 
 def _cursor_number(cursor: str, word: str) -> int:

@@ -18,6 +18,8 @@ from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
+from memotherm.recall.feedback import FeedbackLog
+from memotherm.recall.hidden import WithHidden
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
@@ -35,6 +37,7 @@ from memotherm.storage.read_only import read_only
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
+from memotherm.tiers.clock_check import ClockChecks
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.shadow import ShadowedEngine
@@ -50,6 +53,8 @@ ANY_RETENTION = "any"
 _NUMBER = re.compile(r"#([0-9]{1,18})")
 _LONGEST_QUERY = 100_000
 _LONGEST_KIND = 100
+#: The longest text that a listing looks for in contents.
+_LONGEST_PART = 1000
 #: How many scopes a hint names.
 _MOST_NAMED = 5
 
@@ -74,6 +79,7 @@ class Services:
     writer: MemoryWriter
     changes: Changes
     recaller: Recaller
+    feedback: FeedbackLog
     assembler: Assembler
     turns: Turns
     engine: RuleEngine
@@ -99,7 +105,7 @@ class Services:
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        parts = (store, changes, vectorizer, rules, settings)
+        parts = (store, changes, vectorizer, rules, settings, ClockChecks(whole, settings, clock))
         engine = RuleEngine(*parts) if regime.shadow is None else ShadowedEngine(*parts, regime.shadow)
         assembler = Assembler(store, pipeline, settings)
         return cls(
@@ -116,11 +122,19 @@ class Services:
             writer=writer,
             changes=changes,
             recaller=Recaller(store, pipeline, settings),
+            feedback=FeedbackLog(store, settings),
             assembler=assembler,
             turns=Turns(store, assembler),
             engine=engine,
             working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
         )
+
+    def recaller_with_hidden(self, question: Question, retentions: Sequence[Retention]) -> Recaller:
+        """Return what answers a query from memories of other retentions too; it logs nothing."""
+        settings = replace(self.settings, recall_log="off")
+        store = WithHidden(self.reader, question, retentions)
+        pipeline = Pipeline(store, self.vectorizer.on(self.reader), settings, self.pipeline.options)
+        return Recaller(self.store, pipeline, settings)
 
     def read_only(self) -> Services:
         """Return the services of the same store, which refuse changes."""
@@ -206,6 +220,14 @@ class View:
     def spaces(self) -> tuple[int, ...]:
         """Return the spaces whose memories the scope can see."""
         return self.services.store.spaces(self.scope)
+
+    def record_inside(self, memory_id: str) -> Record:
+        """Return a memory at or below the scope by its id, or raise `NotFound`."""
+        store = self.inside
+        record = store.get(store.spaces_within(self.scope), memory_id) if isinstance(memory_id, str) else None
+        if record is None or record.memory.retention is Retention.PURGED:
+            raise NotFound(f"there is no memory {memory_id!r} at or below this scope ({self.scope})")
+        return record
 
     def record(self, memory_id: str, *, purged: bool = False) -> Record:
         """Return a memory that the scope can see, by its id or by `#` and its number, or raise `NotFound`."""
@@ -294,7 +316,7 @@ class View:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
         tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
         tags, where, prefix = filters.get("tags"), filters.get("where"), filters.get("prefix")
-        retention = filters.get("retention", Retention.ACTIVE)
+        retention, contains = filters.get("retention", Retention.ACTIVE), filters.get("contains")
         return Find(
             now=self.now(),
             tier=None if tier is None else Tier.of(tier),
@@ -306,6 +328,7 @@ class View:
             until=self._moment(filters.get("until"), "until"),
             where=None if where is None else parsed_where(where),
             prefix=checked_key(prefix) if prefix else None,
+            contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
         )
 
     def _moment(self, value: datetime | str | None, name: str) -> datetime | None:
@@ -319,21 +342,24 @@ class View:
         *,
         include_cold: bool | None = None,
         track: bool = True,
+        where: Mapping[str, Any] | None = None,
     ) -> Request:
         """Return what is wanted of a context as the assembler takes it."""
         settings = self.services.settings
         cold = settings.auto_recall_include_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
-        question = None if blank else self.question(str(query), tiers, min_score=settings.context_min_score)
+        question = (
+            None if blank else self.question(str(query), tiers, min_score=settings.context_min_score, where=where)
+        )
         return Request(
             spaces=self.spaces(), now=self.now(), question=question, budget=budget, format=format, track=track
         )
 
-    def count_use(self, records: Sequence[Record]) -> None:
-        """Count a use of memories that were read without a search."""
+    def count_injected(self, records: Sequence[Record]) -> None:
+        """Count that memories were read without a search."""
         log = RecallLog(self.services.store, self.services.settings)
-        log.count_use([record.no for record in records], self.now(), self.spaces()[-1])
+        log.count_injected([record.no for record in records], self.now(), self.spaces()[-1])
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:

@@ -67,9 +67,9 @@ class Session(Generic[M]):
         return self._services.working.add(self._view.scope, draft, self._view.cause("remember"))
 
     def hot(self) -> list[Memory]:
-        """Return the hot memories, newest first; this counts as a use of them."""
+        """Return the hot memories, newest first; this counts as an injection of them."""
         records = self._services.working.hot(self._space, self._view.now())
-        self._view.count_use(records)
+        self._view.count_injected(records)
         return [record.memory for record in records]
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:
@@ -159,14 +159,18 @@ class Session(Generic[M]):
         include_cold: bool | None = None,
         track: bool = True,
         repeat: bool = False,
+        where: Mapping[str, Any] | None = None,
     ) -> Context:
         """Return the context of a turn, without memories that were injected before and have not changed.
 
         Recalled memories take at most `recall_max_tokens` of the budget, because the contexts of all turns
         stay in the conversation. The text is empty when there is nothing new. With `repeat`, memories that were
-        injected before may be included: the host may not have received an earlier context.
+        injected before may be included: the host may not have received an earlier context. With `where`, only
+        memories whose metadata matches are recalled, such as {"session": {"$ne": "s1"}}.
         """
-        request = self._view.context_request(turn_query(prompt), budget, format, include_cold=include_cold, track=track)
+        request = self._view.context_request(
+            turn_query(prompt), budget, format, include_cold=include_cold, track=track, where=where
+        )
         return self._services.turns.context(
             self._space, replace(request, recalled_tokens=self._services.settings.recall_max_tokens), repeat=repeat
         )

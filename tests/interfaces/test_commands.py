@@ -10,12 +10,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memotherm
 from memotherm.cli import app, exit_codes
+from memotherm.testing import FakeClock
 
 SCOPES = ("tenant", "project", "environment", "user", "agent", "session")
 
@@ -580,6 +583,9 @@ def test_listings_and_recalls_are_filtered(cli: Cli):
     assert found("--where", '{"votes": {"$lt": 3}}', "--where", "status=done") == ["deploy the database"]
     assert len(found("--since", "1h")) == 2
     assert found("--until", "2020-01-01") == []
+    remembered(cli, "deploy the plan", "--key", "plans/1")
+    assert found("--prefix", "plans/") == ["deploy the plan"]
+    assert cli("forget", "--prefix", "plans/", "--yes").out == "1 memory forgotten\n"
     for wrong in ("status", "{status}", '{"a": {"$like": 1}}'):
         assert cli("list", "--where", wrong).code == 2, wrong
     assert "twice" in cli("list", "--where", "a=1", "--where", "a=2").err
@@ -622,6 +628,8 @@ def test_scopes_are_listed_and_looked_into(cli: Cli):
     assert cli("status", "--inside", "--json").data["warm"]["items"] == 2
     assert len(cli("export", "--inside").out.splitlines()) == 2
     assert "2 warm" in cli("doctor", "--inside").out
+    assert cli("context", "tea", "--project", "shop", "--user", "ana").code == 0
+    assert len(cli("receipts", "--json").data["receipts"]) == 1
 
 
 @pytest.mark.parametrize("command", [["list"], ["recall", "tea"], ["status"], ["export"], ["doctor"]])
@@ -882,7 +890,7 @@ def test_a_trace_is_replayed_at_several_sizes(cli: Cli, tmp_path: Path):
 
 
 def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
-    """With what it would change; one whose test fails is refused with 5, and without --yes nothing changes."""
+    """With its replay and what it would change; a failing test refuses it with 5, and without --yes nothing changes."""
     rule = '[policy]\nname = "house"\nextends = "builtin"\n[[rule]]\nid = "house.cold"\nto = "cold"\nwhy = "old"\n'
     rule += 'when = { kind = "message", tier = "warm", uses = 0, idle = ">= 0d" }\n'
     test = '[[test]]\nname = "stays"\nmemory = { kind = "message", tier = "warm" }\nexpect = { tier = "warm" }\n'
@@ -891,9 +899,12 @@ def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     said = remembered(cli, "good morning", "--kind", "message", "--tier", "warm")
 
     assert cli("policy", "adopt", "failing.toml", "--yes").code == 5
-    assert cli("policy", "adopt", "house.toml").code == 2
+    assert cli("policy", "adopt", "house.toml", "--no-replay").code == 2
     assert cli("policy", "rollback", "--yes").code == 3
+    assert "--no-replay" in cli("policy", "adopt", "house.toml", "--yes").err
+    cli("recall", "morning", "--no-track")
     adopted = cli("policy", "adopt", "house.toml", "--yes", "--json").data
+    assert {"house", "builtin", "oracle@house"} <= {row["name"] for row in adopted["replay"]["policies"]}
     shown = cli("policy", "show", "--json").data
     (move,) = cli("compact", "--json").data["moves"]
 
@@ -920,3 +931,53 @@ def test_the_past_of_a_store_is_replayed(cli: Cli, tmp_path: Path):
     found = cli("policy", "replay", "house.toml", "builtin", "--since", "1d", "--json").data
     assert (found["questions"], found["asked_again"], found["demanded"]) == (1, 1, 1)
     assert [row["live_hits"] for row in found["policies"] if row["name"] in ("house", "recorded")] == [1.0, 1.0]
+
+
+def test_the_system_clock_is_checked_for_jumps_and_doctor_tells(cli: Cli) -> None:
+    """To a file that was last maintained long ago, the clock of this machine has jumped: nothing is purged yet."""
+    with memotherm.open("agent.db", clock=FakeClock(datetime(2020, 1, 1, tzinfo=UTC))) as mem:
+        mem.forget(mem.remember("deleted by mistake").id)
+        mem.maintain()
+
+    done = cli("maintain", "--store", "agent.db", "--json").data
+    found = {each["name"]: each for each in cli("doctor", "--store", "agent.db", "--json").data["findings"]}
+
+    assert done["purged"] == 0
+    assert done["degraded"][-1].startswith("the clock jumped ahead")
+    assert found["maintenance"]["state"] == "warning"
+    assert found["maintenance"]["detail"] == done["degraded"][-1]
+
+
+def test_cases_fail_when_a_question_does_not_find_what_it_must(cli: Cli, tmp_path: Path) -> None:
+    """The exit code and the output name the case and the memory; a faulty file is refused with its reason."""
+    river = remembered(cli, "Otters live in the river", "--project", "zoo")
+    file = tmp_path / "cases.toml"
+    case = f'[[case]]\nquery = "where do otters live?"\nscope = {{ project = "zoo" }}\nexpect = ["{river}"]\n'
+    file.write_text(case)
+    passed = cli("cases", str(file), "--json")
+    assert (passed.code, passed.data["failed"], passed.data["cases"][0]["found"]) == (exit_codes.OK, 0, [river])
+    cli("move", river, "cold", "--project", "zoo")
+    failed = cli("cases", str(file))
+    assert failed.code == exit_codes.FAILURE
+    assert f"✗ where do otters live?: not found: {river}" in failed.out
+    file.write_text(case + 'tiers = ["cold"]\n')
+    assert cli("cases", str(file)).code == exit_codes.OK
+    for faulty, reason in (
+        ("", "no cases"), ("[[case]]", "needs a query"), ("[[case", "TOML"),
+        ('[[case]]\nquery = "a"\nwhen = 1', "when"),
+        ('[[case]]\nquery = "a"', "expect"), ('[[case]]\nquery = "a"\nexpect = ["b"]\nscope = { room = "c" }', "scope"),
+    ):  # fmt: skip
+        file.write_text(faulty)
+        refused = cli("cases", str(file))
+        assert (refused.code, reason in refused.err) == (exit_codes.USAGE, True), (faulty, refused.err)
+
+
+def test_receipts_say_why_a_memory_was_in_a_context_or_not(cli: Cli) -> None:
+    """`--memory` answers for each context, in words and as JSON."""
+    warm = remembered(cli, "Otters live in the river")
+    cold = remembered(cli, "Otters lived in the mill", "--tier", "cold")
+    cli("context", "where do otters live?")
+    answers = [cli("receipts", "--memory", memory_id, "--json").data["answers"][0] for memory_id in (warm, cold)]
+
+    assert [answer["state"] for answer in answers] == ["included", "not_considered"]
+    assert "not considered: it was cold" in cli("receipts", "--memory", cold).out

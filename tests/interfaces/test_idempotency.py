@@ -104,16 +104,21 @@ def test_no_change_is_made_whose_response_cannot_be_stored(tmp_path: Path) -> No
         chat = mem.scoped(session="chat")
         hot, pinned = mem.session("chat").add("An otter"), mem.remember("A heron", priority="pinned")
         cold, _ = chat.remember("A badger", tier="cold"), chat.remember("A vole", tier="cold")
+        mem.remember("A marten", tags=["rare"])
         one, two = mem.archive(mem.remember("A kite").id), mem.archive(mem.remember("A crane").id)
         changes: list[tuple[str, dict[str, Any] | None]] = [
             ("/memories", {"content": "A lynx"}),
             ("/memories:batch", {"memories": [{"content": "A wolf"}, {"content": "A stoat"}]}),
+            (f"/memories/{pinned.id}/verify", None),
             (f"/memories/{pinned.id}/unpin", None),
             (f"/memories/{pinned.id}/prioritize", {"priority": "low"}),
             (f"/memories/{pinned.id}/move", {"tier": "cold"}),
             (f"/memories/{pinned.id}/archive", None),
             (f"/memories/{one.id}/restore", None),
             (f"/events/{two.version}/undo", None),
+            (f"/memories/{one.id}/pin", None),
+            ("/memories:forget", {"tags": ["rare"], "count": 1}),
+            ("/memories:restore", {"tags": ["rare"], "count": 1}),
             ("/sessions/chat/memories", {"content": "A lynx"}),
             ("/sessions/chat/spill", {"ids": [hot.id]}),
             ("/sessions/chat/promote", {"memory_id": cold.id}),

@@ -468,13 +468,13 @@ def _require_own_resources(mem: Memotherm) -> None:
 
 
 def test_every_route_wants_a_key(mem: Memotherm) -> None:
-    """All that the document names but health, and what it does not name but the document itself and its page."""
+    """All that the document names but health, and what it does not name but the pages, which hold no memories."""
     Keys(mem).create("ci", "acme")
     # An hour passes between two looks at the clock, so that no wrong key is one too many.
     with asking(mem, monotonic=itertools.count(step=3600).__next__) as client:
         paths = client.get("/openapi.json").json()["paths"]
         routes = [(method, path) for path, operations in paths.items() for method in operations if path != "/health"]
-        for method, path in [*routes, ("get", "/mcp"), ("post", "/mcp"), ("get", "/")]:
+        for method, path in [*routes, ("get", "/mcp"), ("post", "/mcp"), ("get", "/nowhere")]:
             filled = path.replace("{memory_id}", NOBODY).replace("{session_id}", "s1").replace("{seq}", "1")
             problem(client.request(method, filled), 401, "unauthorized")
             problem(client.request(method, filled, headers=bearer("mtk_wrong")), 401, "unauthorized")

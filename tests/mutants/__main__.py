@@ -1,8 +1,10 @@
 """Change the pure code in 200 places, one at a time, and count the changes that the fast tests notice.
 
 The sample is the same for the same code. Each mutant is run against the tests that reach its lines, the quickest
-first: a first round of a few seconds, and for those that survive it a second one with all of them.
-`MEMOTHERM_MUTANTS` sets the size of the sample. The result is written to `docs/reference/mutants.md`.
+first: a first round of a few seconds, and for those that survive it a second one with all of them, up to the first
+failure. Results are kept under `build/mutants/`: an interrupted run continues, and after a change of some tests only
+the survivors are run again. `MEMOTHERM_MUTANTS` sets the size of the sample, `MEMOTHERM_MUTANTS_JOBS` how many are
+run at once. The result is written to `docs/reference/mutants.md`.
 """
 
 from __future__ import annotations
@@ -17,13 +19,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.mutants.mutations import Mutant, mutants_of, sample
-from tests.mutants.running import Forked, Reach, run_mutant, trace
+from tests.mutants.records import ReachCache, Results
+from tests.mutants.running import Forked, Reach, preload, run_mutant, trace
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
 SOURCE = ROOT / "src"
+KEPT = ROOT / "build" / "mutants"
 COUNT = int(os.environ.get("MEMOTHERM_MUTANTS", "200"))
+JOBS = int(os.environ.get("MEMOTHERM_MUTANTS_JOBS", "1"))
 LEAST_KILLED = 0.9
 #: The pure code: decisions without input, output or a clock.
 PURE = (
@@ -36,11 +43,16 @@ PURE = (
 #: The fast tests of that code, on files.
 TESTS = (
     "tests/rules", "tests/policy", "tests/spec", "tests/test_packing.py", "tests/test_rank.py", "tests/test_recall.py",
-    "tests/test_recall_reranker.py", "tests/test_context.py", "tests/test_draft.py", "tests/test_remember.py",
-    "tests/notes/test_flush.py", "tests/notes/test_scopes.py", "tests/properties/test_budget.py",
+    "tests/test_recall_reranker.py", "tests/test_recall_as_of.py", "tests/test_recall_filters.py",
+    "tests/test_confidence.py", "tests/test_receipts.py", "tests/test_truncation.py", "tests/test_values.py",
+    "tests/test_context.py", "tests/test_draft.py", "tests/test_remember.py", "tests/test_changes.py",
+    "tests/notes/test_flush.py", "tests/notes/test_scopes.py", "tests/notes/test_search.py",
+    "tests/properties/test_budget.py", "tests/properties/test_tiers.py",
 )  # fmt: skip
 _SELECTED = ("-k", "not postgres", "-m", "not postgres")
-_FIRST_SECONDS, _ALL_SECONDS, _TIMEOUT = 3.0, 40.0, 300.0
+#: The tests of a first and a second round: the most of them, and the most seconds that they took.
+_FIRST, _SECOND = (40, 2.0), (250, 20.0)
+_TIMEOUT = 300.0
 
 
 def mutants() -> list[Mutant]:
@@ -49,61 +61,82 @@ def mutants() -> list[Mutant]:
     return sample((mutant for module, path in files.items() for mutant in mutants_of(module, path)), COUNT)
 
 
-def reach(files: Sequence[Path]) -> Reach:
-    """Return which tests reach which lines; they run in a fork, so that this process never imports the package."""
+def reach(modules: Sequence[Path]) -> Reach:
+    """Return which tests reach which lines of the modules; only test files that are new or changed are run."""
+    files = [file for name in TESTS for file in _test_files(ROOT / name)]
+    cache = ReachCache(KEPT / "reach", modules)
+    for file in cache.stale(files):
+        print("tracing ", file.relative_to(ROOT), flush=True)
+        cache.add(file, _traced(modules, file))
+    return cache.merged(files)
+
+
+def _test_files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("test_*.py"))
+
+
+def _traced(modules: Sequence[Path], file: Path) -> Reach:
+    """Run the tests of a file in a fork and return what they reach."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "reach"
 
         def run() -> int:
-            code, found = trace(files, [*TESTS, *_SELECTED])
+            code, found = trace(modules, [str(file.relative_to(ROOT)), *_SELECTED])
             result.write_bytes(pickle.dumps(found))
             return code
 
         process = Forked(run, 3600)
         while (code := process.poll()) is None:
             time.sleep(0.1)
-        if code:
-            raise SystemExit("the tests fail without a mutant: run them first")
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise SystemExit(f"{file.relative_to(ROOT)} fails without a mutant: run it first")
         return pickle.loads(result.read_bytes())  # type: ignore[no-any-return]
 
 
 def reaching(mutant: Mutant, found: Reach) -> list[str]:
-    """Return the tests that reach the lines of a mutant, the quickest first."""
+    """Return the tests that reach the lines of a mutant: those named for its module first, and the quickest of them."""
     lines, seconds = found
-    reached = lines[str(mutant.path)]
+    reached = lines.get(str(mutant.path), {})
     # What a module or a class defines is used by every test that reaches the module.
     first, last = mutant.lines if mutant.runs else (min(reached, default=0), max(reached, default=0))
     tests = {test for line in range(first, last + 1) for test in reached.get(line, ())}
-    return sorted(tests, key=lambda test: (seconds[test], test))
+    names = mutant.module.split(".")[1:]
+    return sorted(tests, key=lambda test: (-sum(name in test.partition("::")[0] for name in names), seconds[test]))
 
 
-def within(tests: Sequence[str], seconds: dict[str, float], most: float) -> list[str]:
-    """Return as many of the tests as can be run in the time, at least one."""
+def within(tests: Sequence[str], seconds: dict[str, float], limits: tuple[int, float]) -> list[str]:
+    """Return as many of the tests as the limits allow, at least one."""
+    most, longest = limits
     chosen: list[str] = []
     total = 0.0
-    for test in tests:
+    for test in tests[:most]:
         total += seconds[test]
-        if chosen and total > most:
+        if chosen and total > longest:
             break
         chosen.append(test)
     return chosen
 
 
-def survivors(round_: list[tuple[Mutant, list[str]]]) -> Iterator[Mutant]:
-    """Run each mutant against its tests, as many at once as there are processors, and yield those that survive."""
-    waiting, running = list(reversed(round_)), dict[Forked, Mutant]()
+def survivors(round_: list[tuple[Mutant, list[str]]], results: Results) -> Iterator[Mutant]:
+    """Run each mutant against its tests, unless the result is known, and yield those that survive."""
+    waiting, running = list(reversed(round_)), dict[Forked, tuple[Mutant, list[str]]]()
     while waiting or running:
-        while waiting and len(running) < (os.cpu_count() or 1):
+        while waiting and len(running) < JOBS:
             mutant, tests = waiting.pop()
-            running[Forked(_call(mutant, tests), _TIMEOUT)] = mutant
-        for process, mutant in list(running.items()):
+            known = results.known(mutant, tests)
+            if known is None:
+                running[Forked(_call(mutant, tests), _TIMEOUT)] = mutant, tests
+            elif not known:
+                yield mutant
+        for process, (mutant, tests) in list(running.items()):
             code = process.poll()
             if code is not None:
                 del running[process]
                 print("survives" if code == 0 else "killed  ", mutant.name, flush=True)
+                results.add(mutant, tests, killed=code != 0)
                 if code == 0:
                     yield mutant
-        time.sleep(0.02)
+        time.sleep(0.02 if running else 0)
 
 
 def _call(mutant: Mutant, tests: list[str]) -> Callable[[], int]:
@@ -136,15 +169,19 @@ def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
 
 def main() -> int:
     """Run the sample, write the page, and fail if too many mutants survive."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    results = Results(KEPT / "results.jsonl", ROOT)
     tried = mutants()
+    preload([*TESTS, *_SELECTED])
     found = reach(sorted({mutant.path for mutant in tried}))
     tests = {mutant.name: reaching(mutant, found) for mutant in tried}
     unreached = [mutant for mutant in tried if not tests[mutant.name]]
-    first = [(m, within(tests[m.name], found[1], _FIRST_SECONDS)) for m in tried if tests[m.name]]
-    tough = list(survivors(first))
+    first = [(m, within(tests[m.name], found[1], _FIRST)) for m in tried if tests[m.name]]
+    tough = list(survivors(first, results))
     known = {mutant.name: chosen for mutant, chosen in first}
-    again = [(m, within(tests[m.name], found[1], _ALL_SECONDS)) for m in tough if tests[m.name] != known[m.name]]
-    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again)}
+    rest = {m.name: [test for test in tests[m.name] if test not in known[m.name]] for m in tough}
+    again = [(m, within(rest[m.name], found[1], _SECOND)) for m in tough if rest[m.name]]
+    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again, results)}
     reasons: dict[str, str] = tomllib.loads((Path(__file__).parent / "explained.toml").read_text("utf-8"))
     survived = {m.name: reasons.get(m.name, "not explained yet") for m in tough if m.name not in beaten}
     survived |= {m.name: reasons.get(m.name, "no fast test reaches it") for m in unreached}
@@ -158,10 +195,5 @@ if __name__ == "__main__":
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     os.environ["MEMOTHERM_BUDGET_CASES"] = "1000"
     sys.path.insert(0, str(SOURCE))
-    # Libraries that every fork needs; not the package, which each fork imports with its own change.
-    import hypothesis.stateful  # noqa: F401
-    import numpy  # noqa: F401 # ICN001
-    import psycopg  # noqa: F401
-
     os.chdir(ROOT)
     sys.exit(main())

@@ -37,6 +37,7 @@ COMMANDS = {
     "recall": Command("recall", "Search memories by meaning and words, best first, with reasons."),
     "search": Command("search", "Search memories in the given tiers."),
     "context": Command("context", "Print pinned, hot and recalled memories within a token budget."),
+    "feedback": Command("feedback", "Say which memories of a recall were of use."),
     "get": Command("reading", "Show a memory with all its fields, by its id or its key.", "get"),
     "list": Command("reading", "List memories, newest first, a page at a time.", "list_"),
     "update": Command("changing", "Change the content, kind, tags, expiry or key of a memory.", "update"),
@@ -82,10 +83,12 @@ COMMANDS = {
     "worker": Command("worker", "Process the jobs that hooks have spooled."),
     "config": Command("config", "Show the settings and where each value comes from, or change one."),
     "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
+    "cases": Command("cases", "Run questions of your own, and fail if one does not find what it must."),
     "bench": Command("bench", "Measure retrieval quality on your data."),
     "completion": Command("completion", "Print the shell script for completion."),
     "mcp": Command("mcp", "Run the MCP server over standard input and output."),
-    "serve": Command("serve", "Run the REST API, with MCP at /mcp."),
+    "dashboard": Command("dashboard", "Open the dashboard in the browser."),
+    "serve": Command("serve", "Run the REST API, with the dashboard at / and MCP at /mcp."),
     "keys": Command("keys", "Create, list and revoke the API keys of the server."),
 }
 

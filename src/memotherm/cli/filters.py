@@ -1,4 +1,4 @@
-"""The options that filter memories by time and metadata, and how they are read."""
+"""The options that filter memories by time, metadata and key, and how they are read."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import click
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["filter_options", "inside_option"]
+__all__ = ["contains_option", "filter_options", "inside_option"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def filter_options(command: Command) -> Command:
-    """Add `--since`, `--until` and `--where`; the command receives `since`, `until` and `where`."""
+    """Add `--since`, `--until`, `--where` and `--prefix`; the command receives them under these names."""
 
     @functools.wraps(command)
     def with_filters(*, where: tuple[str, ...], **options: Any) -> Any:  # noqa: ANN401
         return command(where=where_of(where), **options)
 
     wrapped: Any = with_filters
+    wrapped = click.option("--prefix", metavar="KEY", help="Only memories whose key begins with this.")(wrapped)
     wrapped = click.option(
         "--where", multiple=True, metavar="FILTER",
         help='Only matching metadata: status=open, or JSON such as \'{"votes": {"$gte": 3}}\' (repeatable: all).',
@@ -33,6 +34,11 @@ def filter_options(command: Command) -> Command:
         "--since", metavar="TIME", help="Only memories created since: 2026-01-31, 2026-01-31T12:00Z, or 7d (ago)."
     )(wrapped)
     return with_options
+
+
+def contains_option(command: Command) -> Command:
+    """Add `--contains` to a command."""
+    return click.option("--contains", metavar="TEXT", help="Only memories whose content contains this.")(command)
 
 
 def inside_option(command: Command) -> Command:

@@ -93,6 +93,8 @@ def receipt_lines(receipt: KeptReceipt) -> Text:
         lines.append(f"  {receipt.query}", style="dim")
     for entry in receipt.included:
         lines.append(f"\n    {entry.tokens:>5}  {entry.id}  {entry.section}: {entry.reason}")
+    for entry in receipt.left_out:
+        lines.append(f"\n    {'out':>5}  {entry.id}  {entry.section}: {entry.reason}", style="dim")
     return lines
 
 

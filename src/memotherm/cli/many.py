@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memotherm import Memory, Memotherm
-from memotherm.cli.filters import filter_options
+from memotherm.cli.filters import contains_option, filter_options
 from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
 from memotherm.cli.output import print_changed, print_json, print_notes
 from memotherm.text.quantity import pluralize
@@ -26,6 +26,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--why", default="", help="The reason, for the ledger."),
         click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation."),
         filter_options,
+        contains_option,
         click.option("--tag", "-t", "tags", multiple=True, help="Only memories with this tag (repeatable: any)."),
         click.option("--kind", "-k", help="Only this kind."),
         click.argument("memory_id", metavar="[ID]", required=False),
@@ -136,7 +137,9 @@ def _change_many(
     """Change the memories that a filter selects, after a question that names their number."""
     filters["tags"] = tags or None
     if not any(filters.values()):
-        raise click.UsageError("name a memory by its id, or several with --where, --since, --until, --kind or --tag")
+        raise click.UsageError(
+            "name a memory by its id, or several with --where, --since, --until, --prefix, --kind or --tag"
+        )
     with opened(store, existing=True) as mem:
         count = len(verb(mem, dry_run=True, **filters))
         if count and not dry_run:

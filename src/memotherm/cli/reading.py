@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from memotherm.cli.filters import filter_options, inside_option
+from memotherm.cli.filters import contains_option, filter_options, inside_option
 from memotherm.cli.formatting import TIER_STYLES, console, event_line, memory_line, receipt_lines, tier_bar
 from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.scopes import whereabouts
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
+from memotherm.model.literals import OrderName
+from memotherm.model.receipts import ReceiptAnswer
 from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
+#: The length of a whole id; a shorter text is the beginning of one that the scope can see.
+_ID_LENGTH = 30
 #: Below this width a table does not fit.
 _NARROW = 80
 
@@ -69,8 +73,10 @@ def get(memory_id: str | None, key: str | None, store: StoreOptions, as_json: bo
 @click.option("--cursor", help="The cursor of the last page.")
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
 @click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
-@click.option("--prefix", default="", help="With --keys: only keys that begin with this.")
 @click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
+@click.option("--order", type=click.Choice(get_args(OrderName)), default="newest", show_default=True, help="The order.")
+@click.option("--count", is_flag=True, help="Print only how many memories match.")
+@contains_option
 @filter_options
 @inside_option
 @store_option
@@ -81,13 +87,15 @@ def list_(
     cursor: str | None,
     ids: bool,
     keys: bool,
-    prefix: str,
+    prefix: str | None,
     depth: int | None,
+    order: OrderName,
+    count: bool,
     store: StoreOptions,
     as_json: bool,
     **filters: Any,  # noqa: ANN401
 ) -> None:
-    """List memories, newest first, a page at a time.
+    """List memories, newest first unless another order is given, a page at a time.
 
     \b
     memotherm list --tier hot
@@ -95,14 +103,18 @@ def list_(
     memotherm list --since 7d --where status=open --inside
     memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
     memotherm list --keys --prefix plans/ --depth 1
+    memotherm list --contains deploy --order largest
     """
     if keys:
-        _list_keys(store, prefix, depth, limit, cursor, as_json=as_json)
+        _list_keys(store, prefix or "", depth, limit, cursor, as_json=as_json)
         return
-    if prefix or depth is not None:
-        raise click.UsageError("--prefix and --depth are options of --keys: add it")
+    if depth is not None:
+        raise click.UsageError("--depth is an option of --keys: add it")
+    if count:
+        _print_count(store, as_json=as_json, tags=tags or None, prefix=prefix, **filters)
+        return
     with opened(store, existing=True) as mem:
-        page = mem.find(tags=tags or None, limit=limit, cursor=cursor, **filters)
+        page = mem.find(tags=tags or None, prefix=prefix, limit=limit, cursor=cursor, order=order, **filters)
         elsewhere = [] if page.memories else whereabouts(mem, store, page.hint)
     if as_json:
         hint = {"hint": page.hint} if page.hint else {}
@@ -116,6 +128,15 @@ def list_(
         print_notes(["no memory matches", *elsewhere])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
+
+
+def _print_count(store: StoreOptions, *, as_json: bool, **filters: Any) -> None:  # noqa: ANN401
+    with opened(store, existing=True) as mem:
+        found = mem.count(**filters)
+    if as_json:
+        print_json({"count": found})
+    else:
+        click.echo(found)
 
 
 def _list_keys(
@@ -160,9 +181,12 @@ def history(memory_id: str, store: StoreOptions, as_json: bool) -> None:
 @click.option("--oldest-first", is_flag=True, help="Start with the oldest event.")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page; `after-N` and `before-N` start at event N.")
+@inside_option
 @store_option
 @json_option
-def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptions, as_json: bool) -> None:
+def events(
+    oldest_first: bool, limit: int, cursor: str | None, inside: bool, store: StoreOptions, as_json: bool
+) -> None:
     """Show the events of all memories, newest first, a page at a time.
 
     \b
@@ -170,7 +194,7 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
     memotherm events --cursor after-1200 --json
     """
     with opened(store, existing=True) as mem:
-        page = mem.events(limit, cursor, oldest_first)
+        page = mem.events(limit, cursor, oldest_first, inside)
     if as_json:
         print_json({"events": [event_json(event) for event in page], "cursor": page.cursor})
         return
@@ -188,17 +212,25 @@ def events(oldest_first: bool, limit: int, cursor: str | None, store: StoreOptio
 @click.command("receipts")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=20, show_default=True, help="How many per page.")
 @click.option("--cursor", help="The cursor of the last page.")
+@click.option("--memory", "memory_id", metavar="ID", help="Say for each context why this memory was in it or not.")
 @store_option
 @json_option
-def receipts(limit: int, cursor: str | None, store: StoreOptions, as_json: bool) -> None:
+def receipts(limit: int, cursor: str | None, memory_id: str | None, store: StoreOptions, as_json: bool) -> None:
     """Show what contexts have injected into sessions, and why, newest first.
+
+    Contexts of the scope and of all narrower ones are shown.
 
     \b
     memotherm receipts --session s1
     memotherm receipts --limit 1 --json
+    memotherm receipts --limit 1 --memory mem_01J8ZQ4X0000000000000000
     """
     with opened(store, existing=True) as mem:
         page = mem.receipts(limit=limit, cursor=cursor)
+        if memory_id is not None:
+            whole = memory_id if len(memory_id) == _ID_LENGTH else mem.full_id(memory_id)
+            _print_answers([mem.explain_receipt(receipt.number, whole) for receipt in page], as_json=as_json)
+            return
     if as_json:
         print_json({"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor})
         return
@@ -209,6 +241,17 @@ def receipts(limit: int, cursor: str | None, store: StoreOptions, as_json: bool)
         print_notes(["no receipt is kept"])
     if page.cursor:
         print_notes([f"more with --cursor {page.cursor}"])
+
+
+def _print_answers(answers: list[ReceiptAnswer], *, as_json: bool) -> None:
+    """Print for each receipt whether a memory was in its context, and why."""
+    if as_json:
+        print_json({"answers": [answer.as_dict() for answer in answers]})
+        return
+    for answer in answers:
+        click.echo(f"#{answer.receipt:<3} {answer.state.replace('_', ' ')}: {answer.reason}")
+    if not answers:
+        print_notes(["no receipt is kept"])
 
 
 @click.command("status")

@@ -70,6 +70,7 @@ def command(
             since=options["since"],
             until=options["until"],
             where=options["where"],
+            prefix=options["prefix"],
             retention=options["retention"],
             inside=options["inside"],
         )

@@ -1,4 +1,4 @@
-"""`memotherm serve`: run the REST API, with MCP at /mcp."""
+"""`memotherm serve`: run the REST API, with the dashboard at / and MCP at /mcp."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["command"]
 )
 @store_option
 def command(host: str | None, port: int | None, log_level: str, store: StoreOptions) -> None:
-    """Run the REST API, with MCP at /mcp; an address that others can reach needs API keys.
+    """Run the REST API, with the dashboard at / and MCP at /mcp; an address that others can reach needs API keys.
 
     \b
     memotherm serve --port 8077

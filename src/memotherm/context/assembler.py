@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from memotherm.context.focus import WordFocus
+from memotherm.context.keeping import first_without_space, kept_receipt
 from memotherm.context.packing import Candidate, Limits, Packed, pack
 from memotherm.context.packing.formats import format_of
 from memotherm.context.values import Context, Entry, Receipt
@@ -23,7 +25,7 @@ from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy
-from memotherm.recall.log import RecallLog, logged_query
+from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
@@ -74,6 +76,8 @@ class _Selection:
     ranking: Ranking = field(default_factory=Ranking)
     #: Why the hits of the search are not candidates; empty when they are.
     withheld: str = ""
+    #: Those hits.
+    withheld_hits: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     #: The digest of each candidate's content, and the candidate's id.
     ids_by_digest: dict[str, str] = field(default_factory=dict)
@@ -119,14 +123,24 @@ class Assembler:
         count = counter(self._settings.tokenizer)
         selection = _Selection(request.injected)
         listed = list(self._with_verification(selection.without_repeats(self._listed(request, selection)), request))
-        recalled = self._with_verification(selection.without_repeats(self._recalled(request, selection)), request)
+        # A second iterator over the hits, for the receipt that is kept: packing reads only as far as needed.
+        recalled, considered = itertools.tee(
+            self._with_verification(selection.without_repeats(self._recalled(request, selection)), request)
+        )
         focus = None if request.question is None else WordFocus(request.question.text)
         packed = pack(listed, recalled, text_format, count, self._limits(request, budget), focus)
         receipt = self._receipt(request, selection, packed)
         included = [selection.records[entry.id] for entry in packed.included]
+        recall_id = None
         if request.track:
-            self._log(request, selection.ranking, [record.no for record in included], receipt)
+            without_space = first_without_space(
+                itertools.chain(listed, considered), {entry.id for entry in packed.included}
+            )
+            kept = kept_receipt(receipt, list(without_space), self._not_candidates(selection), self._settings)
+            unsearched = {selection.records[entry.id].no for entry in packed.included if entry.section != "recalled"}
+            recall_id = self._log(request, selection.ranking, [record.no for record in included], unsearched, kept)
         context = Context(
+            recall_id=recall_id,
             text=packed.text,
             tokens=packed.tokens,
             budget=budget,
@@ -185,11 +199,14 @@ class Assembler:
     def _hits(self, ranking: Ranking) -> Iterator[tuple[Record, Candidate]]:
         return _hits(ranking.ranked[: self._settings.context_hits], ranking.records)
 
-    def _withheld(self, selection: _Selection) -> Iterator[Entry]:
-        """Yield the hits that are left out because confidence is too low."""
-        if selection.withheld:
+    def _not_candidates(self, selection: _Selection) -> tuple[Entry, ...]:
+        """Return the hits that too low a confidence leaves out, what was given before, and duplicates."""
+        if selection.withheld and not selection.withheld_hits:
             candidates = selection.without_repeats(self._hits(selection.ranking))
-            yield from (_skipped(candidate, "context_min_confidence", selection.withheld) for candidate in candidates)
+            selection.withheld_hits = [
+                _skipped(candidate, "context_min_confidence", selection.withheld) for candidate in candidates
+            ]
+        return (*selection.withheld_hits, *selection.skipped)
 
     def _with_verification(self, candidates: Iterable[Candidate], request: Request) -> Iterator[Candidate]:
         """Yield the candidates; an old fact says when it was last verified."""
@@ -214,44 +231,25 @@ class Assembler:
             confidence=None if question is None else selection.ranking.confidence,
             settings=settings_hash(self._settings),
             included=packed.included,
-            # In this order: the first two read all candidates, which completes `skipped`.
-            _left_out=Lazy(lambda: (*packed.left_out.value, *self._withheld(selection), *selection.skipped)),
+            # In this order: the first one reads all candidates, which completes what the second one returns.
+            _left_out=Lazy(lambda: (*packed.left_out.value, *self._not_candidates(selection))),
             pinned_cut=packed.pinned_cut,
             notes=(*packed.notes, *selection.notes, *_withheld_note(selection)),
             degraded=selection.ranking.degraded,
         )
 
-    def _log(self, request: Request, ranking: Ranking, included: Sequence[int], receipt: Receipt) -> None:
-        """Count the use of the included memories, keep the receipt, and log a context with a query as a recall."""
-        touched = included if self._settings.count_injected else ()
-        kept = self._kept(receipt)
+    def _log(
+        self, request: Request, ranking: Ranking, included: Sequence[int], listed: Set[int], kept: ReceiptRow | None
+    ) -> str | None:
+        """Count the uses of the included memories, keep the receipt, log the context, and return its id."""
+        track = self._settings.count_injected
         if request.question is not None:
             answers = ranking.ranked if ranking.confidence >= self._settings.context_min_confidence else ()
-            self._recalls.write(ranking, included, answers, touched=touched, receipt=kept)
-        elif touched or kept:
-            self._recalls.count_use(touched, request.now, request.spaces[-1], kept)
-
-    def _kept(self, receipt: Receipt) -> ReceiptRow | None:
-        """Return what is stored of a receipt; nothing if nothing was included, or if none are kept."""
-        if not receipt.included or not self._settings.receipt_days:
-            return None
-        return ReceiptRow(
-            query=None if receipt.query is None else logged_query(receipt.query, self._settings),
-            budget=receipt.budget,
-            tokens=receipt.tokens,
-            format=receipt.format,
-            entries=[
-                (
-                    entry.id,
-                    entry.section,
-                    entry.form,
-                    entry.tokens,
-                    entry.reason,
-                    None if entry.score is None else round(entry.score, 4),
-                )
-                for entry in receipt.included
-            ],
-        )
+            return self._recalls.write(ranking, included, answers, track=track, injected=listed, receipt=kept)
+        injected = included if track else ()
+        if injected or kept:
+            return self._recalls.count_injected(injected, request.now, request.spaces[-1], kept)
+        return None
 
 
 @functools.lru_cache(maxsize=16)

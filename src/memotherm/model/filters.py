@@ -28,3 +28,5 @@ class MemoryFilters(TypedDict, total=False):
     where: Mapping[str, Any] | None
     #: What the key begins with, such as "notes/".
     prefix: str | None
+    #: A text that the content contains, in upper or lower case.
+    contains: str | None

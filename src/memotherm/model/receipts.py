@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from memotherm.model.memory import Scope
 from memotherm.model.value import Value
 
-__all__ = ["KeptEntry", "KeptReceipt", "ReceiptPage"]
+__all__ = ["KeptEntry", "KeptReceipt", "ReceiptAnswer", "ReceiptPage"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class KeptEntry(Value):
-    """A memory that was included in a context."""
+    """A memory that was considered for a context: included in it, or left out."""
 
     #: The memory's id.
     id: str
     #: pinned, hot or recalled: the section of the text.
     section: str
-    #: full, shortened or title.
-    form: str
-    #: Its tokens in the text.
+    #: full, shortened or title; None when it was left out.
+    form: str | None
+    #: Its tokens in the text; 0 when it was left out.
     tokens: int
-    #: Why it was included, in words.
+    #: Why it was included or left out, in words.
     reason: str
     #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
@@ -53,6 +53,8 @@ class KeptReceipt(Value):
     format: str
     #: What was included, without memories that were purged since.
     included: tuple[KeptEntry, ...] = ()
+    #: The first memories of each section that were considered and left out, without those that were purged since.
+    left_out: tuple[KeptEntry, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the receipt as plain values."""
@@ -65,7 +67,26 @@ class KeptReceipt(Value):
             "tokens": self.tokens,
             "format": self.format,
             "included": [entry.as_dict() for entry in self.included],
+            "left_out": [entry.as_dict() for entry in self.left_out],
         }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ReceiptAnswer(Value):
+    """Whether a memory was in the context of a receipt, and why."""
+
+    #: The number of the receipt.
+    receipt: int
+    #: The memory's id.
+    id: str
+    #: included; left_out when it was considered; not_considered when it could not be included at all.
+    state: Literal["included", "left_out", "not_considered"]
+    #: Why, in words.
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {name: getattr(self, name) for name in ("receipt", "id", "state", "reason")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

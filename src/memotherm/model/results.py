@@ -29,6 +29,8 @@ __all__ = [
     "Status",
     "Suggestion",
     "TierCount",
+    "TierPoint",
+    "Uses",
 ]
 
 
@@ -238,7 +240,7 @@ class Erased(Value):
     folders: tuple[str, ...] = ()
     #: Marks of erased contents, without the contents, which keep imports from bringing them back.
     tombstones: int = 0
-    #: Captured texts that waited for a worker; the commands and the server erase them.
+    #: Captured texts of hooks that waited for a worker on this machine, and on the server.
     jobs: int = 0
 
 
@@ -252,6 +254,26 @@ class LoggedRecall(Value):
     tiers: tuple[Tier, ...] = ()
     #: How many memories were returned.
     returned: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Uses(Value):
+    """Where a memory was returned, and included in a context or left out, each newest first."""
+
+    #: Recalls that returned it, as far as they are logged.
+    recalls: tuple[LoggedRecall, ...] = ()
+    #: Contexts that included it or left it out, as far as their receipts are kept.
+    receipts: tuple[KeptReceipt, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class TierPoint(Value):
+    """How many active memories each tier had at a moment."""
+
+    at: datetime
+    hot: int
+    warm: int
+    cold: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -9,7 +9,7 @@ from itertools import chain, islice, zip_longest
 from memotherm.model import Tier
 from memotherm.recall.values import State
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
+from memotherm.storage.contract import SearchStore
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 
 __all__ = ["FindCandidates"]
@@ -23,7 +23,7 @@ _NO_MEMORY = 0
 class FindCandidates:
     """Searches by words and by vector, and reads what ranking needs of the results."""
 
-    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings) -> None:
+    def __init__(self, store: SearchStore, vectorizer: Vectorizer, settings: Settings) -> None:
         self._store = store
         self._vectorizer = vectorizer
         self._settings = settings

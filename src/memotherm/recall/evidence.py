@@ -22,7 +22,7 @@ from memotherm.storage.values import CandidateRow, CandidateText
 from memotherm.text.times import nearness, spans
 from memotherm.text.words import is_fragment, words
 
-__all__ = ["ABSENT_WORD", "SHORT_TEXT", "GatherEvidence", "TermMatrix", "coverage"]
+__all__ = ["ABSENT_WORD", "SHORT_TEXT", "GatherEvidence", "TermMatrix", "coverage", "has_terms"]
 
 #: Texts up to this many words are short: their length does not matter, and the previous turns do.
 SHORT_TEXT = 50
@@ -108,7 +108,7 @@ class GatherEvidence:
             texts = [turn.words for turn in turns.values()]
             previous = np.array([rows.get(turn.previous or 0, -1) for turn in turns.values()], np.int64)
         matrix = TermMatrix(
-            has=_has_terms(texts, state.terms),
+            has=has_terms(texts, state.terms),
             lengths=np.array([text.count(" ") + 1 for text in texts], np.float64),
             previous=previous,
             candidates=len(candidates),
@@ -184,7 +184,7 @@ def _previous_turns(matrix: TermMatrix, weights: Sequence[float]) -> NDArray[np.
     return shares
 
 
-def _has_terms(texts: Sequence[str], terms: Iterable[str]) -> NDArray[np.bool_]:
+def has_terms(texts: Sequence[str], terms: Iterable[str]) -> NDArray[np.bool_]:
     """Return which texts (rows) have which words (columns)."""
     # With a space on both sides of each word, one search for " word " finds it.
     patterns = [f" {term}" if is_fragment(term) else f" {term} " for term in terms]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Self, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Literal, Self, Unpack
 
+from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.memory import Memotherm
-from memotherm.model import Memory, Scope
+from memotherm.model import Memory, Recall, Scope
 from memotherm.model.filters import MemoryFilters
-from memotherm.model.receipts import ReceiptPage
-from memotherm.model.results import Captured, EventPage, Heat, Maintenance, Page, ScopeCount, Status
+from memotherm.model.literals import OrderName
+from memotherm.model.recall import TimedRecall
+from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
+from memotherm.model.results import Captured, Erased, EventPage, Heat, Maintenance, Page, ScopeCount, Status
+from memotherm.model.uses import Feedback
 from memotherm.policies import Policies
 from memotherm.remote import decoding
 from memotherm.remote.pages import page_sizes
@@ -21,6 +27,8 @@ from memotherm.remote.transport import Transport
 from memotherm.remote.verbs import plain, refused, sent
 from memotherm.session import Session
 from memotherm.settings import Settings
+from memotherm.spool import user_spool
+from memotherm.spool.erasing import erase_jobs
 from memotherm.vectors.vectorizer import Progress
 
 __all__ = ["RemoteMemotherm"]
@@ -58,7 +66,7 @@ class RemoteMemotherm(Memotherm):
         if self._reads_only and operation in _TRACKED:
             arguments = {**arguments, "track": False}
         if operation in _WITH_MEMORIES:
-            arguments = {**arguments, "memories": True}
+            arguments = {**arguments, "memories": True, "parts": True}
         found = self._transport.send(operation, self._scope, arguments)
         return {**found, "query": arguments.get("query")} if operation in _QUERIES else found
 
@@ -156,16 +164,16 @@ class RemoteMemotherm(Memotherm):
 
     # Reading
 
-    def get(self, memory_id: str | None = None, *, key: str | None = None) -> Memory:
+    def get(self, memory_id: str | None = None, *, key: str | None = None, inside: bool = False) -> Memory:
         """Return a memory by its id, archived and deleted ones included, or the active one that has a key."""
         if (memory_id is None) == (key is None):
             raise InvalidInput("get takes either the id of a memory or a key")
         if key is not None:
             return decoding.memory_of(self._call("get_by_key", {"key": key}))
-        return decoding.memory_of(self._read(str(memory_id)))
+        return decoding.memory_of(self._read(str(memory_id), inside=inside))
 
-    def _read(self, memory_id: str) -> Json:
-        return self._call("get_memory", {"memory_id": memory_id, "hidden": True})
+    def _read(self, memory_id: str, *, inside: bool = False) -> Json:
+        return self._call("get_memory", {"memory_id": memory_id, "hidden": True, "inside": inside})
 
     def keys(
         self, prefix: str = "", depth: int | None = None, limit: int = 1000, after: str | None = None
@@ -182,27 +190,47 @@ class RemoteMemotherm(Memotherm):
         return decoding.heat_of(self._read(memory if isinstance(memory, str) else memory.id))
 
     def find(
-        self, *, limit: int = 100, cursor: str | None = None, inside: bool = False, **filters: Unpack[MemoryFilters]
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        inside: bool = False,
+        order: OrderName = "newest",
+        skip: int = 0,
+        **filters: Unpack[MemoryFilters],
     ) -> Page:
-        """List memories, newest first, a page at a time."""
-        hint, memories = "", []
+        """List memories, newest first unless another order is given, a page at a time."""
+        hint = ""
+        memories: list[Memory] = []
         for count in page_sizes(limit):
-            arguments = {**plain(filters), "inside": inside, "limit": count, "page": cursor}
-            found = self._call("find", arguments)
+            arguments = {**plain(filters), "inside": inside, "limit": count, "page": cursor, "order": order}
+            # The cursor of the first page continues behind what was skipped.
+            place = skip + len(memories) if order != "newest" or not memories else 0
+            found = self._call("find", {**arguments, "skip": place})
             memories += [decoding.memory_of(memory) for memory in found["memories"]]
             cursor, hint = found["next_page"], found["hint"] or hint
-            if cursor is None:
+            if cursor is None and (order == "newest" or len(found["memories"]) < count):
                 break
         return Page(memories=tuple(memories), cursor=cursor, hint=hint)
 
+    def count(self, *, inside: bool = False, **filters: Unpack[MemoryFilters]) -> int:
+        """Return how many memories `find` lists on all its pages."""
+        return int(self._call("count", {**plain(filters), "inside": inside})["count"])
+
+    neighbours = sent(Memotherm.neighbours, "neighbours", decoding.hits_of)
+    uses = sent(Memotherm.uses, "uses", decoding.uses_of)
+    tier_history = sent(Memotherm.tier_history, "tier_history", decoding.tier_points_of)
+
     history = sent(Memotherm.history, "history", lambda found: [decoding.event_of(event) for event in found["events"]])
 
-    def events(self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False) -> EventPage:
+    def events(
+        self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False, inside: bool = False
+    ) -> EventPage:
         """Return the events of all visible memories, newest first, a page at a time."""
         events = []
         order = "oldest" if oldest_first else "newest"
         for count in page_sizes(limit):
-            found = self._call("events", {"order": order, "limit": count, "page": cursor})
+            found = self._call("events", {"order": order, "limit": count, "page": cursor, "inside": inside})
             events += [decoding.event_of(event) for event in found["events"]]
             cursor = found["next_page"]
             if cursor is None:
@@ -221,6 +249,14 @@ class RemoteMemotherm(Memotherm):
                 break
         return ReceiptPage(receipts=tuple(receipts), cursor=cursor)
 
+    def recalls(self, limit: int = 100, order: Literal["newest", "slowest"] = "newest") -> list[TimedRecall]:
+        """Return queries of the recall log inside this scope, with how long each took and what it found."""
+        found = self._call("recalls", {"limit": limit, "order": order})["recalls"] if limit else []
+        return [decoding.timed_recall_of(entry) for entry in found]
+
+    receipt = sent(Memotherm.receipt, "receipt", decoding.receipt_of)
+    explain_receipt = sent(Memotherm.explain_receipt, "explain_receipt", lambda found: ReceiptAnswer(**found))
+
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store."""
         return decoding.status_of(self._call("status", {"inside": inside}), self._transport.url, self.scope)
@@ -232,6 +268,22 @@ class RemoteMemotherm(Memotherm):
     metrics = sent(Memotherm.metrics, "status", decoding.metrics_of)
 
     # Changing
+
+    def feedback(
+        self,
+        recall: Recall | Context | str | None = None,
+        used: Sequence[str] = (),
+        answer: str = "",
+        at: datetime | str | None = None,
+    ) -> Feedback:
+        """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown."""
+        recall_id = recall if recall is None or isinstance(recall, str) else recall.recall_id
+        if recall is not None and recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        if isinstance(used, str):
+            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
+        arguments = {"recall_id": recall_id, "used": list(used), "answer": answer, "at": at}
+        return decoding.feedback_of(self._call("feedback", plain(arguments)))
 
     update = sent(Memotherm.update, "change", decoding.memory_of)
     move = sent(Memotherm.move, "move", decoding.memory_of)
@@ -282,6 +334,19 @@ class RemoteMemotherm(Memotherm):
         """Run the maintenance rules over all inside this scope, on the server; progress is not reported."""
         return decoding.maintenance_of(self._call("maintain", {}))
 
+    def erase(self, *, jobs: bool = True) -> Erased:
+        """Erase everything at and below this scope permanently, on the server and in the jobs of hooks here and there.
+
+        Args:
+            jobs: Whether to erase the jobs of hooks on this machine as well.
+        """
+        if not self.scope.items():
+            raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
+        waiting = erase_jobs(user_spool(), self._transport.url, self.scope) if jobs else 0
+        # The server may add the tenant of the API key.
+        found = decoding.erased_of(self._call("erase", {"confirm": str(self.status().scope)}))
+        return replace(found, jobs=found.jobs + waiting)
+
     # Sessions
 
     def session(self, session_id: str) -> Session[Self]:
@@ -293,7 +358,6 @@ class RemoteMemotherm(Memotherm):
     # What needs the store itself
 
     notes = refused(Memotherm.notes)
-    erase = refused(Memotherm.erase)
     everything = refused(Memotherm.everything)
     replay = refused(Memotherm.replay)
     import_ = refused(Memotherm.import_)

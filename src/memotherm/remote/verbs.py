@@ -60,6 +60,8 @@ def plain(arguments: Mapping[str, Any]) -> Json:
 def _argument(name: str, value: Any) -> Any:  # noqa: ANN401
     if name == "priority" and isinstance(value, int):
         return str(Priority.of(value))
+    if name == "prefix":
+        return value or None
     if name in _LISTS and value is not None:
         return [_json(part) for part in ([value] if isinstance(value, str) else value)]
     return _json(value)

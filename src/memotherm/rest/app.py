@@ -17,10 +17,11 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
-from memotherm import Memotherm, __version__
+from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
 from memotherm.rest import reference
 from memotherm.rest.idempotency import Idempotency
+from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import encode_problem, status_of
@@ -54,6 +55,7 @@ def application(
     maintenance: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
     stopping: threading.Event | None = None,
+    token: str | None = None,
 ) -> App:
     """Return the server as an ASGI application.
 
@@ -64,6 +66,7 @@ def application(
         maintenance: Whether to run maintenance in the background, and to watch the notes.
         monotonic: The clock of the rate limits.
         stopping: Set when the server is about to stop, which ends the event streams.
+        token: A one-time token that a browser can log in with; it then has the rights of this process.
     """
     api = FastAPI(
         title="Memotherm",
@@ -85,7 +88,9 @@ def application(
     api.state.mem = mem
     api.state.metrics = RequestMetrics()
     api.state.stopping = stopping or threading.Event()
+    api.state.logins = Logins(mem, token)
     api.include_router(router)
+    api.router.routes.extend(dashboard.routes())
     api.state.mcp = _add_mcp(api, mem)
     _add_error_handlers(api)
     api.openapi = lambda: _document(api)  # type: ignore[method-assign]
@@ -103,7 +108,7 @@ def _with_middleware(api: FastAPI, mem: Memotherm, host: str, *, required: bool,
     app: App = Idempotency(api, mem.key_value("replies"))
     app = BodyLimit(app, settings.server_body_bytes, settings.server_body_seconds)
     app = RateLimit(app, settings.server_rate_per_minute, monotonic)
-    app = KeyCheck(app, mem, required=required, monotonic=monotonic)
+    app = KeyCheck(app, mem, api.state.logins, required=required, monotonic=monotonic)
     if settings.server_origins:
         app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
     any_host = not is_loopback(host) and not settings.server_hosts

@@ -22,14 +22,16 @@ _HEARTBEAT = 15.0
 _LONGEST = 600.0
 
 
-async def event_stream(view: Memotherm, after: int | None, stopping: threading.Event) -> AsyncIterator[bytes]:
+async def event_stream(
+    view: Memotherm, after: int | None, stopping: threading.Event, *, inside: bool = False
+) -> AsyncIterator[bytes]:
     """Yield the events after a number (None: from now on), and comments in between, until the server stops."""
     position = (await anyio.to_thread.run_sync(view.status)).seq if after is None else after
     yield b"retry: 1000\n: connected\n\n"
     now = alive = anyio.current_time()
     end = now + _LONGEST
     while now < end and not stopping.is_set():
-        for event in await anyio.to_thread.run_sync(view.events, _PAGE, f"after-{position}"):
+        for event in await anyio.to_thread.run_sync(view.events, _PAGE, f"after-{position}", False, inside):
             position, alive = event.seq, now
             yield f"id: {event.seq}\nevent: {event.action}\ndata: {_data(event)}\n\n".encode()
         if now - alive >= _HEARTBEAT:

@@ -84,8 +84,17 @@ class Keys:
 
     def find(self, secret: str) -> Key | None:
         """Return the key of a secret, or None; the lookup by hash does not leak by its duration how much is right."""
-        value = self._keys.get(_hash(secret))
+        return self.find_by_hash(self.hash_of(secret))
+
+    def find_by_hash(self, secret_hash: str) -> Key | None:
+        """Return the key whose secret has a hash, or None."""
+        value = self._keys.get(secret_hash)
         return None if value is None else _key(value)
+
+    @staticmethod
+    def hash_of(secret: str) -> str:
+        """Return the hash of a secret, as the store holds it."""
+        return _hash(secret)
 
     def __bool__(self) -> bool:
         return bool(self._keys.all())

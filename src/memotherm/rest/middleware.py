@@ -14,13 +14,26 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
 from memotherm.errors import InvalidInput
 from memotherm.memory import Memotherm
 from memotherm.rest.keys import Key, Keys
+from memotherm.rest.logins import Logins, cookie_of
 from memotherm.rest.problems import encode_problem
 from memotherm.rest.scope_header import requested_scope
 
-__all__ = ["App", "BodyLimit", "HostCheck", "KeyCheck", "RateLimit", "header", "is_loopback", "refuse", "retry_after"]
+__all__ = [
+    "App",
+    "BodyLimit",
+    "HostCheck",
+    "KeyCheck",
+    "RateLimit",
+    "header",
+    "is_loopback",
+    "port_of",
+    "refuse",
+    "retry_after",
+]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,7 +44,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: Paths that need no key.
-_OPEN_PATHS = ("/health", "/openapi.json", "/docs")
+_OPEN_PATHS = ("/health", "/openapi.json", "/docs", INDEX_PATH)
+_LOGIN_PATH = "/login"
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _MCP_PATH = "/mcp"
 #: The most callers that are remembered at once.
 _MAX_ENTRIES = 10_000
@@ -89,19 +104,35 @@ def _host_name(host: str) -> str:
     return (match["name"] or match["address"]).lower() if match else ""
 
 
+def _needs_no_key(path: str) -> bool:
+    return path in _OPEN_PATHS or path.startswith(ASSETS_PATH)
+
+
+def port_of(scope: Scope) -> int:
+    """Return the port that a request was sent to."""
+    return int((scope.get("server") or ("", 0))[1] or 0)
+
+
 class KeyCheck:
-    """Identify the caller by the API key, and set the memory as the key's tenant sees it.
+    """Identify the caller by the API key or the cookie of a login, and set the memory as the key's tenant sees it.
 
     After too many wrong keys from one address, keys that have not been accepted from there before are refused
     without looking them up, until a minute has passed.
     """
 
     def __init__(
-        self, app: App, mem: Memotherm, *, required: bool, monotonic: Callable[[], float] = time.monotonic
+        self,
+        app: App,
+        mem: Memotherm,
+        logins: Logins,
+        *,
+        required: bool,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._mem = mem
         self._keys = Keys(mem)
+        self._logins = logins
         self._required = required
         self._failures = TokenBuckets(_FAILURES_PER_MINUTE, monotonic)
         #: Address and hashed key of accepted requests.
@@ -109,9 +140,22 @@ class KeyCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its memory and key, or refuse it."""
-        if scope["type"] != "http" or scope["path"] in _OPEN_PATHS:
+        if scope["type"] != "http" or _needs_no_key(scope["path"]):
             return await self._app(scope, receive, send)
-        authorization, address = header(scope, "authorization"), _address(scope)
+        authorization = header(scope, "authorization")
+        if authorization is None and (cookie := cookie_of(header(scope, "cookie"), port_of(scope))) is not None:
+            known, key = await anyio.to_thread.run_sync(self._logins.find, cookie)
+            if known and self._accepts(key):
+                return await self._with_cookie(scope, receive, send, key)
+        logging_in = scope["path"] == _LOGIN_PATH and scope["method"] == "POST"
+        if logging_in and self._logins.use_token(_secret(authorization)):
+            scope["memotherm.token"] = True
+            return await self._pass_on(scope, receive, send, None)
+        return await self._with_key(scope, receive, send, authorization)
+
+    async def _with_key(self, scope: Scope, receive: Receive, send: Send, authorization: str | None) -> None:
+        """Pass on a request with a valid key, or without one where none is required; refuse others."""
+        address = _address(scope)
         caller = (address, hashlib.sha256((authorization or "").encode()).digest())
         if authorization is not None and caller not in self._accepted:
             wait = self._failures.wait(address)
@@ -133,6 +177,17 @@ class KeyCheck:
             if len(self._accepted) >= _MAX_ENTRIES:
                 self._accepted.clear()
             self._accepted.add(caller)
+        return await self._pass_on(scope, receive, send, key)
+
+    async def _with_cookie(self, scope: Scope, receive: Receive, send: Send, key: Key | None) -> None:
+        """Pass on a request that a browser has authenticated; only the pages of this server may change anything."""
+        origin = header(scope, "origin") or ""
+        if scope["method"] not in _SAFE_METHODS and origin.partition("://")[2] != header(scope, "host"):
+            detail = "a request that changes something with the cookie of a login needs the Origin of this server"
+            return await refuse(send, 403, "wrong_origin", detail)
+        return await self._pass_on(scope, receive, send, key)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, key: Key | None) -> None:
         scope["memotherm"] = self._mem if key is None else key.view(self._mem)
         scope["memotherm.key"] = key
         if scope["path"] == _MCP_PATH:
@@ -145,11 +200,20 @@ class KeyCheck:
     def _authenticate(self, authorization: str | None) -> tuple[bool, Key | None]:
         if authorization is None:
             return not (self._required or self._keys), None
-        scheme, _, secret = authorization.partition(" ")
-        key = self._keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
-        # A server of one tenant, or user, accepts only the keys of that tenant, or user.
+        secret = _secret(authorization)
+        key = self._keys.find(secret) if secret else None
+        return key is not None and self._accepts(key), key
+
+    def _accepts(self, key: Key | None) -> bool:
+        """Return whether a key may be used: a server of one tenant, or user, accepts only the keys of that."""
         own = self._mem.scope
-        return key is not None and own.tenant in (None, key.tenant) and key.user in (None, own.user or key.user), key
+        return key is None or (own.tenant in (None, key.tenant) and key.user in (None, own.user or key.user))
+
+
+def _secret(authorization: str | None) -> str:
+    """Return the secret of an Authorization header; empty if it is another scheme."""
+    scheme, _, secret = (authorization or "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
 
 
 class TokenBuckets:
@@ -188,7 +252,7 @@ class RateLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if scope["type"] == "http" and self._per_minute and scope["path"] not in _OPEN_PATHS:
+        if scope["type"] == "http" and self._per_minute and not _needs_no_key(scope["path"]):
             key: Key | None = scope.get("memotherm.key")
             caller = f"address {_address(scope)}" if key is None else f"key {key.name}"
             wait = self._requests.wait(caller)

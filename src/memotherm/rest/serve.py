@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import socket
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 from memotherm.errors import PluginUnavailable, SettingsError
@@ -31,14 +33,32 @@ def require_safe(mem: Memotherm, host: str) -> bool:
     return keys
 
 
-def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
-    """Serve until the process is terminated; requests in progress are completed first."""
+def serve(
+    mem: Memotherm,
+    host: str,
+    port: int,
+    log_level: str,
+    *,
+    token: str | None = None,
+    on_ready: Callable[[int], None] | None = None,
+) -> None:
+    """Serve until the process is terminated; requests in progress are completed first.
+
+    Args:
+        mem: The memory; the caller closes it.
+        host: The address to listen on.
+        port: The port to listen on; 0: a free one.
+        log_level: The level of the log.
+        token: A one-time token that a browser can log in with; every request then needs a login or a key.
+        on_ready: Called with the port when the server accepts requests.
+    """
     keys = require_safe(mem, host)
     try:
         import uvicorn
 
         from memotherm.rest.app import application
         from memotherm.rest.observability import log_to_stderr
+        from memotherm.rest.protocol import http_protocol
     except ImportError as exc:
         raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'memotherm[server]'") from exc
     log_to_stderr(log_level)
@@ -49,10 +69,18 @@ def serve(mem: Memotherm, host: str, port: int, log_level: str) -> None:
             stopping.set()
             super().handle_exit(sig, frame)
 
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started and on_ready is not None:
+                on_ready(self.servers[0].sockets[0].getsockname()[1])
+
     config = uvicorn.Config(
-        application(mem, host=host, require_keys=keys, maintenance=True, stopping=stopping),
+        application(
+            mem, host=host, require_keys=keys or token is not None, maintenance=True, stopping=stopping, token=token
+        ),
         host=host,
         port=port,
+        http=http_protocol(mem.settings.server_header_seconds),
         log_config=None,
         access_log=False,
         server_header=False,

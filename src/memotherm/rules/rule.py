@@ -77,6 +77,8 @@ class Situation:
     #: During promote: whether a recall has found the memory, and how well it answers the query, 0 to 1.
     recalled: bool = False
     relevance: float = 0.0
+    #: During maintain, if the clock may have jumped ahead: the time at which a purge must have been due already.
+    due_at: datetime | None = None
     #: During spill: why room is needed.
     reason: str = ""
 

@@ -50,6 +50,12 @@ class MaintenanceSettings:
     grace_days: float = setting(
         DefaultWindow(7), "Days in which a deleted memory can be restored before maintenance purges it.", high=MAX_DAYS
     )
+    clock_check: str = setting(
+        "system",
+        "Which clock maintenance checks for jumps ahead before it erases anything: `system`, not one that was given "
+        "to `open`; `always`, any clock; `off`, none.",
+        choices=("system", "always", "off"),
+    )
     end_session_days: float = setting(
         7, "Days without a change or use after which maintenance ends a session; 0: never.", high=MAX_DAYS
     )

@@ -14,10 +14,11 @@ from memotherm.rules.where import Condition as MetadataCondition
 from memotherm.storage.statements import Row, Statements, marked
 from memotherm.storage.values import AFTER_PREFIX, Filter, Find
 
-__all__ = ["compiled_filter", "filtered_numbers", "found_rows", "selected_rows"]
+__all__ = ["compiled_filter", "filtered_numbers", "found_count", "found_rows", "selected_rows"]
 
 _DURATIONS = {
     "unused_for": "where_unused",
+    "unaccessed_for": "where_unaccessed",
     "older_than": "where_older",
     "unchanged_for": "where_unchanged",
     "in_tier_for": "where_in_tier",
@@ -54,7 +55,7 @@ def selected_rows(
 
 
 def found_rows(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> list[Row]:
-    """Return the rows of a page of a listing, in descending order of number.
+    """Return the rows of a page of a listing.
 
     Args:
         statements: The statements to run.
@@ -65,7 +66,19 @@ def found_rows(statements: Statements, spaces: Sequence[int], find: Find, *, in_
     compiler = _Compiler(statements)
     marks = {"space": "+space" if in_order else "space", "conditions": compiler.joined(_found(find))}
     before = _EVERY if find.before is None else find.before
+    if find.order != "newest" or find.skip:
+        marks["order"] = statements.fragment(f"order_{find.order}", "")
+        page = {"limit": find.limit, "skip": find.skip}
+        return statements.rows_of("find_sorted", marks, spaces=list(spaces), **page, **compiler.values)
     return statements.rows_of("find", marks, spaces=list(spaces), before=before, limit=find.limit, **compiler.values)
+
+
+def found_count(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> int:
+    """Return how many memories a listing has."""
+    compiler = _Compiler(statements)
+    marks = {"space": "+space" if in_order else "space", "conditions": compiler.joined(_found(find))}
+    ((count,),) = statements.rows_of("found_count", marks, spaces=list(spaces), **compiler.values)
+    return int(count)
 
 
 def compiled_filter(statements: Statements, where: Filter) -> tuple[str, dict[str, object]]:
@@ -107,15 +120,25 @@ def _found(find: Find) -> Iterator[Condition]:
         yield "where_retentions", {"retentions": [retention.rank for retention in _UNPURGED]}
     else:
         yield "where_retention", {"retention": find.retention.rank}
-    if find.retention is Retention.ACTIVE:
+    if find.hidden:
+        yield "where_hidden", {"now": to_micros(find.now)}
+    elif find.retention is Retention.ACTIVE:
         yield "where_unexpired", {"now": to_micros(find.now)}
     if find.tier is not None:
         yield "where_tiers", {"tiers": [find.tier.rank]}
     if find.priority is not None:
         yield "where_priorities", {"priorities": [find.priority.rank]}
+    if find.contains is not None:
+        yield "where_contains", {"contains": _like_pattern(find.contains)}
     kinds = None if find.kind is None else (find.kind,)
     filters = {name: getattr(find, name) for name in ("tags", "since", "until", "where", "prefix")}
     yield from _filtered(Filter(now=find.now, kinds=kinds, **filters))
+
+
+def _like_pattern(text: str) -> str:
+    """Return the pattern of LIKE for what contains a text; `!` is its escape character."""
+    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{escaped}%"
 
 
 def _filtered(where: Filter) -> Iterator[Condition]:

@@ -16,18 +16,23 @@ from typing import Any, Generic, Self, TypeVar
 from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.ids import id_millis
 from memotherm.model.process import OwnProcess
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt
-from memotherm.model.results import ScopeCount, TierCount
+from memotherm.model.results import LoggedRecall, ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
+from memotherm.model.uses import Strength
 from memotherm.rules.select import Select
 from memotherm.storage import notes
-from memotherm.storage.receipts import receipt_of, receipt_row
-from memotherm.storage.rows import event_of, record_of, scope_of, scope_row
-from memotherm.storage.selecting import filtered_numbers, found_rows, selected_rows
+from memotherm.storage.logged import without_purged
+from memotherm.storage.receipts import receipt_of, receipt_row, timed_recall_of
+from memotherm.storage.rows import changes_of, event_of, record_of, scope_of, scope_row
+from memotherm.storage.selecting import filtered_numbers, found_count, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tallies import recall_tallies, shadow_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
+from memotherm.storage.uses import add_later_use, count_uses
 from memotherm.storage.values import (
     AdoptionRow,
     CandidateRow,
@@ -38,6 +43,7 @@ from memotherm.storage.values import (
     Filter,
     Find,
     Identity,
+    LaterUse,
     LogEntry,
     NoteRow,
     RecallEntry,
@@ -45,6 +51,8 @@ from memotherm.storage.values import (
     RootRow,
     ShadowTier,
     Tally,
+    TierChange,
+    UseRow,
 )
 
 __all__ = [
@@ -73,8 +81,8 @@ MOST_SCOPES = 10_000
 #: How many recalls wait to be logged while others write.
 _MOST_WAITING = 1000
 
-#: Recalls that wait to be logged, and whether each is to be kept in the log.
-Waiting = deque[tuple[RecallEntry, bool]]
+#: Recalls and later uses that wait to be logged, and whether each recall is to be kept in the log.
+Waiting = deque[tuple[RecallEntry | LaterUse, bool]]
 
 
 def new_waiting() -> Waiting:
@@ -243,10 +251,16 @@ class SqlStore(ABC):
         return [memory_id for (memory_id,) in rows]
 
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
-        """Return a page of memories, newest first."""
+        """Return a page of memories in the order of the listing."""
         with self._reading(once=True) as statements:
             in_order = self._reads_in_order(statements, spaces, find)
             return self._converted(statements, found_rows(statements, spaces, find, in_order=in_order))
+
+    def count(self, spaces: Sequence[int], find: Find) -> int:
+        """Return how many memories a listing has, on all its pages."""
+        with self._reading(once=True) as statements:
+            in_order = self._reads_in_order(statements, spaces, find)
+            return found_count(statements, spaces, find, in_order=in_order)
 
     def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:  # noqa: ARG002
         """Return whether a page is found sooner by reading the table in its own order than by an index."""
@@ -323,6 +337,7 @@ class SqlStore(ABC):
         """Delete the log entries of recalls before a time."""
         with self._writing() as statements:
             statements.run("recalls_trim", before=to_micros(before))
+            statements.run("uses_trim", before=to_micros(before))
 
     def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
         """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
@@ -330,6 +345,25 @@ class SqlStore(ABC):
             values = {"spaces": list(spaces), "past": _EVERY if past is None else past, "limit": limit}
             rows = statements.rows("receipts_before", **values)
             return [receipt_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def receipts_of(self, spaces: Sequence[int], memory_id: str, limit: int) -> list[KeptReceipt]:
+        """Return the last receipts of contexts in some spaces that name a memory, newest first."""
+        with self._reading(once=True) as statements:
+            rows = statements.rows("receipts_of", spaces=list(spaces), id=memory_id, limit=limit)
+            return [receipt_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def recalls_of(self, spaces: Sequence[int], no: int, limit: int) -> list[LoggedRecall]:
+        """Return the last logged recalls in some spaces that returned a memory, newest first."""
+        rows = self._rows("recalls_of", spaces=list(spaces), no=no, limit=limit)
+        return [
+            LoggedRecall(
+                at=from_micros(at),
+                query=query,
+                tiers=tuple(Tier(tier) for tier in tiers.split()),
+                returned=len(json.loads(returned)),
+            )
+            for at, query, tiers, returned in rows
+        ]
 
     def trim_receipts(self, before: datetime) -> None:
         """Delete the receipts of contexts before a time."""
@@ -386,6 +420,14 @@ class SqlStore(ABC):
         name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
         rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
         return [event_of(row) for row in rows]
+
+    def tier_changes(self, spaces: Sequence[int], since: datetime) -> list[TierChange]:
+        """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
+        rows = self._rows("tier_changes", spaces=list(spaces), since=to_micros(since))
+        return [
+            TierChange(no, from_micros(at), changes_of(changes), _TIERS[tier], _RETENTIONS[retention])
+            for no, at, changes, tier, retention in rows
+        ]
 
     def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
         """Return the number of memories and tokens in some spaces; expired memories count as deleted."""
@@ -458,11 +500,11 @@ class SqlStore(ABC):
 
     def _log_waiting(self) -> None:
         """Write the waiting recalls; if the store cannot be written now, the next recall tries again."""
-        waiting: list[tuple[RecallEntry, bool]] = []
+        waiting: list[tuple[RecallEntry | LaterUse, bool]] = []
         try:
             with self._logging() as statements:
                 waiting += [self._waiting.popleft() for _ in range(len(self._waiting))]
-                for entry, keep in waiting:
+                for entry, keep in without_purged(statements, waiting):
                     self._log_entry(statements, entry, keep=keep)
         except (StoreBusy, StoreFull, StoreUnavailable) as exc:
             self._waiting.extendleft(reversed(waiting))
@@ -472,25 +514,43 @@ class SqlStore(ABC):
 
     def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
         """Return entries of the recall log with a greater number than `after`, in order of number."""
-        rows = self._rows("recalls_after", spaces=list(spaces), after=after, limit=limit)
-        return [
-            LogEntry(
-                number=number,
-                at=from_micros(at),
-                space=space,
-                query=query,
-                tiers=tuple(Tier(tier) for tier in tiers.split()),
-                returned=tuple(json.loads(returned)),
-                options=json.loads(options) if options else {},
-            )
-            for number, at, space, query, tiers, returned, options in rows
-        ]
+        return [_log_entry(row) for row in self._rows("recalls_after", spaces=list(spaces), after=after, limit=limit)]
 
-    def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
+    def timed_recalls(self, spaces: Sequence[int], limit: int, *, slowest: bool) -> list[TimedRecall]:
+        """Return queries of the recall log, slowest or newest first."""
+        with self._reading(once=True) as statements:
+            query = "recalls_slowest" if slowest else "recalls_newest"
+            rows = statements.rows(query, spaces=list(spaces), limit=limit)
+            return [timed_recall_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def logged_recall(self, spaces: Sequence[int], recall_id: str) -> LogEntry | None:
+        """Return the entry of the recall log with an id, if its space is among some."""
+        millis = id_millis(recall_id)
+        times = {"first": millis * 1000, "last": millis * 1000 + 999}
+        rows = self._rows("recall_by_id", spaces=list(spaces), id=recall_id, **times)
+        return _log_entry(rows[0]) if rows else None
+
+    def recent_recalls(self, spaces: Sequence[int], since: datetime, until: datetime, limit: int) -> list[LogEntry]:
+        """Return the last recalls of a period in some spaces, newest first."""
+        period = {"since": to_micros(since), "until": to_micros(until)}
+        return [_log_entry(row) for row in self._rows("recalls_recent", spaces=list(spaces), limit=limit, **period)]
+
+    def later_uses(self, spaces: Sequence[int]) -> list[UseRow]:
+        """Return the uses that followed recalls in some spaces, in order of time."""
+        rows = self._rows("uses_of", spaces=list(spaces))
+        return [UseRow(recall, no, Strength(strength), from_micros(at)) for recall, no, strength, at in rows]
+
+    def log_later_use(self, later: LaterUse) -> None:
+        """Record and count a use that followed a recall; never wait for other writers."""
+        self._waiting.append((later, False))
+        self._log_waiting()
+
+    def _log_entry(self, statements: Statements, entry: RecallEntry | LaterUse, *, keep: bool) -> None:
+        if isinstance(entry, LaterUse):
+            add_later_use(statements, entry, self._shared.window_micros)
+            return
         now = to_micros(entry.at)
-        # In order of number, so that two transactions cannot deadlock.
-        touches = [{"no": no, "now": now, "window": now - self._shared.window_micros} for no in sorted(entry.touched)]
-        statements.run_many("memory_touch", touches)
+        count_uses(statements, entry.uses, now, self._shared.window_micros)
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
         if entry.receipt is not None:
             statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
@@ -658,8 +718,24 @@ def identity_of(statements: Statements) -> Identity | None:
     return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
 
 
+def _log_entry(row: Row) -> LogEntry:
+    """Return the entry of a row of the recall log."""
+    number, at, space, query, tiers, returned, options, recall_id = row
+    return LogEntry(
+        number=number,
+        at=from_micros(at),
+        space=space,
+        query=query,
+        tiers=tuple(Tier(tier) for tier in tiers.split()),
+        returned=tuple(json.loads(returned)),
+        options=json.loads(options) if options else {},
+        id=recall_id,
+    )
+
+
 def _recall_row(entry: RecallEntry) -> dict[str, object]:
     return {
+        "id": entry.id,
         "at": to_micros(entry.at),
         "space": entry.space,
         "query": entry.query,

@@ -31,21 +31,24 @@ from memotherm.storage.rows import (
     tombstone,
 )
 from memotherm.storage.statements import Statements
+from memotherm.storage.uses import add_later_use, count_uses
 from memotherm.storage.values import (
     AdoptionRow,
     Cause,
     ChunkLocation,
     ChunkRow,
+    LaterUse,
     NoteRow,
     Record,
     RootRow,
     ShadowTier,
     UsageCounts,
+    Use,
 )
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
 
-__all__ = ["SqlTransaction", "indexed_words", "settle_words", "words_outdated"]
+__all__ = ["SqlTransaction", "author_of", "indexed_words", "settle_words", "words_outdated"]
 
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
@@ -60,6 +63,11 @@ _AUTHOR_KEYS = ("speaker", "author", "role")
 def indexed_words(content: str, tags: Iterable[str]) -> str:
     """Return what the text index stores of a memory: the words of its content and tags."""
     return " ".join((*words(content), *words(" ".join(tags))))
+
+
+def author_of(memory: Memory) -> str:
+    """Return who has written a message, as its metadata name them; empty if they do not."""
+    return next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
 
 
 def words_outdated(statements: Statements) -> bool:
@@ -102,6 +110,7 @@ class SqlTransaction(ABC):
         if not self._erased:
             return
         self._sql.run("recalls_erase", nos=list(self._erased))
+        self._sql.run("uses_erase", nos=list(self._erased))
         memory_ids = set(self._erased.values())
         for receipt, entries in self._sql.rows("receipts_naming", ids=list(memory_ids)):
             self._sql.run("receipt_erase", receipt=receipt, entries=without_entries(entries, memory_ids))
@@ -215,15 +224,17 @@ class SqlTransaction(ABC):
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
-        moment = to_micros(now)
-        rows = [{"no": no, "now": moment, "window": moment - self._window_micros} for no in nos]
-        self._sql.run_many("memory_touch", rows)
+        count_uses(self._sql, [Use(no) for no in nos], to_micros(now), self._window_micros)
+
+    def add_later_use(self, later: LaterUse) -> bool:
+        """Record and count a use that followed a recall; tell whether it was not recorded before."""
+        return add_later_use(self._sql, later, self._window_micros)
 
     def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
         """Delete recall log, receipts, counters and session states of some spaces, and the reasons of their events."""
         self.purged = True
         (counts,) = self._sql.rows("erase_counts", spaces=list(spaces))
-        for table in ("recalls", "receipts", "sessions", "flushes", "injected", "tallies", "reasons"):
+        for table in ("recalls", "uses", "receipts", "sessions", "flushes", "injected", "tallies", "reasons"):
             self._sql.run(f"erase_{table}", spaces=list(spaces))
         return UsageCounts(*counts)
 
@@ -438,7 +449,7 @@ class SqlTransaction(ABC):
     def _add_turn(self, record: Record) -> None:
         """Store the author and predecessor of a message, as its metadata or scope name them."""
         memory = record.memory
-        author = next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
+        author = author_of(memory)
         thread = str(memory.metadata.get("thread") or memory.scope.session or "") if memory.kind == "message" else ""
         if author or thread:
             previous = self._sql.value("turn_last", space=record.space, thread=thread) if thread else None

@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
+from memotherm.model.literals import OrderName
 from memotherm.model.results import TierCount
+from memotherm.model.uses import Strength
 from memotherm.rules.where import Condition
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "Filter",
     "Find",
     "Identity",
+    "LaterUse",
     "LogEntry",
     "NoteRow",
     "RecallEntry",
@@ -33,7 +36,10 @@ __all__ = [
     "Scores",
     "ShadowTier",
     "Tally",
+    "TierChange",
     "UsageCounts",
+    "Use",
+    "UseRow",
 ]
 
 #: Behind everything that begins with a prefix: the last character, which stands for nothing.
@@ -101,6 +107,8 @@ class Find:
     priority: Priority | None = None
     #: None lists active, archived and deleted memories.
     retention: Retention | None = Retention.ACTIVE
+    #: Only what no search finds: archived, deleted and expired memories.
+    hidden: bool = False
     kind: str | None = None
     tags: tuple[str, ...] | None = None
     #: As in `Filter`.
@@ -108,9 +116,14 @@ class Find:
     until: datetime | None = None
     where: Condition | None = None
     prefix: str | None = None
+    #: A text that the content contains.
+    contains: str | None = None
     limit: int = 100
     #: Only memories with a smaller number than this.
     before: int | None = None
+    order: OrderName = "newest"
+    #: How many memories of the order to leave out before the page.
+    skip: int = 0
 
 
 #: The result of a search: memory number -> score, best first. The score of a vector search is the cosine, that of a
@@ -153,14 +166,48 @@ class ReceiptRow(NamedTuple):
     budget: int
     tokens: int
     format: str
-    #: (id, section, form, tokens, reason, score) of each included memory.
+    #: (id, section, form, tokens, reason, score) of each memory that was included, or left out: without a form.
     entries: Sequence[tuple[str, str, str | None, int, str, float | None]]
+
+
+class Use(NamedTuple):
+    """A use of a memory, or with weight 0 an access that is none."""
+
+    no: int
+    weight: float = 1.0
+    #: By how much `access_count` grows.
+    times: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LaterUse:
+    """A use of a memory that a recall had returned before."""
+
+    at: datetime
+    #: The number of the recall in the log, and its space.
+    recall: int
+    space: int
+    strength: Strength
+    no: int
+    weight: float
+
+
+class UseRow(NamedTuple):
+    """A use that followed a recall, as it was stored."""
+
+    #: The number of the recall in the log.
+    recall: int
+    no: int
+    strength: Strength
+    at: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecallEntry:
     """An entry of the recall log."""
 
+    #: The id by which feedback names it; empty for a run of the rules.
+    id: str = ""
     at: datetime
     space: int | None
     query: str
@@ -174,14 +221,25 @@ class RecallEntry:
     #: The best relevance among the hits, and whether it counts as a hit.
     best: float = 0.0
     found: bool = False
-    #: Memories whose use is counted.
-    touched: Sequence[int] = ()
+    #: The uses that it counts.
+    uses: Sequence[Use] = ()
     #: (memory number, new running relevance).
     relevance: Sequence[tuple[int, float]] = ()
     #: What a replay needs to know beside that, as JSON values.
     options: Mapping[str, Any] = field(default_factory=dict)
     #: The receipt of a context, to be kept.
     receipt: ReceiptRow | None = None
+
+
+class TierChange(NamedTuple):
+    """An event of a memory, and where the memory is now."""
+
+    no: int
+    at: datetime
+    #: Field -> (before, after).
+    changes: Mapping[str, tuple[Any, Any]]
+    tier: Tier
+    retention: Retention
 
 
 class LogEntry(NamedTuple):
@@ -197,6 +255,7 @@ class LogEntry(NamedTuple):
     returned: tuple[int, ...]
     #: As in `RecallEntry`.
     options: Mapping[str, Any]
+    id: str = ""
 
 
 class Tally(NamedTuple):

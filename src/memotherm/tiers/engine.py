@@ -13,6 +13,7 @@ from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
 from memotherm.rules import Select, Situation
 from memotherm.rules.deciding import ACTIVE_HOT, Decision, decide_all
+from memotherm.rules.retention import DeletedMemories
 from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import (
@@ -24,6 +25,7 @@ from memotherm.storage.contract import (
     UsageStore,
 )
 from memotherm.storage.values import Cause, RecallEntry, Record
+from memotherm.tiers.clock_check import ClockChecks
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["RuleEngine", "RuleStore", "combined"]
@@ -58,13 +60,20 @@ class RuleEngine:
     """Runs the rules of one store."""
 
     def __init__(
-        self, store: RuleStore, changes: Changes, vectorizer: Vectorizer, rules: RuleSource, settings: Settings
+        self,
+        store: RuleStore,
+        changes: Changes,
+        vectorizer: Vectorizer,
+        rules: RuleSource,
+        settings: Settings,
+        clock_checks: ClockChecks,
     ) -> None:
         self._store = store
         self._changes = changes
         self._vectorizer = vectorizer
         self._rules = rules
         self._settings = settings
+        self._clock_checks = clock_checks
 
     def compact(self, scope: Scope, cause: Cause, *, dry_run: bool) -> Compaction:
         """Run the compaction rules once over everything that a scope sees and may change."""
@@ -85,15 +94,25 @@ class RuleEngine:
         """
         spaces, around = self._store.spaces_within(scope), self._store.spaces(scope)
         ended, compacted = self._end_idle_sessions(spaces, cause)
-        situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
+        clock = self._clock_checks.read(cause.at).next(cause.at)
+        due_at = clock.due_at if self._clock_checks.enabled else None
+        situation = Situation(
+            now=cause.at,
+            settings=self._settings,
+            open_sessions=self._store.open_sessions(spaces),
+            due_at=due_at,
+        )
         rules = RuleSet(self._rules(), "maintain", self._settings)
         beside = tuple(set(around) - set(spaces))
         moves = self._run("maintain", rules, spaces, situation, cause, beside=beside, progress=progress)
         self._log_run("maintain", scope, spaces, situation)
         embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
-        self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
-        self._store.trim_receipts(cause.at - timedelta(days=self._settings.receipt_days))
+        self._clock_checks.write(clock, cause.at)
+        waiting = self.clock_notice(spaces, cause.at)
+        if due_at is None:
+            self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
+            self._store.trim_receipts(cause.at - timedelta(days=self._settings.receipt_days))
         retired = [move for move in moves if move.retention is not None]
         return Maintenance(
             moves=(*compacted, *(move for move in moves if move.retention is None)),
@@ -103,8 +122,14 @@ class RuleEngine:
             purged=sum(move.retention is Retention.PURGED for move in retired),
             ended=ended,
             embedded=embedded,
-            degraded=(*rules.degraded(), *degraded),
+            degraded=(*rules.degraded(), *degraded, *([waiting] if waiting else [])),
         )
+
+    def clock_notice(self, spaces: tuple[int, ...], now: datetime) -> str | None:
+        """Return why memories past their grace are not purged yet; None if there are none, or if nothing hinders it."""
+        notice = self._clock_checks.read(now).notice(now) if self._clock_checks.enabled else None
+        past_grace = DeletedMemories.selects.resolved(self._settings)
+        return notice if notice and self._store.select(spaces, past_grace, now, 0, 1) else None
 
     def _run(
         self,

@@ -15,6 +15,7 @@ from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.values import Cause, Record, ShadowTier
+from memotherm.tiers.clock_check import ClockChecks
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.in_force import rules_of
 from memotherm.vectors.vectorizer import Progress, Vectorizer
@@ -35,9 +36,10 @@ class ShadowedEngine(RuleEngine):
         vectorizer: Vectorizer,
         rules: RuleSource,
         settings: Settings,
+        clock_checks: ClockChecks,
         shadow: Policy,
     ) -> None:
-        super().__init__(store, changes, vectorizer, rules, settings)
+        super().__init__(store, changes, vectorizer, rules, settings, clock_checks)
         self._shadowed_store = store
         self._shadow = shadow
 

@@ -21,6 +21,7 @@ from memotherm.tools.serializers import (
     Json,
     added_json,
     curated_json,
+    feedback_json,
     memory_json,
     metrics_json,
     move_json,
@@ -45,6 +46,7 @@ __all__ = [
     "memory_curate",
     "memory_demote",
     "memory_end",
+    "memory_feedback",
     "memory_find",
     "memory_forget",
     "memory_get",
@@ -115,20 +117,23 @@ def memory_recall(
     types: Sequence[str] | None = None,
     tags: Sequence[str] | None = None,
     minScore: float | None = None,  # noqa: N803
+    inside: bool = False,
 ) -> Json:
     """Recall memories by meaning and words.
 
-    With a sessionId: the session's own, in all tiers; the best are promoted to hot.
-    Without: hot and warm ones; includeCold adds cold.
+    With a sessionId: the session's own, in all tiers; the best become hot.
+    Without: hot and warm; includeCold adds cold.
     """
     if sessionId is not None:
-        if tags is not None or minScore is not None:
-            raise InvalidInput("tags and minScore filter a recall without a sessionId: leave one of them out")
+        if tags is not None or minScore is not None or inside:
+            raise InvalidInput("tags, minScore and inside are for a recall without a sessionId: leave one of them out")
         return _session_recall(mem, sessionId, query, 3 if limit is None else limit, autoPromote, types)
     max_hits = 10 if limit is None else limit
     promote = bool(autoPromote)
     tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
-    recall = mem.recall(query, max_hits, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote)
+    recall = mem.recall(
+        query, max_hits, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote, inside=inside
+    )
     return {**recall_json(recall), "limit": max_hits, "autoPromote": promote}
 
 
@@ -182,9 +187,15 @@ def memory_compact(mem: Memotherm, dryRun: bool = False) -> Json:  # noqa: N803
     return {"moves": moves, "dryRun": compaction.dry_run, "degraded": list(compaction.degraded)}
 
 
-def memory_status(mem: Memotherm, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Return how much each tier holds, and metrics; for a session also suggestions."""
-    status = status_json(mem.status()) if sessionId is None else session_status_json(mem.session_status(sessionId))
+def memory_status(mem: Memotherm, sessionId: str | None = None, inside: bool = False) -> Json:  # noqa: N803
+    """Return what each tier holds; for a session also suggestions."""
+    if sessionId is not None and inside:
+        raise InvalidInput("a session has no narrower scopes: leave out sessionId or inside")
+    status = (
+        status_json(mem.status(inside=inside))
+        if sessionId is None
+        else session_status_json(mem.session_status(sessionId))
+    )
     return {**status, "metrics": metrics_json(_view(mem, sessionId).metrics())}
 
 
@@ -200,7 +211,7 @@ def store_memory(
     supersedes: str | None = None,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Store a memory. `tier` may also be a priority."""
+    """Store a memory; `tier` may be a priority."""
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
@@ -276,7 +287,7 @@ def memory_forget(mem: Memotherm, memory_id: str, sessionId: str | None = None) 
 
 
 def memory_undo(mem: Memotherm, event: int, sessionId: str | None = None) -> Json:  # noqa: N803
-    """Undo a change, such as a move: `event` is the version in its result."""
+    """Undo a change: `event` is the version in its result."""
     return memory_json(_view(mem, sessionId).undo(event))
 
 
@@ -286,7 +297,7 @@ def memory_context(
     budget: int = 2000,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Return the memories to read before working: pinned, hot, and hits of the query, within a token budget."""
+    """Return what to read before working, within a token budget."""
     context = _view(mem, sessionId).context(query, budget)
     return {
         "text": context.text,
@@ -298,6 +309,16 @@ def memory_context(
         "notes": list(context.receipt.notes),
         "degraded": list(context.receipt.degraded),
     }
+
+
+def memory_feedback(
+    mem: Memotherm,
+    used: Sequence[str] | None = None,
+    answer: str = "",
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Say which recalled memories you used, or what you answered."""
+    return feedback_json(_view(mem, sessionId).feedback(None, used or (), answer))
 
 
 def memory_receipts(
@@ -321,12 +342,13 @@ def memory_search(
     since: str | None = None,
     until: str | None = None,
     where: Json | None = None,
+    prefix: str | None = None,
     retention: str = "active",
     inside: bool = False,
 ) -> Json:
     """Search the Markdown notes; all memories if there are no notes, or with filters. memory_get reads more."""
     view = _view(mem, sessionId)
-    filters: Json = {"since": since, "until": until, "where": where, "inside": inside}
+    filters: Json = {"since": since, "until": until, "where": where, "prefix": prefix, "inside": inside}
     if retention != "active":
         filters["retention"] = retention
     if not mem.settings.notes_root or any(filters.values()):
@@ -342,6 +364,7 @@ def memory_find(
     since: str | None = None,
     until: str | None = None,
     where: Json | None = None,
+    prefix: str | None = None,
     retention: str = "active",
     inside: bool = False,
     limit: int = 20,
@@ -350,8 +373,8 @@ def memory_find(
 ) -> Json:
     """List memories, newest first."""
     page = _view(mem, sessionId).find(
-        tier=tier, kind=kind, tags=tags, since=since, until=until, where=where, retention=retention, inside=inside,
-        limit=limit, cursor=cursor,
+        tier=tier, kind=kind, tags=tags, since=since, until=until, where=where, prefix=prefix, retention=retention,
+        inside=inside, limit=limit, cursor=cursor,
     )  # fmt: skip
     hint = {"hint": page.hint} if page.hint else {}
     return {"items": [memory_json(memory) for memory in page], "cursor": page.cursor, **hint}
@@ -451,6 +474,7 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_feedback, "Feedback", repeatable=True),
     Tool(memory_receipts, "What was injected", reads_only=True, repeatable=True),
     Tool(memory_verify, "Verify a memory"),
     Tool(memory_put_key, "Store under a key", repeatable=True),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memotherm.model import Retention, Tier
+from memotherm.model.uses import Strength
 from memotherm.policy.replay.state import State, is_pinned
 from memotherm.policy.replay.timeline import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
 from memotherm.policy.simulation import Step
@@ -77,6 +78,7 @@ def simulate(
     """
     state = State(timeline.memories, rules, settings)
     outcome = Outcome(state)
+    given_by: dict[int | None, frozenset[int]] = {}
     for step in _ticking(timeline.steps, tick):
         state.limited = timeline.start is not None and step.at >= timeline.start
         if not state.limited:
@@ -88,9 +90,15 @@ def simulate(
             _count(outcome, step)
             more = unsearched.get(step.question, ())
             given = [index for index in (*step.returned, *more) if _searched(state, index, step)]
+            if step.question in timeline.followed:
+                given_by[step.question] = frozenset(given)
             if step.promote:
                 state.promote(step, given)
             _use(state, step, given)
+        elif isinstance(step, Used) and step.question in given_by:
+            # What the policy did not give could not be used later.
+            given = [index for index in step.places if index in given_by[step.question]]
+            state.use(given, step.at, step.strength)
         elif isinstance(step, Born):
             state.add(step.place, step.memory)
             outcome.cache_step(step.place, Step.ADD)
@@ -115,7 +123,7 @@ def _take_recorded(outcome: Outcome, step: TimelineStep, state: State, timeline:
         if timeline.start is None or step.at < timeline.start:
             outcome.moves_before, outcome.flaps_before = state.moves.count, state.moves.flaps
     elif isinstance(step, Used):
-        state.use(step.places, step.at)
+        state.use(step.places, step.at, step.strength)
     elif isinstance(step, Asked):
         _count(outcome, step)
         missed = [index for index in step.demanded if not _searched(state, index, step)]
@@ -128,7 +136,8 @@ def _use(state: State, asked: Asked, given: Sequence[int]) -> None:
     if asked.average:
         state.average((index, asked.relevance[index]) for index in given if index in asked.relevance)
     if asked.used:
-        state.use(given, asked.at)
+        state.use([index for index in given if index not in asked.injected], asked.at, Strength.RETURNED)
+        state.use([index for index in given if index in asked.injected], asked.at, Strength.INJECTED)
 
 
 def _searched(state: State, index: int, asked: Asked) -> bool:

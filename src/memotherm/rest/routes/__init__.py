@@ -7,7 +7,18 @@ from typing import Any
 from fastapi import APIRouter
 
 from memotherm.rest.problems import PROBLEM_TYPE
-from memotherm.rest.routes import administration, events, memories, notes, policies, search, server, sessions
+from memotherm.rest.routes import (
+    administration,
+    events,
+    health,
+    logins,
+    memories,
+    notes,
+    policies,
+    search,
+    server,
+    sessions,
+)
 
 __all__ = ["router"]
 
@@ -18,5 +29,5 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 router = APIRouter(responses=_PROBLEMS)
-for subject in (memories, search, sessions, notes, administration, policies, events, server):
+for subject in (memories, search, sessions, notes, administration, policies, health, events, logins, server):
     router.include_router(subject.router)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.exceptions import HTTPException
 
-from memotherm.hooks.erasing import erase_jobs
 from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import Inside, View
-from memotherm.rest.routes.responses import compaction_response
+from memotherm.rest.routes.responses import apply, compaction_response
 from memotherm.rest.schemas.administration import (
     CompactionResponse,
     CompactRequest,
@@ -22,8 +20,9 @@ from memotherm.rest.schemas.administration import (
     MaintenanceResponse,
     ScopesResponse,
     StatusResponse,
+    TierHistoryResponse,
 )
-from memotherm.spool import user_spool
+from memotherm.rest.schemas.filters import Moment
 from memotherm.tools import serializers
 
 __all__ = ["router"]
@@ -40,9 +39,21 @@ def status(view: View, inside: Inside = False) -> Json:
     return {
         **{key: value for key, value in serializers.status_json(found).items() if key != "store"},
         "pending_vectors": found.pending_vectors,
+        "hot_limit": view.settings.hot_max_tokens,
+        "session_hot_limit": view.settings.hot_token_limit,
         "metrics": serializers.metrics_json(metrics),
         "measured": encoding.metrics_json(metrics),
     }
+
+
+@route(router, "tier_history", response_model=TierHistoryResponse)
+def tier_history(
+    view: View,
+    since: Annotated[Moment, Query(description="The first moment.")] = "30d",
+    points: Annotated[int, Query(ge=2, le=1000, description="How many moments, at equal distances.")] = 60,
+) -> Json:
+    """Return how many active memories each tier had at and below the scope, from a moment until now."""
+    return {"points": [serializers.tier_point_json(point) for point in apply(view.tier_history, since, points)]}
 
 
 @route(router, "scopes", response_model=ScopesResponse)
@@ -80,5 +91,4 @@ def erase(view: View, body: EraseRequest) -> Json:
     """Erase everything at and below the scope of the request permanently; `confirm` repeats the scope."""
     if not view.scope.items() or body.confirm != str(view.scope):
         raise HTTPException(409, f"confirm must be {str(view.scope)!r}, a scope with a field: nothing was erased")
-    jobs = erase_jobs(user_spool(), view.status().store, view.scope)
-    return serializers.erased_json(replace(view.erase(), jobs=jobs))
+    return serializers.erased_json(view.erase())

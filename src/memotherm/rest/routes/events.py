@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from memotherm.rest.event_stream import event_stream
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
-from memotherm.rest.routes.parameters import ABSENT, View
+from memotherm.rest.routes.parameters import ABSENT, Inside, View
 from memotherm.rest.routes.responses import apply, memory_response
 from memotherm.rest.schemas.events import EventPageResponse
 from memotherm.rest.schemas.memories import MemoryResponse
@@ -31,9 +31,10 @@ def events(
     page: Annotated[
         str | None, Query(pattern=r"^(before|after)-[0-9]{1,18}$", description="`after-N`: the events after event N.")
     ] = None,
+    inside: Inside = False,
 ) -> Json:
     """Return the events of all visible memories, a page at a time."""
-    ledger = view.events(limit, page, order == "oldest")
+    ledger = view.events(limit, page, order == "oldest", inside)
     return {"events": [serializers.event_json(event) for event in ledger], "next_page": ledger.cursor}
 
 
@@ -44,11 +45,14 @@ def events(
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
 )
 async def stream_events(
-    view: View, request: Request, last_event_id: Annotated[str, Header(pattern="^[0-9]{1,18}$")] = ABSENT
+    view: View,
+    request: Request,
+    last_event_id: Annotated[str, Header(pattern="^[0-9]{1,18}$")] = ABSENT,
+    inside: Inside = False,
 ) -> StreamingResponse:
     """Send the events of all visible memories as they are recorded, from now or after Last-Event-ID."""
     after = int(last_event_id) if last_event_id else None
-    stream = event_stream(view, after, request.app.state.stopping)
+    stream = event_stream(view, after, request.app.state.stopping, inside=inside)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 

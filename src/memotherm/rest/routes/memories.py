@@ -18,20 +18,22 @@ from memotherm.rest.routes.parameters import (
     ETAG,
     NAME,
     Inside,
+    KeyPrefix,
     KindFilter,
     MemoryId,
     MemoryIdOrNumber,
     View,
     in_session,
 )
-from memotherm.rest.routes.responses import apply, etag, memory_response, page_response, reason
+from memotherm.rest.routes.responses import apply, etag, hit_response, memory_response, page_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
 from memotherm.rest.schemas.fields import Key, PriorityName, Reason, TierName
-from memotherm.rest.schemas.filters import ChangeManyRequest, FindRequest, ListedRetention, Moment
+from memotherm.rest.schemas.filters import ChangeManyRequest, CountRequest, FindRequest, ListedRetention, Moment
 from memotherm.rest.schemas.memories import (
     CapturedResponse,
     CaptureRequest,
     ChangedManyResponse,
+    CountResponse,
     IdResponse,
     KeysResponse,
     MemoryPageResponse,
@@ -46,6 +48,7 @@ from memotherm.rest.schemas.memories import (
     RememberRequest,
     UpdateRequest,
 )
+from memotherm.rest.schemas.search import NeighboursResponse, UsesResponse
 from memotherm.text.quantity import pluralize
 from memotherm.tools import serializers
 
@@ -66,6 +69,7 @@ def list_memories(
     tag: Annotated[str | None, Query(pattern=NAME, max_length=100)] = None,
     since: Annotated[Moment | None, Query()] = None,
     until: Annotated[Moment | None, Query()] = None,
+    prefix: KeyPrefix = None,
     inside: Inside = False,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     page: Annotated[str | None, Query(pattern=r"^before-[0-9]{1,18}$")] = None,
@@ -73,15 +77,24 @@ def list_memories(
     """List memories, newest first, a page at a time; `POST /memories:find` also filters by metadata."""
     memories = view.find(
         tier=tier, priority=priority, retention=retention, kind=kind, tags=None if tag is None else [tag],
-        since=since, until=until, inside=inside, limit=limit, cursor=page,
+        since=since, until=until, prefix=prefix, inside=inside, limit=limit, cursor=page,
     )  # fmt: skip
     return page_response(memories)
 
 
 @route(router, "find", response_model=MemoryPageResponse)
 def find(view: View, body: FindRequest) -> Json:
-    """List memories that match filters, newest first, a page at a time."""
-    return page_response(view.find(**body.filters(), inside=body.inside, limit=body.limit, cursor=body.page))
+    """List memories that match filters, newest first unless another order is given, a page at a time."""
+    memories = view.find(
+        **body.filters(), inside=body.inside, limit=body.limit, cursor=body.page, order=body.order, skip=body.skip
+    )
+    return page_response(memories)
+
+
+@route(router, "count", response_model=CountResponse)
+def count(view: View, body: CountRequest) -> Json:
+    """Return how many memories match filters."""
+    return {"count": view.count(**body.filters(), inside=body.inside)}
 
 
 @route(router, "forget_many", response_model=ChangedManyResponse, response_model_exclude_unset=True)
@@ -164,7 +177,7 @@ def get_by_key(view: View, key: Annotated[Key, Query()], response: Response) -> 
 @route(router, "list_keys", response_model=KeysResponse)
 def list_keys(
     view: View,
-    prefix: Annotated[Key | None, Query(description="Only keys that begin with this.")] = None,
+    prefix: KeyPrefix = None,
     depth: Annotated[int | None, Query(ge=1, le=400, description="Cut keys behind that many slashes.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
     after: Annotated[Key | None, Query(description="Continue behind this key, the last one.")] = None,
@@ -179,10 +192,11 @@ def get_memory(
     memory_id: MemoryIdOrNumber,
     response: Response,
     hidden: Annotated[bool, Query(description="Include a memory that was forgotten.")] = False,
+    inside: Annotated[bool, Query(description="Look at and below the scope, instead of in what it can see.")] = False,
     if_none_match: Annotated[str, Header(pattern=ETAG)] = ABSENT,
 ) -> Any:  # noqa: ANN401 - JSON, or an empty response if nothing has changed
     """Return a memory; 404 if it was forgotten, unless `hidden` is true."""
-    memory = view.get(memory_id)
+    memory = view.get(memory_id, inside=inside)
     if memory.retention is Retention.DELETED and not hidden:
         raise NotFound(f"{memory_id} was forgotten: add ?hidden=true to read it, or restore it")
     if if_none_match and if_none_match.strip('"') == str(memory.version):
@@ -252,6 +266,7 @@ def unpin(view: View, memory_id: MemoryId, response: Response, body: ReasonReque
 
 
 @route(router, "verify", response_model=MemoryResponse)
+@once
 def verify(view: View, memory_id: MemoryId, response: Response, body: ReasonRequest | None = None) -> Json:
     """Record that a memory still holds."""
     return memory_response(apply(view.verify, memory_id, reason(body)), response)
@@ -289,3 +304,15 @@ def purge(view: View, memory_id: MemoryId, body: ReasonRequest | None = None) ->
 def history(view: View, memory_id: MemoryId) -> Json:
     """Return the events of a memory, oldest first."""
     return {"events": [serializers.event_json(event) for event in view.history(memory_id)]}
+
+
+@route(router, "uses", response_model=UsesResponse)
+def uses(view: View, memory_id: MemoryId, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> Json:
+    """Return the last recalls that returned a memory, and the last contexts that considered it, newest first."""
+    return serializers.uses_json(view.uses(memory_id, limit))
+
+
+@route(router, "neighbours", response_model=NeighboursResponse)
+def neighbours(view: View, memory_id: MemoryId, limit: Annotated[int, Query(ge=1, le=100)] = 10) -> Json:
+    """Return the memories that are most like one, best first, from all tiers; nothing is counted or logged."""
+    return {"items": [hit_response(hit) for hit in view.neighbours(memory_id, limit)]}

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
 from memotherm.model import SCOPE_FIELDS
+from memotherm.rest.schemas.fields import Key
 from memotherm.rest.scope_header import HEADER, PATTERN, requested_scope
 from memotherm.session import Session
 
@@ -20,12 +21,14 @@ __all__ = [
     "ExistingSession",
     "InSession",
     "Inside",
+    "KeyPrefix",
     "KindFilter",
     "MemoryId",
     "MemoryIdOrNumber",
     "OuterMemory",
     "SessionId",
     "View",
+    "WholeStore",
     "in_session",
 ]
 
@@ -93,10 +96,22 @@ KindFilter = Annotated[str | None, Depends(kind_filter)]
 OuterMemory = Annotated[Memotherm, Depends(outer_memory)]
 View = Annotated[Memotherm, Depends(scoped_memory)]
 Inside = Annotated[bool, Query(description="Everything at and below the scope, instead of what it can see.")]
+KeyPrefix = Annotated[Key | None, Query(description="Only keys that begin with this.")]
 MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
 #: The id of a memory, or `#` and its number, as a context names a memory that it has shortened.
 MemoryIdOrNumber = Annotated[str, Path(pattern=r"^(mem_[0-9a-z]{26}|#[0-9]{1,18})$")]
 SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
+
+
+async def whole_store(request: Request) -> Memotherm:
+    """Return the memory of the whole store, unless the request is restricted to a part of it."""
+    mem: Memotherm = request.scope["memotherm"]
+    if mem.scope.items():
+        raise HTTPException(403, "this concerns the whole store: an API key of a tenant cannot see it")
+    return mem
+
+
+WholeStore = Annotated[Memotherm, Depends(whole_store)]
 
 
 def begun_session(outer: Annotated[Memotherm, Depends(outer_memory)], session_id: SessionId) -> Session[Memotherm]:

@@ -16,6 +16,7 @@ __all__ = [
     "ScopeResponse",
     "ScopesResponse",
     "StatusResponse",
+    "TierHistoryResponse",
 ]
 
 
@@ -105,6 +106,21 @@ class ScopesResponse(BaseModel):
     scopes: list[ScopeResponse]
 
 
+class TierPointResponse(BaseModel):
+    """How many active memories each tier had at a moment."""
+
+    at: str
+    hot: int
+    warm: int
+    cold: int
+
+
+class TierHistoryResponse(BaseModel):
+    """The tiers at moments in ascending order."""
+
+    points: list[TierPointResponse]
+
+
 class StatusResponse(BaseModel):
     """How much is stored, and how it can be searched."""
 
@@ -119,6 +135,8 @@ class StatusResponse(BaseModel):
     #: The name and hash of the adopted policy; empty for the built-in rules.
     policy: str
     degraded: list[str]
+    hot_limit: int = Field(description="The most hot tokens of a scope, by the setting hot_max_tokens.")
+    session_hot_limit: int = Field(description="The most hot tokens of a session, by the setting hot_token_limit.")
     pending_vectors: int = Field(description="Memories that wait for their vectors.")
     metrics: dict[str, float]
     measured: Json = Field(description="All metrics under the names of the Python API.")

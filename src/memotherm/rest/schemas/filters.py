@@ -7,8 +7,10 @@ from typing import Annotated, Literal, Union
 from pydantic import BeforeValidator, Field, StringConstraints
 from typing_extensions import TypeAliasType
 
+from memotherm.model.literals import OrderName
 from memotherm.rest.schemas.fields import (
     Json,
+    Key,
     Kind,
     Labels,
     PriorityName,
@@ -19,7 +21,16 @@ from memotherm.rest.schemas.fields import (
     integer,
 )
 
-__all__ = ["ChangeManyRequest", "FilterRequest", "FindRequest", "ListedRetention", "Moment", "Where", "raw_where"]
+__all__ = [
+    "ChangeManyRequest",
+    "CountRequest",
+    "FilterRequest",
+    "FindRequest",
+    "ListedRetention",
+    "Moment",
+    "Where",
+    "raw_where",
+]
 
 _DAY = (
     r"((19|20)[0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
@@ -35,6 +46,8 @@ Moment = Annotated[
 ]
 ListedRetention = Literal["active", "archived", "deleted", "any"]
 
+#: A text without NUL, with at least one visible character.
+_PART = r"^[^\x00]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00]*$"
 _Text = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")]
 #: The name of a member; one that begins with `$` is an operator.
 _Member = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^([^\x00$][^\x00]*)?$")]
@@ -77,7 +90,7 @@ Where = Annotated[
 ]
 
 
-def raw_where(body: FilterRequest) -> Json | None:
+def raw_where(body: RequestBody) -> Json | None:
     """Return the filter as it was sent."""
     where: Json | None = body.model_dump(by_alias=True, exclude_unset=True).get("where")
     return where
@@ -89,6 +102,7 @@ class FilterRequest(RequestBody):
     since: Moment | None = None
     until: Moment | None = None
     where: Where | None = None
+    prefix: Key | None = Field(None, description="Only memories whose key begins with this.", examples=["notes/"])
 
 
 class ListFilters(FilterRequest):
@@ -98,19 +112,31 @@ class ListFilters(FilterRequest):
     priority: PriorityName | None = None
     kind: Kind | None = None
     tags: Labels | None = None
+    contains: Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=_PART)] | None = Field(
+        default=None, description="A text that the content contains, in upper or lower case."
+    )
 
     def filters(self) -> Json:
         """Return the filters of `find`; `retention` only if it was sent."""
-        names = ("tier", "priority", "kind", "tags", "since", "until")
+        names = ("tier", "priority", "kind", "tags", "since", "until", "prefix", "contains")
         sent = {"retention"} & self.model_fields_set
         return {**{name: getattr(self, name) for name in (*names, *sent)}, "where": raw_where(self)}
 
 
-class FindRequest(ListFilters):
-    """The filters and the page of a listing."""
+class CountRequest(ListFilters):
+    """The filters of a listing."""
 
     retention: ListedRetention = "active"
     inside: bool = False
+
+
+class FindRequest(CountRequest):
+    """The filters and the page of a listing."""
+
+    order: OrderName = "newest"
+    skip: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integer)] = Field(
+        default=0, description="How many memories of the order to leave out; a page of another order has no next_page."
+    )
     limit: Annotated[int, Field(ge=1, le=100), BeforeValidator(integer)] = 20
     page: Annotated[str, StringConstraints(pattern=r"^before-[0-9]{1,18}$")] | None = None
 

@@ -29,6 +29,7 @@ __all__ = [
     "CaptureRequest",
     "CapturedResponse",
     "ChangedManyResponse",
+    "CountResponse",
     "IdResponse",
     "KeysResponse",
     "MemoriesResponse",
@@ -160,7 +161,9 @@ class MemoryFields(BaseModel):
 class MemoryResponse(MemoryFields):
     """A memory."""
 
-    recent_uses: int
+    last_used_at: str | None
+    use_weight: float
+    recent_uses: float
     tier_since: str
     tier_rule: str
     retention_since: str
@@ -218,6 +221,12 @@ class MemoryPageResponse(MemoriesResponse):
     next_page: str | None
     #: Where the memories are, if the scope can see none.
     hint: str = ""
+
+
+class CountResponse(BaseModel):
+    """How many memories match."""
+
+    count: int
 
 
 class ChangedManyResponse(BaseModel):

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from memotherm.rest.schemas.fields import Json
 
-__all__ = ["HealthResponse", "ProblemResponse"]
+__all__ = ["HealthResponse", "LoginResponse", "ProblemResponse"]
 
 
 class HealthResponse(BaseModel):
@@ -17,6 +17,18 @@ class HealthResponse(BaseModel):
     status: Literal["ok", "degraded"]
     version: str
     missing_nodes: list[str] = Field(default=[], description="Nodes of a distributed store that do not answer.")
+
+
+class LoginResponse(BaseModel):
+    """Whose memories the requests of a caller see."""
+
+    #: The name of the API key; null if the caller needs none.
+    key: str | None
+    scope: dict[str, str]
+    #: Whether requests may only read.
+    read_only: bool
+    #: Whether the caller is a browser that has logged in.
+    cookie: bool
 
 
 class ProblemResponse(BaseModel):

@@ -22,6 +22,7 @@ from memotherm.rest.schemas.fields import (
     absent,
     integer,
 )
+from memotherm.rest.schemas.filters import Where
 from memotherm.rest.schemas.memories import MemoryResponse
 
 __all__ = [
@@ -54,6 +55,7 @@ class SessionStartRequest(RequestBody):
     budget: Budget = 2000
     format: Format = "markdown"
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class SessionContextRequest(RequestBody):
@@ -65,7 +67,9 @@ class SessionContextRequest(RequestBody):
     include_cold: bool | None = None
     track: bool = True
     repeat: bool = Field(False, description="Whether memories that were injected before may be included.")
+    where: Where | None = None
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class SessionAddRequest(RequestBody):

@@ -8,7 +8,7 @@ A service names the parts that it uses (`MemoryStore`, `LedgerStore`, ...); `Sto
 unions that a database implements.
 """
 
-from memotherm.storage.contract.index import IndexStore
+from memotherm.storage.contract.index import IndexStore, SearchStore
 from memotherm.storage.contract.keyvalue import KeyValueStore
 from memotherm.storage.contract.ledger import LedgerStore
 from memotherm.storage.contract.maintenance import MaintenanceStore
@@ -32,6 +32,7 @@ __all__ = [
     "NoteTransaction",
     "PolicyStore",
     "PolicyTransaction",
+    "SearchStore",
     "SessionStore",
     "SessionTransaction",
     "Store",

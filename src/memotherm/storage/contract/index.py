@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from memotherm.model import Tier
-from memotherm.storage.values import CandidateRow, CandidateText, Filter, Identity, Scores
+from memotherm.storage.values import CandidateRow, CandidateText, Filter, Identity, Record, Scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["IndexStore"]
+__all__ = ["IndexStore", "SearchStore"]
 
 
 class IndexStore(Protocol):
@@ -58,3 +60,22 @@ class IndexStore(Protocol):
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
         """Return the number of memories in some spaces and tiers, and the number that contain each word."""
+
+
+class SearchStore(IndexStore, Protocol):
+    """What a recall reads."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let the reads of this thread see one state of the store until the context is left."""
+
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return memories by number, as they are now."""
+
+    def pending(self, spaces: Sequence[int]) -> int:
+        """Return the number of visible memories without vectors."""
+
+    def replica_lag(self) -> str | None:
+        """Return a sentence about how old the data is that recalls read; None if they read the primary."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memotherm.model import Event
-from memotherm.storage.values import Record
+from memotherm.storage.values import Record, TierChange
 
 __all__ = ["LedgerStore"]
 
@@ -33,6 +33,9 @@ class LedgerStore(Protocol):
             limit: The maximum number of events.
             oldest_first: Ascending order.
         """
+
+    def tier_changes(self, spaces: Sequence[int], since: datetime) -> list[TierChange]:
+        """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
 
     def seq(self) -> int:
         """Return the sequence number of the newest event."""

@@ -45,7 +45,10 @@ class MemoryStore(Protocol):
         """Return the ids that begin with a prefix, in order."""
 
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
-        """Return a page of memories, newest first."""
+        """Return a page of memories in the order of the listing."""
+
+    def count(self, spaces: Sequence[int], find: Find) -> int:
+        """Return how many memories a listing has, on all its pages."""
 
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""

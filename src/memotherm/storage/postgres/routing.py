@@ -36,7 +36,7 @@ COPIED = (
     "shadow_tiers",
 )
 #: All tables that have a tenant; one that refers to another comes after it.
-DISTRIBUTED = (*COPIED, "recalls", "receipts", "sessions", "tallies", "flushes", "injected", "jobs")
+DISTRIBUTED = (*COPIED, "recalls", "uses", "receipts", "sessions", "tallies", "flushes", "injected", "jobs")
 
 _TABLE = "|".join(sorted(DISTRIBUTED, key=len, reverse=True))
 #: A table that is read, with its alias.

@@ -248,13 +248,12 @@ class PostgresStore(SqlStore):
         super().log_recall(entry, keep=keep)
         if not self._connections.distributed or not self.tenant:
             return
-        nos = {*entry.touched, *(no for no, _ in entry.relevance)}
+        nos = {*(use.no for use in entry.uses), *(no for no, _ in entry.relevance)}
         shared = {no for (no,) in self._rows("shared_numbers", nos=list(nos))} if nos else set()
         if shared:
-            touched = tuple(no for no in entry.touched if no in shared)
+            uses = tuple(use for use in entry.uses if use.no in shared)
             relevance = tuple(pair for pair in entry.relevance if pair[0] in shared)
-            uses = replace(entry, touched=touched, relevance=relevance, receipt=None)
-            self.for_tenant("").log_recall(uses, keep=False)
+            self.for_tenant("").log_recall(replace(entry, uses=uses, relevance=relevance, receipt=None), keep=False)
 
     # The ledger
 

@@ -63,6 +63,20 @@ UPDATE jobs SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name A
 DELETE FROM recalls WHERE {own}EXISTS (
     SELECT 1 FROM jsonb_array_elements_text(CAST(returned AS JSONB)) AS given (no) WHERE CAST(given.no AS BIGINT) {in nos})
 
+-- recalls_of: The last recalls in some spaces that returned a memory.
+SELECT at, query, tiers, returned FROM recalls
+WHERE {own}space {in spaces} AND CAST(returned AS JSONB) @> to_jsonb(CAST(:no AS BIGINT))
+ORDER BY recall DESC LIMIT :limit
+
+-- receipts_of: The last receipts in some spaces that name a memory.
+SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+WHERE {own}space {in spaces} AND EXISTS (
+    SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 = :id)
+ORDER BY receipt DESC LIMIT :limit
+
+-- where_contains: A condition of `select`; upper and lower case are the same.
+content ILIKE :contains ESCAPE '!'
+
 -- receipts_naming: The receipts that name one of some memories.
 SELECT receipt, entries FROM receipts
 WHERE {own}EXISTS (

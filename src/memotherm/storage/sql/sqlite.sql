@@ -26,6 +26,20 @@ DELETE FROM recalls WHERE EXISTS (SELECT 1 FROM json_each(returned) AS given WHE
 SELECT receipt, entries FROM receipts
 WHERE EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') {in ids})
 
+-- recalls_of: The last recalls in some spaces that returned a memory.
+SELECT at, query, tiers, returned FROM recalls
+WHERE space {in spaces} AND EXISTS (SELECT 1 FROM json_each(returned) AS given WHERE given.value = :no)
+ORDER BY recall DESC LIMIT :limit
+
+-- receipts_of: The last receipts in some spaces that name a memory.
+SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+WHERE space {in spaces}
+  AND EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') = :id)
+ORDER BY receipt DESC LIMIT :limit
+
+-- where_contains: A condition of `select`; upper and lower case are the same.
+content LIKE :contains ESCAPE '!'
+
 -- metadata_root: The metadata, as JSON.
 CASE metadata WHEN '' THEN '{}' ELSE metadata END
 

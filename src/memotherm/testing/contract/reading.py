@@ -211,6 +211,7 @@ class ReadingContract(Contract):
         assert self.listed() == ["active"]
         assert self.listed(retention=Retention.ARCHIVED) == ["archived"]
         assert self.listed(retention=Retention.DELETED) == ["deleted"]
+        assert self.listed(retention=None, hidden=True) == ["deleted", "archived"]
 
     def test_a_listing_leaves_out_what_has_expired(self) -> None:
         """A memory is gone at the very moment it expires, unless it is pinned."""
@@ -222,6 +223,7 @@ class ReadingContract(Contract):
         assert self.listed() == ["pinned", "ends", "lasts"]
         self.clock.advance(hours=1)
         assert self.listed() == ["pinned", "lasts"]
+        assert self.listed(retention=None, hidden=True) == ["ends"]
 
     def test_pages_tile_the_listing(self) -> None:
         """Each page begins before the last memory of the one before it."""

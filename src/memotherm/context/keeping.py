@@ -1,0 +1,75 @@
+"""What is kept of a receipt: what was included, and the first memories of each section that were left out.
+
+Which budget would have included a memory is not kept: it costs more than the context itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+
+from memotherm.context.packing import Candidate
+from memotherm.context.values import Entry, Receipt
+from memotherm.model import Priority
+from memotherm.recall.log import logged_query
+from memotherm.settings import Settings
+from memotherm.storage.values import ReceiptRow
+
+__all__ = ["first_without_space", "kept_receipt"]
+
+#: The most memories of a section that a kept receipt names as left out.
+_MOST_OF_SECTION = 25
+_NO_SPACE = "the space was spent on what is more important"
+_LOW = "low priority enters when space is left"
+
+KeptTuple = tuple[str, str, str | None, int, str, float | None]
+
+
+def first_without_space(candidates: Iterable[Candidate], included: Collection[str]) -> Iterator[KeptTuple]:
+    """Yield the first candidates of each section that are not included, and read no more of the last section."""
+    counts: Counter[str] = Counter()
+    for candidate in candidates:
+        memory, section = candidate.memory, candidate.section
+        if memory.id in included:
+            continue
+        counts[section] += 1
+        if counts[section] <= _MOST_OF_SECTION:
+            reason = _LOW if memory.priority is Priority.LOW else _NO_SPACE
+            yield memory.id, section, None, 0, f"{candidate.reason}; {reason}", _rounded(candidate.score)
+        elif section == "recalled":
+            return
+
+
+def kept_receipt(
+    receipt: Receipt, without_space: Iterable[KeptTuple], skipped: Iterable[Entry], settings: Settings
+) -> ReceiptRow | None:
+    """Return what is stored of a receipt; nothing if the context is off, nothing was considered, or none are kept."""
+    if not settings.receipt_days or not receipt.budget:
+        return None
+    entries = [*map(_kept, receipt.included), *without_space, *_first(map(_kept, skipped))]
+    if not entries:
+        return None
+    return ReceiptRow(
+        query=None if receipt.query is None else logged_query(receipt.query, settings),
+        budget=receipt.budget,
+        tokens=receipt.tokens,
+        format=receipt.format,
+        entries=entries,
+    )
+
+
+def _first(entries: Iterable[KeptTuple]) -> Iterator[KeptTuple]:
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        counts[entry[1]] += 1
+        if counts[entry[1]] <= _MOST_OF_SECTION:
+            yield entry
+
+
+def _kept(entry: Entry) -> KeptTuple:
+    tokens = 0 if entry.form is None else entry.tokens
+    return entry.id, entry.section, entry.form, tokens, entry.reason, _rounded(entry.score)
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 4)

@@ -1,0 +1,90 @@
+// Changes of memories that the reader asks for: each is reported with a button that undoes it.
+import { change, get, undo } from "./api.js";
+import { confirm } from "./components/dialog.js";
+import { toast, toastError } from "./components/toast.js";
+import { memories as memoriesText } from "./format.js";
+
+const AT_ONCE = 4;
+export const TIERS = ["hot", "warm", "cold"];
+export const PRIORITIES = ["pinned", "critical", "important", "normal", "low"];
+
+// id: the route; body: what is sent; done: how the toast begins; fits: for which memories it makes sense.
+const isActive = (memory) => memory.retention === "active";
+export const ACTIONS = [
+  { name: "Forget", id: "forget", done: "Forgot", fits: (memory) => memory.retention !== "deleted" },
+  { name: "Restore", id: "restore", done: "Restored", fits: (memory) => !isActive(memory) },
+  { name: "Archive", id: "archive", done: "Archived", fits: isActive },
+  { name: "Pin", id: "pin", done: "Pinned", fits: (memory) => isActive(memory) && memory.priority !== "pinned" },
+  { name: "Unpin", id: "unpin", done: "Unpinned", fits: (memory) => isActive(memory) && memory.priority === "pinned" },
+  ...TIERS.map((tier) => ({
+    name: `Move to ${tier}`, id: "move", body: { tier }, done: `Moved to ${tier}`,
+    fits: (memory) => isActive(memory) && memory.tier !== tier,
+  })),
+];
+const PURGE = { name: "Purge", id: "purge", done: "Purged", fits: () => true };
+export const ALL_ACTIONS = [...ACTIONS, PURGE];
+
+// Call a function for each item, a few at once; return the results and the errors, each with its item.
+async function forEach(items, run, onProgress) {
+  const results = [], errors = [], waiting = [...items];
+  const work = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) {
+      try {
+        results.push([item, await run(item)]);
+      } catch (error) {
+        errors.push([item, error]);
+      }
+      onProgress(results.length + errors.length);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return { results, errors };
+}
+
+// Purging cannot be undone: the reader types how many memories it is about, or the word.
+async function confirmPurge(chosen) {
+  const typed = chosen.length === 1 ? "purge" : `purge ${chosen.length}`;
+  return confirm({
+    title: `Purge ${memoriesText(chosen.length)}?`, action: "Purge", danger: true, typed,
+    text: "The contents, vectors and words are erased permanently, also from the history. This cannot be undone.",
+  });
+}
+
+async function confirmMany(action, chosen) {
+  return confirm({ title: `${action.name}: ${memoriesText(chosen.length)}?`, action: action.name, text: "You can undo it afterwards." });
+}
+
+// Apply an action to memories, report it, and return whether anything was changed.
+export async function applyAction(action, chosen, { onProgress = () => {}, onChange = () => {} } = {}) {
+  const fitting = chosen.filter(action.fits);
+  if (!fitting.length) {
+    toast(`${action.name}: it applies to none of the chosen memories.`);
+    return false;
+  }
+  const agreed = action === PURGE ? await confirmPurge(fitting) : fitting.length === 1 || await confirmMany(action, fitting);
+  if (!agreed) return false;
+  const { results, errors } = await forEach(fitting, (memory) => change(memory, action.id, action.body), onProgress);
+  // A change that was made already has no event of its own.
+  const events = results.filter(([memory, after]) => after && after.version !== memory.version).map(([, after]) => after);
+  const undoAll = async () => {
+    const { errors: failed } = await forEach(events.reverse(), (after) => undo(after.version, after.scope), () => {});
+    onChange();
+    if (failed.length) throw new Error(`${memoriesText(failed.length)} could not be undone: ${failed[0][1].message}`);
+  };
+  if (results.length) toast(`${action.done} ${memoriesText(results.length)}`, { undo: action === PURGE || !events.length ? null : undoAll });
+  if (errors.length) toast(`${memoriesText(errors.length)} could not be changed: ${errors[0][1].message}`, { error: true });
+  onChange();
+  return results.length > 0;
+}
+
+// Undo an event of the ledger. A memory below the scope is changed in its own scope.
+export async function undoEvent(event, onChange = () => {}) {
+  try {
+    const memory = await get(`/memories/${event.id}`, { inside: true, hidden: true });
+    const after = await undo(event.seq, memory.scope);
+    toast(`Undone: ${event.action}`, { undo: async () => { await undo(after.version, after.scope); onChange(); } });
+    onChange();
+  } catch (error) {
+    toastError(error);
+  }
+}

@@ -1,0 +1,38 @@
+// Controls whose values are parameters of the address.
+import { html, useEffect, useRef, useState } from "../html.js";
+import { setParams, useParam } from "../route.js";
+
+const DELAY_MILLISECONDS = 300;
+
+export function SelectFilter({ name, label, options, fallback = "" }) {
+  const [value, setValue] = useParam(name, fallback);
+  return html`<div class="field"><label for=${`filter-${name}`}>${label}</label>
+    <select id=${`filter-${name}`} value=${value} onChange=${(event) => setValue(event.target.value)}>
+      ${options.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
+    </select></div>`;
+}
+
+// A text that takes effect when the reader stops typing.
+export function TextFilter({ name, label, type = "text", placeholder = "", check = () => "" }) {
+  const [value, setValue] = useParam(name);
+  const [text, setText] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => { setText(value); }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const error = check(text);
+  const change = (event) => {
+    const typed = event.target.value;
+    setText(typed);
+    clearTimeout(timer.current);
+    if (!check(typed)) timer.current = setTimeout(() => setValue(typed.trim()), DELAY_MILLISECONDS);
+  };
+  return html`<div class="field"><label for=${`filter-${name}`}>${label}</label>
+    <input id=${`filter-${name}`} type=${type} value=${text} placeholder=${placeholder} aria-invalid=${error ? "true" : undefined} title=${error} onInput=${change} />
+    ${error && html`<span class="hint error">${error}</span>`}</div>`;
+}
+
+export function CheckFilter({ name, label, fallback = false }) {
+  const [value] = useParam(name, String(fallback));
+  return html`<label class="check"><input type="checkbox" checked=${value === "true"}
+    onChange=${(event) => setParams({ [name]: event.target.checked === fallback ? "" : String(event.target.checked) })} /> ${label}</label>`;
+}

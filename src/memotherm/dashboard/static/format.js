@@ -1,0 +1,29 @@
+// Numbers and times in the form and zone of the reader.
+const NUMBER = new Intl.NumberFormat();
+const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+const PERCENT = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const SHORT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" });
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const UNITS = [["year", 31_557_600], ["month", 2_629_800], ["week", 604_800], ["day", 86_400], ["hour", 3600], ["minute", 60]];
+
+export const number = (value) => NUMBER.format(value);
+export const compact = (value) => COMPACT.format(value);
+export const percent = (share) => PERCENT.format(share);
+export const time = (iso) => (iso ? TIME.format(new Date(iso)) : "–");
+export const shortTime = (iso) => (iso ? SHORT_TIME.format(new Date(iso)) : "–");
+export const day = (iso) => (iso ? DAY.format(new Date(iso)) : "–");
+export const decimal = (value, digits = 2) =>
+  new Intl.NumberFormat(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value);
+
+export function relative(iso, now = Date.now()) {
+  if (!iso) return "–";
+  const seconds = (new Date(iso) - now) / 1000;
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) || ["second", 1];
+  return RELATIVE.format(Math.round(seconds / size), unit);
+}
+
+export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
+export const memories = (value) => count(value, "memory", "memories");
+export const scopeName = (scope) => Object.entries(scope).map(([name, value]) => `${name}=${value}`).join(" ") || "(no scope)";

@@ -1,0 +1,5 @@
+// The parts of Preact and htm that the dashboard uses. Texts become text nodes, never markup.
+export {
+  html, render, Component, createContext,
+  useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useContext, useReducer, useErrorBoundary,
+} from "./vendor/htm-preact.module.js";

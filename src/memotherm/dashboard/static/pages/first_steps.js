@@ -1,0 +1,45 @@
+// What an empty store needs: a first memory, or an agent that stores some.
+import { html, useState } from "../html.js";
+import { change, post } from "../api.js";
+import { toast, toastError } from "../components/toast.js";
+import { useWritable } from "../session.js";
+
+const COMMANDS = [
+  ["Connect Claude Code, so that it remembers by itself", "memotherm install claude-code"],
+  ["Import what another program has remembered", "memotherm import --help"],
+  ["Store a memory in the terminal", 'memotherm remember "We deploy on Fridays"'],
+  ["Watch an agent's week of memories", "memotherm demo"],
+];
+
+function FirstMemory({ onStored }) {
+  const [content, setContent] = useState("");
+  const [busy, setBusy] = useState(false);
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      const memory = await post("/memories", { content });
+      toast("Stored your first memory", { undo: async () => { await change(memory, "forget"); onStored(); } });
+      onStored();
+    } catch (error) {
+      toastError(error);
+      setBusy(false);
+    }
+  };
+  return html`<form onSubmit=${submit}>
+    <label class="field">Something that an agent should know
+      <textarea rows="3" required maxlength="1000000" value=${content} placeholder="We deploy on Fridays"
+        onInput=${(event) => setContent(event.target.value)}></textarea></label>
+    <div class="buttons"><button type="submit" class="primary" disabled=${busy || !content.trim()}>Remember it</button></div>
+  </form>`;
+}
+
+export function FirstSteps({ onStored }) {
+  const writable = useWritable();
+  return html`<section class="first-steps" aria-labelledby="first-steps">
+    <h2 id="first-steps">First steps</h2>
+    <p>There are no memories here yet. What your agents remember will appear on this page as it happens.</p>
+    ${writable && html`<${FirstMemory} onStored=${onStored} />`}
+    <ol>${COMMANDS.map(([purpose, command]) => html`<li key=${command}>${purpose}: <code>${command}</code></li>`)}</ol>
+  </section>`;
+}

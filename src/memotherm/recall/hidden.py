@@ -1,0 +1,195 @@
+"""Search that also finds archived, deleted and expired memories, which are in no index.
+
+The store selects them by one statement for each tier, with the scope, the retention and the filters of the query
+in it. Their words are compared here, their vectors by the store; the other stages are those of every recall.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memotherm.model import Priority, Retention, Tier
+from memotherm.model.clock import to_micros
+from memotherm.recall.evidence import has_terms
+from memotherm.recall.values import Question
+from memotherm.storage.contract import Store
+from memotherm.storage.transaction import author_of, indexed_words
+from memotherm.storage.values import CandidateRow, CandidateText, Filter, Find, Identity, Record, Scores
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+__all__ = ["WithHidden"]
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    record: Record
+    words: str
+
+
+class WithHidden:
+    """A store whose searches also find hidden memories of some retentions.
+
+    Args:
+        store: The store.
+        question: The query whose scope and filters select the hidden memories.
+        retentions: Which memories to find; without active, only hidden ones.
+    """
+
+    def __init__(self, store: Store, question: Question, retentions: Sequence[Retention]) -> None:
+        self._store = store
+        self._question = question
+        self._retentions = tuple(retentions)
+        self._with_active = Retention.ACTIVE in retentions
+        self._hidden: dict[int, _Hidden] = {}
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads see one state of the store, and select the hidden memories of that state."""
+        with self._store.snapshot():
+            self._hidden = {
+                record.no: _Hidden(record, indexed_words(record.memory.content, record.memory.tags))
+                for record in self._selected()
+            }
+            yield
+
+    def _selected(self) -> Iterator[Record]:
+        """Yield the hidden memories that the scope and the filters of the query let through."""
+        question = self._question
+        where = question.where
+        for tier in question.tiers:
+            for kind in (None,) if where.kinds is None else where.kinds:
+                find = Find(
+                    now=where.now,
+                    tier=tier,
+                    kind=kind,
+                    retention=None if self._with_active else self._retentions[0],
+                    hidden=self._with_active,
+                    tags=where.tags,
+                    since=where.since,
+                    until=where.until,
+                    where=where.where,
+                    prefix=where.prefix,
+                    limit=_PAGE,
+                )
+                yield from _pages(self._store, question.spaces, find)
+
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the pinned memories, oldest first."""
+        pinned = [each.record for each in self._hidden.values() if each.record.memory.priority is Priority.PINNED]
+        return sorted([*pinned, *(self._store.pinned(spaces, now) if self._with_active else ())], key=_number)
+
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return memories by number."""
+        return self._store.records(nos)
+
+    def pending(self, spaces: Sequence[int]) -> int:
+        """Return the number of visible memories without vectors."""
+        return self._store.pending(spaces) if self._with_active else 0
+
+    def replica_lag(self) -> str | None:
+        """Return a sentence about how old the data is; None if it is that of the primary."""
+        return self._store.replica_lag()
+
+    def candidates(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
+    ) -> dict[int, CandidateRow]:
+        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+        shown = [no for no in nos if no not in self._hidden]
+        rows = self._store.candidates(spaces, tiers, shown, where) if shown else {}
+        return rows | {no: _row(self._hidden[no]) for no in nos if no in self._hidden}
+
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> Scores:
+        """Return the best keyword matches, strongest first; a word weighs the same in active and hidden memories."""
+        texts = {no: each.words for no, each in self._hidden.items()}
+        if self._with_active:
+            found = self._store.search_text(spaces, tiers, words, limit, where)
+            texts |= {no: text.words for no, text in self._store.candidate_texts(list(found)).items()}
+        total, frequencies = self.frequencies(spaces, tiers, words)
+        weights = [math.log(1 + max(total - count + 0.5, 0.0) / (count + 0.5)) for count in frequencies.values()]
+        strengths = has_terms(list(texts.values()), words) @ weights if texts and words else ()
+        return _best({no: float(strength) for no, strength in zip(texts, strengths, strict=False) if strength}, limit)
+
+    def search_vector(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
+    ) -> Scores:
+        """Return the memories with the nearest vectors, nearest first."""
+        found = dict(self._store.search_vector(spaces, tiers, vector, limit, where, by)) if self._with_active else {}
+        return _best(found | self._store.similarities(spaces, tiers, list(self._hidden), vector, by), limit)
+
+    def similarities(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
+    ) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors."""
+        return self._store.similarities(spaces, tiers, nos, vector, by)
+
+    def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
+        """Return the indexed words, author and predecessor of memories, by number."""
+        return self._store.candidate_texts(nos)
+
+    def frequencies(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
+        """Return the number of memories that are searched, and the number that contain each word."""
+        total, counts = self._store.frequencies(spaces, tiers, words) if self._with_active else (0, {})
+        hidden = has_terms([each.words for each in self._hidden.values()], words).sum(axis=0)
+        added = {word: counts.get(word, 0) + int(count) for word, count in zip(words, hidden, strict=True)}
+        return total + len(self._hidden), added
+
+
+def _pages(store: Store, spaces: Sequence[int], find: Find) -> Iterator[Record]:
+    """Yield all memories of a listing."""
+    while page := store.find(spaces, find):
+        yield from page
+        find = replace(find, before=page[-1].no)
+
+
+def _row(hidden: _Hidden) -> CandidateRow:
+    record, memory = hidden.record, hidden.record.memory
+    return CandidateRow(
+        no=record.no,
+        space=record.space,
+        tier=memory.tier,
+        priority=memory.priority,
+        kind=memory.kind,
+        created_at=to_micros(memory.created_at),
+        accessed_at=None if memory.accessed_at is None else to_micros(memory.accessed_at),
+        access_count=memory.access_count,
+        words=hidden.words,
+        author=author_of(memory),
+    )
+
+
+def _best(scores: Mapping[int, float], limit: int) -> Scores:
+    """Return the highest scores, highest first, newest first among equals."""
+    ordered: Iterable[tuple[int, float]] = sorted(scores.items(), key=lambda pair: (-pair[1], -pair[0]))
+    return dict(list(ordered)[:limit])
+
+
+def _number(record: Record) -> int:
+    return record.no

@@ -1,0 +1,77 @@
+"""Logins of browsers: a cookie that stands for the API key, or the one-time token, that it was exchanged for.
+
+The cookie is a random text; the store holds only its hash and that of the key, so that every server on the store
+knows it, and it ends with the key. A login with the one-time token has the rights of the process that printed it,
+and is known to that process only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from starlette.requests import cookie_parser
+
+from memotherm.memory import Memotherm
+from memotherm.rest.keys import Key, Keys
+
+__all__ = ["LIFETIME", "Logins", "cookie_name", "cookie_of"]
+
+LIFETIME = timedelta(hours=12)
+_NAMESPACE = "logins"
+
+
+class Logins:
+    """The logins of a server."""
+
+    def __init__(self, mem: Memotherm, token: str | None = None) -> None:
+        self._keys = Keys(mem)
+        self._logins = mem.key_value(_NAMESPACE)
+        #: The one-time token, until it is used.
+        self._token = token
+        self._with_token: set[str] = set()
+
+    def use_token(self, token: str) -> bool:
+        """Return whether a text is the one-time token, which is void from then on."""
+        valid = self._token is not None and secrets.compare_digest(token.encode(), self._token.encode())
+        if valid:
+            self._token = None
+        return valid
+
+    def begin(self, secret: str | None) -> str:
+        """Return the cookie of a new login with the secret of a key; None: with the one-time token."""
+        cookie = secrets.token_urlsafe(32)
+        if secret is None:
+            self._with_token.add(_hash(cookie))
+        else:
+            self._logins.put(_hash(cookie), {"key": self._keys.hash_of(secret)}, LIFETIME)
+        return cookie
+
+    def find(self, cookie: str) -> tuple[bool, Key | None]:
+        """Return whether a cookie is that of a login, and the key of the login."""
+        name = _hash(cookie)
+        if name in self._with_token:
+            return True, None
+        login = self._logins.get(name)
+        key = None if login is None else self._keys.find_by_hash(login["key"])
+        return key is not None, key
+
+    def end(self, cookie: str) -> None:
+        """End a login."""
+        self._with_token.discard(_hash(cookie))
+        self._logins.delete(_hash(cookie))
+
+
+def cookie_name(port: int) -> str:
+    """Return the name of the cookie: browsers send cookies to all ports of a host."""
+    return f"memotherm-{port}"
+
+
+def cookie_of(header: str | None, port: int) -> str | None:
+    """Return the cookie of the login from the header Cookie."""
+    return None if header is None else cookie_parser(header).get(cookie_name(port))
+
+
+def _hash(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode("utf-8", "surrogatepass")).hexdigest()

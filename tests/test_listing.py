@@ -1,0 +1,130 @@
+"""Listings in other orders, from a place in the middle, by a text, and counted; and what the ledger tells of tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from memotherm import Memotherm
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.testing import FakeClock
+
+Open = Callable[..., Memotherm]
+
+
+def contents(mem: Memotherm, **arguments: object) -> list[str]:
+    return [memory.content for memory in mem.find(**arguments)]  # type: ignore[arg-type]
+
+
+def test_a_listing_has_the_order_that_is_asked_for(mem: Memotherm, clock: FakeClock) -> None:
+    """By age, change, use and size, and from any place of the order."""
+    words = {name: mem.remember(content) for name, content in (("b", "b b"), ("c", "c c c c c"), ("a", "a"))}
+    clock.advance(hours=1)
+    mem.update(words["b"].id, tags=["changed"])
+    mem.recall("c", limit=1)
+
+    assert contents(mem) == ["a", "c c c c c", "b b"]
+    assert contents(mem, order="oldest") == ["b b", "c c c c c", "a"]
+    assert contents(mem, order="updated", limit=1) == ["b b"]
+    assert contents(mem, order="largest") == ["c c c c c", "b b", "a"]
+    assert contents(mem, order="smallest", skip=1) == ["b b", "c c c c c"]
+    assert contents(mem, order="used", limit=1) == contents(mem, order="most_used", limit=1) == ["c c c c c"]
+    assert contents(mem, skip=2) == ["b b"]
+    assert mem.find(order="oldest", limit=1).cursor is None
+    with pytest.raises(InvalidInput, match="newest, oldest"):
+        mem.find(order="best")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="leave out"):
+        mem.find(order="oldest", cursor=mem.find(limit=1).cursor)
+    with pytest.raises(InvalidInput, match="skip must be"):
+        mem.find(skip=-1)
+
+
+def test_a_listing_can_be_narrowed_by_a_text_and_counted(mem: Memotherm) -> None:
+    """Case is ignored, and what is a pattern elsewhere stands for itself."""
+    for content in ("Deploys need 100% green tests", "deploy on Fridays", "an otter", "snake_case! wins"):
+        mem.remember(content)
+    below = mem.scoped(project="web")
+    below.remember("web DEPLOY script")
+
+    assert contents(mem, contains="deploy") == ["deploy on Fridays", "Deploys need 100% green tests"]
+    assert contents(mem, contains="0% g") == ["Deploys need 100% green tests"]
+    assert contents(mem, contains="e_case!") == ["snake_case! wins"]
+    assert contents(mem, contains="e%t") == []
+    assert (mem.count(), mem.count(contains="deploy"), mem.count(contains="deploy", inside=True)) == (4, 2, 3)
+    assert mem.count(tier="hot") == 0
+    assert [m.content for m in mem.forget_many(contains="otter", count=1)] == ["an otter"]
+
+
+def test_a_memory_and_events_are_found_inside_a_scope(mem: Memotherm) -> None:
+    """What lies below the scope, and nothing of another one."""
+    ours, theirs = mem.scoped(project="web", user="ann"), mem.scoped(project="app")
+    memory, other = ours.remember("an otter"), theirs.remember("a heron")
+
+    web = mem.scoped(project="web")
+    assert web.get(memory.id, inside=True) == memory
+    assert [event.memory_id for event in web.events(inside=True)] == [memory.id]
+    assert len(web.events()) == 0
+    with pytest.raises(NotFound):
+        web.get(other.id, inside=True)
+    with pytest.raises(NotFound):
+        web.get(memory.id)
+
+
+def test_the_uses_of_a_memory_are_the_recalls_and_contexts_that_had_it(mem: Memotherm) -> None:
+    """Newest first, with the query and the session; other memories and other scopes do not count."""
+    otter, heron = mem.remember("Otters live in the river"), mem.remember("Herons stand in the reeds")
+    mem.recall("otters river", limit=1)
+    mem.recall("herons reeds", limit=1)
+    mem.session("s1").before_turn("where do otters live?", budget=500)
+
+    uses = mem.uses(otter.id)
+
+    assert uses.recalls[-1].query == "otters river"
+    assert "herons reeds" not in {recall.query for recall in uses.recalls}
+    assert [(receipt.scope.session, receipt.query) for receipt in uses.receipts] == [("s1", "where do otters live?")]
+    assert len(mem.uses(heron.id).receipts) <= 1
+    assert mem.scoped(project="web").uses(otter.id).recalls == ()
+
+
+def test_the_ledger_tells_how_many_memories_each_tier_had(mem: Memotherm, clock: FakeClock) -> None:
+    """Stored, moved, forgotten, restored and purged memories count from and until the moment of the event."""
+    first = mem.remember("one")
+    second = mem.scoped(project="web").remember("two")
+    clock.advance(days=1)
+    mem.move(first.id, "hot")
+    clock.advance(days=1)
+    mem.forget(first.id)
+    third = mem.remember("three", tier="cold")
+    clock.advance(days=1)
+    mem.purge(third.id)
+    mem.scoped(project="web").move(second.id, "cold")
+    clock.advance(days=1)
+
+    points = mem.tier_history(since=clock.now - timedelta(days=4.5), points=10)
+
+    counts = [(point.hot, point.warm, point.cold) for point in points]
+    assert counts == [
+        (0, 0, 0), (0, 2, 0), (0, 2, 0), (1, 1, 0), (1, 1, 0), (0, 1, 1), (0, 1, 1), (0, 0, 1), (0, 0, 1), (0, 0, 1),
+    ]  # fmt: skip
+    assert points[-1].at == clock.now
+    assert [point.cold for point in mem.scoped(project="web").tier_history("12h", 2)] == [1, 1]
+    for wrong in ({"points": 1}, {"since": clock.now + timedelta(days=1)}, {"since": "soon"}):
+        with pytest.raises(InvalidInput):
+            mem.tier_history(**wrong)
+
+
+def test_the_neighbours_of_a_memory_are_those_most_like_it(mem: Memotherm) -> None:
+    """From all tiers, without itself and without what is pinned for every question; the recall log has no entry."""
+    otter = mem.remember("The otter lives in the lake")
+    like = mem.remember("The otter eats fish in the lake", tier="cold")
+    mem.remember("Answer politely", priority="pinned")
+    hidden = mem.remember("The otter swims in the lake")
+    mem.forget(hidden.id)
+    mem.scoped(project="web").remember("The otter of the web project lives in the lake")
+
+    assert [hit.memory.id for hit in mem.neighbours(otter.id)] == [like.id]
+    assert otter.id in [hit.memory.id for hit in mem.neighbours(hidden.id)]
+    assert mem.uses(like.id).recalls == ()
+    assert mem.get(like.id).access_count == 0
