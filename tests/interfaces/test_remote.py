@@ -151,6 +151,18 @@ def test_changes_are_made_on_the_server(here: Memotherm, remote: Memotherm) -> N
         here.get(memory.id)
 
 
+def test_a_scope_is_erased_on_the_server(here: Memotherm, remote: Memotherm) -> None:
+    """The report is that of the store, other scopes stay, and a memory without a scope is refused."""
+    for user in ("ana", "bob"):
+        here.scoped(user=user).remember(f"{user} lives in Oslo")
+    erased = remote.scoped(user="ana").erase()
+    assert erased.memories == 1
+    assert erased.scope == here.scope.narrowed(user="ana")
+    assert [memory.scope.user for memory in here.find(inside=True)] == ["bob"]
+    with pytest.raises(InvalidInput, match="name the scope to erase"):
+        memotherm.open(str(remote).split("'")[1]).erase()
+
+
 def test_a_session_works_on_the_server(here: Memotherm, remote: Memotherm) -> None:
     """It begins when it is opened, and its verbs return the same values."""
     session = remote.session("s1")

@@ -11,7 +11,7 @@ from memotherm.model import Memory, Scope
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import OrderName
 from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
-from memotherm.model.results import Captured, EventPage, Heat, Maintenance, Page, ScopeCount, Status
+from memotherm.model.results import Captured, Erased, EventPage, Heat, Maintenance, Page, ScopeCount, Status
 from memotherm.policies import Policies
 from memotherm.remote import decoding
 from memotherm.remote.pages import page_sizes
@@ -298,6 +298,12 @@ class RemoteMemotherm(Memotherm):
             found = changed if wanted else found
         return [decoding.memory_of(memory) for memory in found["memories"]]
 
+    def erase(self) -> Erased:
+        """Erase everything at and below this scope permanently, with the jobs of hooks on the server."""
+        if not self.scope.items():
+            raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
+        return decoding.erased_of(self._call("erase", {"confirm": str(self.scope)}))
+
     compact = sent(Memotherm.compact, "compact", decoding.compaction_of)
 
     def maintain(self, progress: Progress | None = None) -> Maintenance:  # noqa: ARG002
@@ -315,12 +321,12 @@ class RemoteMemotherm(Memotherm):
     # What needs the store itself
 
     notes = refused(Memotherm.notes)
-    erase = refused(Memotherm.erase)
     everything = refused(Memotherm.everything)
     replay = refused(Memotherm.replay)
     import_ = refused(Memotherm.import_)
     maintenance = refused(Memotherm.maintenance)
     reembed = refused(Memotherm.reembed)
+    nearest = refused(Memotherm.nearest)
     check = refused(Memotherm.check)
     checkpoint = refused(Memotherm.checkpoint)
     key_value = refused(Memotherm.key_value)

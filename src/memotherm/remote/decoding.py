@@ -11,6 +11,7 @@ from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.model.results import (
     Captured,
     Compaction,
+    Erased,
     Heat,
     LoggedRecall,
     Maintenance,
@@ -33,6 +34,7 @@ __all__ = [
     "compaction_of",
     "context_of",
     "ended_of",
+    "erased_of",
     "event_of",
     "flush_of",
     "heat_of",
@@ -175,6 +177,11 @@ def heat_of(found: Json) -> Heat:
 def compaction_of(found: Json) -> Compaction:
     """Return the moves of a compaction."""
     return Compaction(moves=_moves(found["moves"]), dry_run=found["dry_run"], degraded=tuple(found["degraded"]))
+
+
+def erased_of(found: Json) -> Erased:
+    """Return what was erased."""
+    return Erased(**{**found, "scope": Scope(**found["scope"]), "folders": tuple(found["folders"])})
 
 
 def ended_of(found: Json) -> Compaction | None:
