@@ -15,6 +15,7 @@ from memotherm.model.results import Captured, Erased, EventPage, Heat, Maintenan
 from memotherm.policies import Policies
 from memotherm.remote import decoding
 from memotherm.remote.pages import page_sizes
+from memotherm.remote.policies import RemotePolicies
 from memotherm.remote.session import RemoteSession
 from memotherm.remote.spooling import spool_capture
 from memotherm.remote.table import ROUTES
@@ -80,8 +81,8 @@ class RemoteMemotherm(Memotherm):
 
     @property
     def policies(self) -> Policies:
-        """Policies need the store itself."""
-        raise InvalidInput(f"policies need the store itself: use them where the server of {self!r} runs")
+        """The tier policies of the store on the server."""
+        return RemotePolicies(self)
 
     def __repr__(self) -> str:
         return f"<Memotherm {self._transport.url!r} scope: {self.scope}>"
