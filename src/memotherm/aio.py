@@ -191,6 +191,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     metrics = _off_thread(Memotherm.metrics)
     reembed = _off_thread(Memotherm.reembed)
     check = _off_thread(Memotherm.check)
+    missing_nodes = _off_thread(Memotherm.missing_nodes)
     checkpoint = _off_thread(Memotherm.checkpoint)
     import_ = _off_thread(Memotherm.import_)
 

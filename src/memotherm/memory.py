@@ -64,7 +64,7 @@ from memotherm.settings import Settings
 from memotherm.spool import user_spool
 from memotherm.spool.erasing import erase_jobs
 from memotherm.storage.contract import Store
-from memotherm.storage.contract.optional import SupportsCheckpoint
+from memotherm.storage.contract.optional import SupportsCheckpoint, SupportsNodes
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
@@ -1002,6 +1002,11 @@ class Memotherm:
     def check(self) -> list[Problem]:
         """Verify the whole store and return the problems found."""
         return self._services.whole.check()
+
+    def missing_nodes(self) -> tuple[str, ...]:
+        """Return the nodes of a distributed store that do not answer, each as host:port."""
+        store = self._services.whole
+        return store.missing_nodes() if isinstance(store, SupportsNodes) else ()
 
     def checkpoint(self, path: str | Path) -> Path:
         """Write a consistent copy of the whole store to a new file; other processes may keep writing."""

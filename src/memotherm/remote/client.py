@@ -365,4 +365,5 @@ class RemoteMemotherm(Memotherm):
     reembed = refused(Memotherm.reembed)
     check = refused(Memotherm.check)
     checkpoint = refused(Memotherm.checkpoint)
+    missing_nodes = refused(Memotherm.missing_nodes)
     key_value = refused(Memotherm.key_value)
