@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
+# The folder with the sources of Citus and pgvector, and build.sh, which installs them into a PostgreSQL.
+CITUS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture mutants encryption budget stores explore golden hosts conformance adapters audit load clean
+.PHONY: help setup demo test lint check fix docs bench torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -23,6 +25,10 @@ $(VENV)/.runtime: pyproject.toml
 
 $(VENV)/.ready: $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@if command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes chromium > /dev/null; \
+	else echo "There is no Chromium: the tests of the dashboard are skipped until \`apt-get install chromium\` installs it."; fi
 	@touch $@
 
 demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
@@ -73,11 +79,22 @@ encryption: setup ## Run the tests of services, rules and notes, and the contrac
 	    tests/test_context.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py
 	$(BIN)/python -m pytest -n $(JOBS) tests/test_encryption.py tests/storage/test_conformance.py -k 'ncrypt'
 
+citus: setup ## Build Citus, start a cluster of three nodes, and run the contract, specification and isolation tests on it
+	@test -n "$(CITUS)" -a -x "$(CITUS)/build.sh" || { echo "Name the folder with the sources of Citus and build.sh: make citus CITUS=path/to/folder"; exit 2; }
+	$(CITUS)/build.sh
+	$(BIN)/python -m tests.citus
+
 torture: setup ## Kill a writer a thousand times, cause every other fault, and write what held to docs/reference/torture.md
 	$(BIN)/python -m tests.torture
 
 mutants: setup ## Change the pure code in 200 places and count the changes that the tests notice
 	$(BIN)/python -m tests.mutants
+
+dashboard: setup ## Test the dashboard in Chromium, also on a store of 100,000 memories
+	MEMOTHERM_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -q tests/dashboard tests/dashboard/large.py
+
+screenshots: setup ## Make the pictures of the dashboard in the docs from a store of a year
+	$(BIN)/python -m tests.dashboard.screenshots
 
 audit: setup ## Check every line of the specification from outside, on both stores, and write docs/reference/spec.md
 	$(BIN)/python -m tests.spec.audit --output docs/reference/spec.md

@@ -48,6 +48,7 @@ _EVERYWHERE = (
     "test_clock_jumps",
     "test_embedder_change",
     "test_erasing",
+    "test_feedback",
     "test_forks",
     "test_keys",
     "test_listing",

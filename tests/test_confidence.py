@@ -63,6 +63,22 @@ def test_a_question_gets_its_answer(facts: Path) -> None:
     assert sum(found) >= len(found) - 1
 
 
+def test_other_languages_get_their_answers_and_their_silence(tmp_path: Path) -> None:
+    """The bundled model does not know them; confidence comes from words and static vectors."""
+    facts = {
+        "Анна живёт в Казани с двумя кошками.": "В каком городе живёт Анна?",
+        "Тестовая база данных слушает порт 5433.": "какой порт у тестовой базы?",
+        "王芳每个星期五去游泳。": "王芳星期几游泳？",
+        "数据库备份保留三十五天。": "备份保留多少天？",
+    }
+    with memotherm.open(tmp_path / "languages.db") as mem:
+        mem.remember_many([{"content": content} for content in facts])
+        for content, question in facts.items():
+            assert recalled(mem.context(question))[0] == content
+        for prompt in ("спасибо тебе!", "хорошо, продолжай", "добрый вечер", "谢谢你", "好的，继续", "你今天怎么样？"):
+            assert recalled(mem.context(prompt)) == [], prompt
+
+
 def test_what_is_not_injected_is_not_counted_as_used(mem: Memotherm) -> None:
     """Neither in the context of a query nor in that of a turn."""
     fact = mem.remember("the staging database is on port 5433")

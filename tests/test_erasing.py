@@ -152,6 +152,25 @@ def test_the_command_asks_and_erases_the_jobs_of_hooks(tmp_path: Path, monkeypat
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()]
 
 
+@pytest.mark.sqlite
+def test_the_verb_erases_the_jobs_of_hooks_as_well(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of its scope and store, unless the caller keeps them."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
+    mem, spool = open_mem(tmp_path / "agent.db"), Spool(tmp_path / "spool")
+    job = {"do": "capture", "role": "user", "session": "s", "settings": {}, "text": f"my {WORD}"}
+    of_ana = {**job, "store": str(tmp_path / "agent.db"), "scope": {"user": "ana"}}
+    spool.add(of_ana)
+    kept = [spool.add({**of_ana, "scope": {"user": "bob"}}), spool.add({**of_ana, "store": str(tmp_path / "other.db")})]
+    ana = mem.scoped(user="ana")
+
+    assert ana.erase(jobs=False).jobs == 0
+    assert len(spool.waiting()) == 3
+    assert ana.erase().jobs == 1
+    assert spool.waiting() == kept
+
+
 def test_an_erasure_that_was_killed_is_continued(tmp_path: Path) -> None:
     """Each batch is erased whole or not at all, the store is sound, and a second call erases the rest."""
     store = str(tmp_path / "agent.db")

@@ -113,3 +113,18 @@ def test_the_ledger_tells_how_many_memories_each_tier_had(mem: Memotherm, clock:
     for wrong in ({"points": 1}, {"since": clock.now + timedelta(days=1)}, {"since": "soon"}):
         with pytest.raises(InvalidInput):
             mem.tier_history(**wrong)
+
+
+def test_the_neighbours_of_a_memory_are_those_most_like_it(mem: Memotherm) -> None:
+    """From all tiers, without itself and without what is pinned for every question; the recall log has no entry."""
+    otter = mem.remember("The otter lives in the lake")
+    like = mem.remember("The otter eats fish in the lake", tier="cold")
+    mem.remember("Answer politely", priority="pinned")
+    hidden = mem.remember("The otter swims in the lake")
+    mem.forget(hidden.id)
+    mem.scoped(project="web").remember("The otter of the web project lives in the lake")
+
+    assert [hit.memory.id for hit in mem.neighbours(otter.id)] == [like.id]
+    assert otter.id in [hit.memory.id for hit in mem.neighbours(hidden.id)]
+    assert mem.uses(like.id).recalls == ()
+    assert mem.get(like.id).access_count == 0

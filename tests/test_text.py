@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memotherm.errors import ContentTooLarge, InvalidInput
 from memotherm.text.clean import digest, require_text
 from memotherm.text.quantity import pluralize
-from memotherm.text.words import is_fragment, query_words, words
+from memotherm.text.words import is_english, is_fragment, query_words, words
 
 _ANY_TEXT = st.text(st.characters(), max_size=200)
 _SEPARATORS = set(string.punctuation + string.whitespace)
@@ -56,6 +56,11 @@ def test_words_do_not_depend_on_the_unicode_form(text: str) -> None:
         pytest.param("ฉันชอบกินข้าวผัด", "ข้าวผัด", id="thai"),
         pytest.param("मुझे हिन्दी पसंद है", "हिन्दी", id="hindi"),
         pytest.param("Я люблю чай", "ЧАЙ", id="cyrillic case"),
+        pytest.param("Die Testdatenbanken liegen auf dem Server", "Testdatenbank", id="german plural"),
+        pytest.param("los servidores están en la oficina", "¿dónde está el servidor de la oficina?", id="spanish"),
+        pytest.param("Мы переносим базы данных", "база данного", id="russian cases"),
+        pytest.param("الكتب في المكتبة", "كتب مكتبة", id="arabic article"),
+        pytest.param("Οι βάσεις δεδομένων", "βάση δεδομένων", id="greek"),
         pytest.param("error code E1042 in v2", "e1042", id="letters and digits"),
         pytest.param("see RFC-9110", "rfc 9110", id="hyphen"),
     ],
@@ -73,6 +78,30 @@ def test_stop_words_are_left_out_unless_there_is_nothing_else() -> None:
     """A question is about its telling words."""
     assert query_words("what is the weather") == words("weather")
     assert query_words("to be or not to be") == ["to", "be", "or", "not"]
+
+
+def test_words_of_english_texts_are_not_taken_for_those_of_another_language() -> None:
+    """Names and borrowed words do not change how the other words are stemmed."""
+    for text in ("the war and those who die in it", "the Café de la Paix is closed for the day", "n plus one"):
+        assert is_english(text)
+    assert not is_english("wie heißt die Datenbank?")
+    assert words("the die is cast") == ["the", "die", "is", "cast"]
+
+
+def test_forms_of_a_word_in_another_language_have_a_stem_in_common() -> None:
+    """A singular finds a plural where both texts show their language."""
+    for stored, asked in (
+        ("die Sicherungen sind auf der Platte", "wo ist die letzte Sicherung"),
+        ("los gatos viven en la casa", "dónde vive el gato"),
+        ("les chevaux sont dans les champs", "quel est le champ"),
+    ):
+        assert set(words(stored)) & set(query_words(asked))
+
+
+def test_function_words_of_other_languages_are_left_out() -> None:
+    """A question in another language is about its telling words too."""
+    assert query_words("где находится база") == words("находится база")
+    assert query_words("wo ist die Datenbank") == query_words("das ist eine Datenbank")
 
 
 def test_a_query_word_is_asked_once() -> None:

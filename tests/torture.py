@@ -1,13 +1,15 @@
 """Run every test of a fault, the random ones with many more tries, and write what held: `make torture`.
 
 `MEMOTHERM_TORTURE_KILLS` sets the kills of a writer; the other random faults follow it. A test that is not random is
-repeated as often as the table says. The result is printed and written to `docs/reference/torture.md`.
+repeated as often as the table says. The result is printed and, unless the run is of some tests only, written to
+`docs/reference/torture.md`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "torture.md"
+#: The longest time of one test, so that a run ends.
+_MOST_SECONDS = 1800
 
 
 class Fault(NamedTuple):
@@ -32,7 +36,7 @@ FAULTS = (
     Fault("kill -9 while a store is created", ("test_crash.py::test_a_kill_while_a_store_is_created",)),
     Fault("kill -9 during a change of embedder", ("test_crash.py::test_a_kill_during_reembed",)),
     Fault("kill -9 during a sync of notes", ("notes/test_chaos.py::test_killed_in_mid_sync",)),
-    Fault("kill -9 of a PostgreSQL server", ("storage/test_postgres.py::test_a_server_killed_during_writes",)),
+    Fault("kill -9 of a PostgreSQL server", ("storage/test_postgres.py::test_a_server_killed_during_writes",), 3),
     Fault("SIGSTOP of a writer", ("test_faults.py::test_a_stopped_writer",)),
     Fault("a full disk", ("test_bad_input.py::test_a_full_disk", "test_bad_input.py::test_a_limit_on_file_size",
                           "notes/test_chaos.py::test_a_full_disk"), 3),
@@ -64,6 +68,7 @@ class Record:
     def __init__(self) -> None:
         self.tries: dict[str, int] = defaultdict(int)
         self.failed: dict[str, list[str]] = defaultdict(list)
+        self.began = time.monotonic()
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Repeat a test, as a parameter of it."""
@@ -96,6 +101,7 @@ def page(record: Record) -> str:
             "`make torture` causes each fault again and again, on real files, processes and servers.",
             "It holds when nothing acknowledged is lost, nothing is half-written, the store's `check()` finds nothing,",
             "and what fails is an error that says what to do.",
+            run_line(record),
             "",
             "| fault | tries | result |",
             "|---|---|---|",
@@ -103,6 +109,12 @@ def page(record: Record) -> str:
             "",
         ]
     )  # fmt: skip
+
+
+def run_line(record: Record) -> str:
+    """Return what the run was."""
+    kills, minutes = int(os.environ["MEMOTHERM_TORTURE_KILLS"]), (time.monotonic() - record.began) / 60
+    return f"This run killed a writer {kills:,} times and took {minutes:.0f} minutes."
 
 
 def result(record: Record, fault: Fault) -> str:
@@ -116,7 +128,7 @@ def main() -> int:
     """Run all faults, print and write the table."""
     files = sorted({f"tests/{test.partition('::')[0]}" for fault in FAULTS for test in fault.tests})
     record = Record()
-    code = pytest.main(["-q", "-n", "0", "--timeout", "7200", *sys.argv[1:], *files], plugins=[record])
+    code = pytest.main(["-q", "-n", "0", "--timeout", str(_MOST_SECONDS), *sys.argv[1:], *files], plugins=[record])
     text = page(record)
     sys.stdout.write("\n" + text)
     if not sys.argv[1:]:

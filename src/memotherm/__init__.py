@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.literals import FormatName, PriorityName, TierName
+    from memotherm.model.recall import TimedRecall
     from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
     from memotherm.opening import aopen, decrypt, distribute, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
@@ -75,6 +76,7 @@ _HOMES = {
     "FormatName": "model.literals",
     "KeptEntry": "model.receipts",
     "KeptReceipt": "model.receipts",
+    "TimedRecall": "model.recall",
     "ReceiptAnswer": "model.receipts",
     "ReceiptPage": "model.receipts",
     "Hit": "model",
@@ -191,6 +193,7 @@ __all__ = [
     "StoreUnavailable",
     "Tier",
     "TierName",
+    "TimedRecall",
     "Why",
     "aopen",
     "decrypt",

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack, get_args
+from typing import Any, Literal, Self, Unpack, get_args
 
 from memotherm.context.explaining import explain
 from memotherm.context.values import Context
@@ -20,7 +20,8 @@ from memotherm.model.clock import Clock, as_duration, as_moment, system_clock
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, OrderName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
-from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
+from memotherm.model.recall import TimedRecall
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
@@ -38,6 +39,7 @@ from memotherm.model.results import (
     TierPoint,
     Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.notes import Imported, Notes
 from memotherm.notes.importing import import_memories
 from memotherm.notes.notes import NoteServices
@@ -60,8 +62,10 @@ from memotherm.rules.rule import RuleSource, checked_rules
 from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
 from memotherm.session import Session
 from memotherm.settings import Settings
+from memotherm.spool import user_spool
+from memotherm.spool.erasing import erase_jobs
 from memotherm.storage.contract import Store
-from memotherm.storage.contract.optional import SupportsCheckpoint
+from memotherm.storage.contract.optional import SupportsCheckpoint, SupportsNodes
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
@@ -84,6 +88,8 @@ _ORDERS = get_args(OrderName)
 #: The most moments of a history, and the most memories that a listing leaves out.
 _MOST_POINTS = 1000
 _MOST_SKIPPED = 1_000_000_000
+#: How much of a memory its neighbours are searched by.
+_LIKENESS_CHARS = 2000
 
 
 class Memotherm:
@@ -390,6 +396,37 @@ class Memotherm:
         request = self._view.context_request(query, budget, format, include_cold=include_cold, track=track)
         return self._services.assembler.context(request)
 
+    def feedback(
+        self,
+        recall: Recall | Context | str | None = None,
+        used: Sequence[str] = (),
+        answer: str = "",
+        at: datetime | str | None = None,
+    ) -> Feedback:
+        """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown.
+
+        Each memory counts once for a recall. Calling it again with the same arguments changes nothing.
+
+        Args:
+            recall: The recall or context, or its `recall_id`; None for the last ones of this scope.
+            used: The ids of the memories that were used; they count as confirmed.
+            answer: What the agent answered; memories of the recall that it repeats, and that the query did not say,
+                count as reflected.
+            at: When that was, if not now: a datetime, an ISO time, or "5m" (ago).
+        """
+        if isinstance(used, str) or not isinstance(answer, str):
+            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
+        log, spaces = self._services.feedback, self._view.spaces()
+        moment = self._view.now() if at is None else as_moment(at, "at", self._view.now())
+        records = [self._view.record(memory_id) for memory_id in used]
+        if recall is None:
+            return log.give(log.last(spaces[-1], moment), records, answer, spaces, moment)
+        recall_id = recall if isinstance(recall, str) else recall.recall_id
+        if recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        inside = self._view.inside.spaces_within(self.scope)
+        return log.give([log.named((*spaces, *inside), recall_id)], records, answer, (*spaces, *inside), moment)
+
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return the memories that answer a query as lines of text, pinned memories first."""
         view = self if self.scope.agent == agent_id else self.scoped(agent=agent_id)
@@ -416,9 +453,11 @@ class Memotherm:
         """
         if (memory_id is None) == (key is None):
             raise InvalidInput("get takes either the id of a memory or a key")
-        if memory_id is not None:
-            return (self._view.record_inside if inside else self._view.record)(memory_id).memory
-        return self._view.record_with_key(checked_key(key)).memory
+        if memory_id is not None and inside:
+            return self._view.record_inside(memory_id).memory
+        record = self._view.record_with_key(checked_key(key)) if memory_id is None else self._view.record(memory_id)
+        self._services.feedback.opened(record, self._view.spaces(), self._view.now())
+        return record.memory
 
     def keys(
         self, prefix: str = "", depth: int | None = None, limit: int = _LARGEST_PAGE, after: str | None = None
@@ -444,7 +483,7 @@ class Memotherm:
 
     def heat(self, memory: Memory | str) -> Heat:
         """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
-        found = self.get(memory) if isinstance(memory, str) else memory
+        found = self._view.record(memory).memory if isinstance(memory, str) else memory
         now = self._view.now()
         return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
 
@@ -515,6 +554,18 @@ class Memotherm:
             receipts=tuple(store.receipts_of(spaces, record.memory.id, limit)),
         )
 
+    def neighbours(self, memory_id: str, limit: int = 10) -> list[Hit]:
+        """Return the memories that are most like one, best first, from all tiers; nothing is counted or logged.
+
+        Archived and deleted memories have neighbours, too, but are none.
+        """
+        require_limit(limit, _LARGEST_PAGE - 1)
+        memory = self._view.record(memory_id).memory
+        # The memory itself is the best hit.
+        found = self.read_only().recall(memory.content[:_LIKENESS_CHARS], limit + 1, tuple(Tier))
+        pinned = {hit.memory.id for hit in found.pinned}
+        return [hit for hit in found if hit.memory.id not in pinned | {memory.id}][:limit]
+
     def tier_history(self, since: datetime | str = "30d", points: int = 60) -> list[TierPoint]:
         """Return how many active memories each tier had inside this scope, from a moment until now, by the ledger.
 
@@ -575,6 +626,29 @@ class Memotherm:
         page = tuple(found[:limit])
         return ReceiptPage(receipts=page, cursor=f"before-{page[-1].number}" if len(found) > limit and page else None)
 
+    def receipt(self, number: int) -> KeptReceipt:
+        """Return the receipt of a context inside this scope, by its number."""
+        store = self._view.inside
+        found = store.receipts(store.spaces_within(self.scope), number + 1, 1) if number > 0 else []
+        if not found or found[0].number != number:
+            raise NotFound(f"no receipt {number} is kept in this scope ({self.scope}): `receipts` lists them")
+        return found[0]
+
+    def recalls(self, limit: int = 100, order: Literal["newest", "slowest"] = "newest") -> list[TimedRecall]:
+        """Return queries of the recall log inside this scope, with how long each took and what it found.
+
+        The setting `recall_log_days` says how long the log is kept.
+
+        Args:
+            limit: The most queries.
+            order: Which come first: newest or slowest.
+        """
+        require_limit(limit, _LARGEST_PAGE)
+        if order not in ("newest", "slowest"):
+            raise InvalidInput(f"order must be newest or slowest, not {order!r}")
+        store = self._view.inside
+        return store.timed_recalls(store.spaces_within(self.scope), limit, slowest=order == "slowest")
+
     def explain_receipt(self, number: int, memory_id: str) -> ReceiptAnswer:
         """Return whether a memory was in the context of a receipt, and why.
 
@@ -582,10 +656,7 @@ class Memotherm:
             number: The number of a receipt of a context inside this scope.
             memory_id: A memory that this scope can see, or one inside it.
         """
-        store = self._view.inside
-        found = store.receipts(store.spaces_within(self.scope), number + 1, 1) if number > 0 else []
-        if not found or found[0].number != number:
-            raise NotFound(f"no receipt {number} is kept in this scope ({self.scope}): `receipts` lists them")
+        receipt, store = self.receipt(number), self._view.inside
         try:
             record, reader = self._view.record(memory_id), self._services.store
         except NotFound:
@@ -593,7 +664,7 @@ class Memotherm:
             if inner is None or inner.memory.retention is Retention.PURGED:
                 raise
             record, reader = inner, store
-        return explain(found[0], record.memory, reader.events(record))
+        return explain(receipt, record.memory, reader.events(record))
 
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.
@@ -761,18 +832,24 @@ class Memotherm:
             self._services.changes.purge_many(self.scope, ids, self._view.cause("purge", why))
         return memories
 
-    def erase(self) -> Erased:
+    def erase(self, *, jobs: bool = True) -> Erased:
         """Erase everything at and below this scope permanently, and return what was removed.
 
         That is every memory of any retention, with its vectors, words and former contents, the recall log, the
         receipts and the states of sessions, and the reasons of events. Ids, times and the names of scopes remain,
         and marks of the erased contents, which keep imports from bringing them back. If it is interrupted, call it
-        again. `memotherm erase` also erases the jobs of hooks.
+        again.
+
+        Args:
+            jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
         if not self.scope.items():
             raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
         cause = replace(self._view.cause("purge"), rule="erase")
-        return all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+        # Before the store, so that no worker stores them afterwards.
+        waiting = erase_jobs(user_spool(), self._services.store.name, self.scope) if jobs else 0
+        erased = all_erased([erase(part, self.scope, cause) for part in self._services.whole.parts(self.scope)])
+        return replace(erased, jobs=waiting)
 
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""
@@ -950,6 +1027,11 @@ class Memotherm:
     def check(self) -> list[Problem]:
         """Verify the whole store and return the problems found."""
         return self._services.whole.check()
+
+    def missing_nodes(self) -> tuple[str, ...]:
+        """Return the nodes of a distributed store that do not answer, each as host:port."""
+        store = self._services.whole
+        return store.missing_nodes() if isinstance(store, SupportsNodes) else ()
 
     def checkpoint(self, path: str | Path) -> Path:
         """Write a consistent copy of the whole store to a new file; other processes may keep writing."""

@@ -18,6 +18,7 @@ from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
+from memotherm.recall.feedback import FeedbackLog
 from memotherm.recall.hidden import WithHidden
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
@@ -78,6 +79,7 @@ class Services:
     writer: MemoryWriter
     changes: Changes
     recaller: Recaller
+    feedback: FeedbackLog
     assembler: Assembler
     turns: Turns
     engine: RuleEngine
@@ -120,6 +122,7 @@ class Services:
             writer=writer,
             changes=changes,
             recaller=Recaller(store, pipeline, settings),
+            feedback=FeedbackLog(store, settings),
             assembler=assembler,
             turns=Turns(store, assembler),
             engine=engine,
@@ -353,10 +356,10 @@ class View:
             spaces=self.spaces(), now=self.now(), question=question, budget=budget, format=format, track=track
         )
 
-    def count_use(self, records: Sequence[Record]) -> None:
-        """Count a use of memories that were read without a search."""
+    def count_injected(self, records: Sequence[Record]) -> None:
+        """Count that memories were read without a search."""
         log = RecallLog(self.services.store, self.services.settings)
-        log.count_use([record.no for record in records], self.now(), self.spaces()[-1])
+        log.count_injected([record.no for record in records], self.now(), self.spaces()[-1])
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:

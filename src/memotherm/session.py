@@ -67,9 +67,9 @@ class Session(Generic[M]):
         return self._services.working.add(self._view.scope, draft, self._view.cause("remember"))
 
     def hot(self) -> list[Memory]:
-        """Return the hot memories, newest first; this counts as a use of them."""
+        """Return the hot memories, newest first; this counts as an injection of them."""
         records = self._services.working.hot(self._space, self._view.now())
-        self._view.count_use(records)
+        self._view.count_injected(records)
         return [record.memory for record in records]
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memotherm.embed import Embedder, NoEmbedder, checked, close, embed_query, split
+from memotherm.embed import Embedder, NoEmbedder, checked, close, embed_query, query_weight, split
 from memotherm.embed.windows import MAX_CHARS
 from memotherm.errors import DimensionMismatch, EmbedderError
 
@@ -31,6 +31,9 @@ class Asking(Fixed):
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         return np.array([0.0, 5.0], dtype=np.float32)
+
+    def query_weight(self, text: str) -> float:
+        return float(text)
 
     def split(self, text: str) -> list[str]:
         return text.split("|")
@@ -68,6 +71,14 @@ def test_vectors_of_another_length_are_refused() -> None:
     """They could not be compared with the stored ones."""
     with pytest.raises(DimensionMismatch, match="has 2 dimensions and returned 3"):
         checked(Fixed([[1.0, 0.0, 0.0]]), ["a"])
+
+
+def test_cosines_of_a_question_count_what_its_embedder_says() -> None:
+    """Between 0 and 1; an embedder that says nothing knows all languages, and one that fails says why."""
+    assert query_weight(Fixed([]), "q") == 1
+    assert [query_weight(Asking([]), text) for text in ("0.25", "7", "-1")] == [0.25, 1, 0]
+    with pytest.raises(EmbedderError, match="fixed raised ValueError"):
+        query_weight(Asking([]), "q")
 
 
 def test_a_question_goes_the_embedders_own_way_if_it_has_one() -> None:

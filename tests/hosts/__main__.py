@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memotherm.notes.transcript import transcript
-from tests.hosts.clients import patient, worked_off
-from tests.hosts.first_day import first_day, printed, written
+from tests.hosts.clients import codex_command, patient, worked_off
+from tests.hosts.first_day import CLIENTS, first_day, printed, written
 from tests.hosts.model import REPLY, Model, model
 
 FACT = "The staging database is called heron"
@@ -25,15 +25,6 @@ FACT = "The staging database is called heron"
 def claude(port: int, prompt: str) -> list[str]:
     del port
     return ["claude", "-p", prompt, "--output-format", "json", "--model", "claude-sonnet-4-5"]
-
-
-def codex(port: int, prompt: str) -> list[str]:
-    provider = (
-        f'{{name="fake",base_url="http://127.0.0.1:{port}/v1",wire_api="responses",env_key="DUMMY_KEY",'
-        "supports_websockets=false}"
-    )
-    return ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "-c", 'model_provider="fake"',
-            "-c", 'model="gpt-5"', "-c", f"model_providers.fake={provider}", prompt]  # fmt: skip
 
 
 def environment(home: Path, port: int) -> dict[str, str]:
@@ -100,19 +91,16 @@ def said(home: Path) -> list[str]:
     return [line for file in files for line in transcript(file.read_bytes()).lines if line]
 
 
-def claude_version() -> str:
-    return subprocess.run(["claude", "--version"], capture_output=True, text=True).stdout.strip()
-
-
 def main() -> int:
-    found = {**checked("claude-code", "claude", claude), **checked("codex", "codex", codex)}
-    if shutil.which("claude") is not None:
-        days = first_day(environment)
-        printed(days)
-        written(days, claude_version())
-        found["first day: every answer is found"] = days["defaults"]["answers found"] == days["defaults"]["questions"]
-        found["first day: small talk injects nothing"] = not days["defaults"]["tokens with small talk"]
-        found["first day: projects keep to themselves"] = not days["defaults"]["memories of the other project injected"]
+    found = {**checked("claude-code", "claude", claude), **checked("codex", "codex", codex_command)}
+    days = first_day(environment, [name for name in CLIENTS if shutil.which(CLIENTS[name].program) is not None])
+    written(days)
+    for name, held in days.items():
+        printed(name, held)
+        day = held["defaults"]
+        found[f"{name}, first day: every answer is found"] = day["answers found"] == day["questions"]
+        found[f"{name}, first day: small talk injects nothing"] = not day["tokens with small talk"]
+        found[f"{name}, first day: projects keep to themselves"] = not day["memories of the other project injected"]
     for name, well in found.items():
         sys.stdout.write(f"{'ok  ' if well else 'FAIL'} {name}\n")
     return 0 if all(found.values()) else 1

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.hosts.day import Injected
-from tests.hosts.model import Model, blocks
+from tests.hosts.model import Model, blocks, blocks_of_turn
 
-__all__ = ["ClaudeCode", "HookCommands", "patient", "worked_off"]
+__all__ = ["ClaudeCode", "Codex", "HookCommands", "codex_command", "patient", "worked_off"]
 
 
 class HookCommands:
@@ -98,6 +98,49 @@ class ClaudeCode:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(60)
+
+
+def codex_command(port: int, prompt: str, session: str | None = None) -> list[str]:
+    """Return the command that lets Codex answer a prompt, in a new session or in an earlier one."""
+    provider = (
+        f'{{name="fake",base_url="http://127.0.0.1:{port}/v1",wire_api="responses",env_key="DUMMY_KEY",'
+        "supports_websockets=false}"
+    )
+    begin = ["codex", "exec"] if session is None else ["codex", "exec", "resume"]
+    options = ["--skip-git-repo-check", "--dangerously-bypass-hook-trust", "-c", 'model_provider="fake"',
+               "-c", 'model="gpt-5"', "-c", f"model_providers.fake={provider}"]  # fmt: skip
+    return [*begin, *options, *([] if session is None else [session]), prompt]
+
+
+class Codex:
+    """A session of the real Codex, which is resumed for each prompt."""
+
+    #: Wait for the MCP server, so that the load of the machine does not decide which tools there are.
+    _OPTIONS = ("-c", "mcp_servers.memotherm.startup_timeout_sec=120", "-c", "mcp_servers.memotherm.required=true")
+
+    def __init__(self, folder: Path, env: Mapping[str, str], port: int) -> None:
+        self._folder = folder
+        self._env = env
+        self._port = port
+        self._session: str | None = None
+
+    def ask(self, prompt: str) -> Injected:
+        """Send a prompt and return what the first request adds before and after it."""
+        Model.asked.clear()
+        program, *words = codex_command(self._port, prompt, self._session)
+        verbs = 1 if self._session is None else 2
+        done = subprocess.run(
+            [program, *words[:verbs], *self._OPTIONS, *words[verbs:]], env=self._env, cwd=self._folder,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        named = re.search(r"session id: (\S+)", done.stderr)
+        if done.returncode or named is None or not Model.asked:
+            raise RuntimeError(f"Codex ended before it answered: {done.stderr[-2000:]}")
+        self._session = named.group(1)
+        return Injected(*blocks_of_turn(Model.asked[0]))
+
+    def end(self) -> None:
+        """Do nothing: a session ends with each prompt."""
 
 
 def patient(*settings: Path) -> None:

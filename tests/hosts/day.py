@@ -157,7 +157,8 @@ def turns(visit: Visit, conversation: Conversation) -> Iterator[Turn]:
     for number, prompt in enumerate(visit.prompts):
         injected = conversation.ask(prompt.text)
         given += injected.at_start + injected.with_prompt
-        if number == 0:
+        # A client that resumes its session for each prompt starts it several times.
+        if number == 0 or injected.at_start:
             yield _turn(visit.project, Prompt("", "session start"), injected.at_start, given)
         yield _turn(visit.project, prompt, injected.with_prompt, given)
     conversation.end()

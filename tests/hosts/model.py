@@ -30,9 +30,11 @@ class Model(BaseHTTPRequestHandler):
         if "count_tokens" in self.path:
             self._send(json.dumps({"input_tokens": 10}), "application/json")
         elif "/responses" in self.path:
-            self._send(events(responses(self.reply)), "text/event-stream")
+            arguments = self._memory_to_store(json.loads(body), "input")
+            item = said(self.reply) if arguments is None else function_call(arguments)
+            self._send(events(responses(item)), "text/event-stream")
         elif json.loads(body or "{}").get("stream"):
-            arguments = self._memory_to_store(json.loads(body))
+            arguments = self._memory_to_store(json.loads(body), "messages")
             stream = messages(self.reply) if arguments is None else tool_call(arguments)
             self._send(events(stream), "text/event-stream")
         else:
@@ -42,10 +44,11 @@ class Model(BaseHTTPRequestHandler):
         """Answer anything else with nothing."""
         self._send("{}", "application/json")
 
-    def _memory_to_store(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the arguments of a tool call if the last message asks for it and it was not made yet."""
-        last = json.dumps(request["messages"][-1])
-        if "tool_result" in last or not request.get("tools"):
+    def _memory_to_store(self, request: dict[str, Any], history: str) -> dict[str, Any] | None:
+        """Return the arguments of a tool call if the last messages ask for it and it was not made yet."""
+        # Codex puts what a hook adds behind the prompt.
+        last = json.dumps(request[history][-2:] if history == "input" else request[history][-1])
+        if "tool_result" in last or "function_call_output" in last or not request.get("tools"):
             return None
         return next((arguments for prompt, arguments in self.to_store.items() if prompt in last), None)
 
@@ -88,9 +91,17 @@ def _streamed(block: dict[str, Any], delta: dict[str, Any], stop: str) -> Iterat
     yield {"type": "message_stop"}
 
 
-def responses(reply: str) -> Iterator[dict[str, Any]]:
-    item = {"type": "message", "id": "m1", "role": "assistant", "status": "completed",
+def said(reply: str) -> dict[str, Any]:
+    return {"type": "message", "id": "m1", "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": reply, "annotations": []}]}  # fmt: skip
+
+
+def function_call(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function_call", "id": "f1", "call_id": "call_1", "namespace": "mcp__memotherm",
+            "name": "store_memory", "arguments": json.dumps(arguments)}  # fmt: skip
+
+
+def responses(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     usage = {"input_tokens": 10, "input_tokens_details": None, "output_tokens": 5, "output_tokens_details": None,
              "total_tokens": 15}  # fmt: skip
     yield {"type": "response.created", "response": {"id": "r1"}}
@@ -100,6 +111,18 @@ def responses(reply: str) -> Iterator[dict[str, Any]]:
 
 def events(all_of_them: Iterator[dict[str, Any]]) -> str:
     return "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in all_of_them)
+
+
+def blocks_of_turn(request: str) -> tuple[str, str]:
+    """Return what Codex has added before and after the last prompt, since the last message of the model."""
+    before, after, prompted = "", "", False
+    for item in reversed(json.loads(request or "{}").get("input", ())):
+        if item.get("role") == "assistant":
+            break
+        found = "".join(block for text in _texts(item) for _, block in _BLOCK.findall(text))
+        after, before = (after, found + before) if prompted else (found + after, before)
+        prompted = prompted or (item.get("role") == "user" and not found)
+    return before, after
 
 
 def blocks(request: str) -> list[tuple[str, str]]:

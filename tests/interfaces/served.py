@@ -22,6 +22,7 @@ import uvicorn
 
 from memotherm import Memotherm
 from memotherm.rest.app import application
+from memotherm.rest.protocol import http_protocol
 from tests.helpers import ROOT, SOURCE
 
 
@@ -107,10 +108,13 @@ def served(
 
 
 @contextmanager
-def serving(mem: Memotherm, port: int | None = None) -> Iterator[str]:
-    """Serve a memory from a thread of this process, and return the address."""
+def serving(mem: Memotherm, port: int | None = None, **options: Any) -> Iterator[str]:
+    """Serve a memory from a thread of this process, and return the address; `options` are those of the application."""
     port = port or free_port()
-    server = uvicorn.Server(uvicorn.Config(application(mem), port=port, log_level="error", lifespan="on"))
+    http = http_protocol(mem.settings.server_header_seconds)
+    app = application(mem, **options)
+    config = uvicorn.Config(app, port=port, http=http, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -890,7 +890,7 @@ def test_a_trace_is_replayed_at_several_sizes(cli: Cli, tmp_path: Path):
 
 
 def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
-    """With what it would change; one whose test fails is refused with 5, and without --yes nothing changes."""
+    """With its replay and what it would change; a failing test refuses it with 5, and without --yes nothing changes."""
     rule = '[policy]\nname = "house"\nextends = "builtin"\n[[rule]]\nid = "house.cold"\nto = "cold"\nwhy = "old"\n'
     rule += 'when = { kind = "message", tier = "warm", uses = 0, idle = ">= 0d" }\n'
     test = '[[test]]\nname = "stays"\nmemory = { kind = "message", tier = "warm" }\nexpect = { tier = "warm" }\n'
@@ -899,9 +899,12 @@ def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     said = remembered(cli, "good morning", "--kind", "message", "--tier", "warm")
 
     assert cli("policy", "adopt", "failing.toml", "--yes").code == 5
-    assert cli("policy", "adopt", "house.toml").code == 2
+    assert cli("policy", "adopt", "house.toml", "--no-replay").code == 2
     assert cli("policy", "rollback", "--yes").code == 3
+    assert "--no-replay" in cli("policy", "adopt", "house.toml", "--yes").err
+    cli("recall", "morning", "--no-track")
     adopted = cli("policy", "adopt", "house.toml", "--yes", "--json").data
+    assert {"house", "builtin", "oracle@house"} <= {row["name"] for row in adopted["replay"]["policies"]}
     shown = cli("policy", "show", "--json").data
     (move,) = cli("compact", "--json").data["moves"]
 
@@ -943,3 +946,38 @@ def test_the_system_clock_is_checked_for_jumps_and_doctor_tells(cli: Cli) -> Non
     assert done["degraded"][-1].startswith("the clock jumped ahead")
     assert found["maintenance"]["state"] == "warning"
     assert found["maintenance"]["detail"] == done["degraded"][-1]
+
+
+def test_cases_fail_when_a_question_does_not_find_what_it_must(cli: Cli, tmp_path: Path) -> None:
+    """The exit code and the output name the case and the memory; a faulty file is refused with its reason."""
+    river = remembered(cli, "Otters live in the river", "--project", "zoo")
+    file = tmp_path / "cases.toml"
+    case = f'[[case]]\nquery = "where do otters live?"\nscope = {{ project = "zoo" }}\nexpect = ["{river}"]\n'
+    file.write_text(case)
+    passed = cli("cases", str(file), "--json")
+    assert (passed.code, passed.data["failed"], passed.data["cases"][0]["found"]) == (exit_codes.OK, 0, [river])
+    cli("move", river, "cold", "--project", "zoo")
+    failed = cli("cases", str(file))
+    assert failed.code == exit_codes.FAILURE
+    assert f"✗ where do otters live?: not found: {river}" in failed.out
+    file.write_text(case + 'tiers = ["cold"]\n')
+    assert cli("cases", str(file)).code == exit_codes.OK
+    for faulty, reason in (
+        ("", "no cases"), ("[[case]]", "needs a query"), ("[[case", "TOML"),
+        ('[[case]]\nquery = "a"\nwhen = 1', "when"),
+        ('[[case]]\nquery = "a"', "expect"), ('[[case]]\nquery = "a"\nexpect = ["b"]\nscope = { room = "c" }', "scope"),
+    ):  # fmt: skip
+        file.write_text(faulty)
+        refused = cli("cases", str(file))
+        assert (refused.code, reason in refused.err) == (exit_codes.USAGE, True), (faulty, refused.err)
+
+
+def test_receipts_say_why_a_memory_was_in_a_context_or_not(cli: Cli) -> None:
+    """`--memory` answers for each context, in words and as JSON."""
+    warm = remembered(cli, "Otters live in the river")
+    cold = remembered(cli, "Otters lived in the mill", "--tier", "cold")
+    cli("context", "where do otters live?")
+    answers = [cli("receipts", "--memory", memory_id, "--json").data["answers"][0] for memory_id in (warm, cold)]
+
+    assert [answer["state"] for answer in answers] == ["included", "not_considered"]
+    assert "not considered: it was cold" in cli("receipts", "--memory", cold).out

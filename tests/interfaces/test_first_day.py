@@ -8,9 +8,18 @@ from pathlib import Path
 
 import memotherm
 from tests.hosts.clients import HookCommands
-from tests.hosts.day import DECISION, DECISION_PROMPT, FACTS
-from tests.hosts.first_day import hold
+from tests.hosts.day import AFTERNOON, DECISION, DECISION_PROMPT, FACTS, MORNING
+from tests.hosts.first_day import CLIENTS, hold
 from tests.interfaces.served import environment, served
+
+
+def test_the_small_talk_of_the_first_day_is_not_captured(tmp_path: Path) -> None:
+    """Otherwise the next small talk would be answered with it; what is said between is kept."""
+    prompts = [prompt for visit in (*MORNING, *AFTERNOON) for prompt in visit.prompts]
+    with memotherm.open(tmp_path / "memory.db", embedder="none") as mem:
+        kept = {prompt.text for prompt in prompts if mem.capture(prompt.text).status == "stored"}
+
+    assert kept == {prompt.text for prompt in prompts if prompt.kind != "small talk"}
 
 
 def test_every_answer_of_the_first_day_is_found_in_its_own_project(tmp_path: Path) -> None:
@@ -27,7 +36,7 @@ def test_every_answer_of_the_first_day_is_found_in_its_own_project(tmp_path: Pat
                 [{"content": fact, "tier": tier} for fact, tier in zip(facts, tiers, strict=True)]
             )
         tools = {DECISION_PROMPT: lambda: mem.scoped(project="harbor").remember(DECISION, kind="decision")}
-        sums = hold(tmp_path, env, lambda folder: HookCommands(settings, folder, env, tools))
+        sums = hold(tmp_path, env, CLIENTS["Claude Code"], lambda folder: HookCommands(settings, folder, env, tools))
 
     assert (sums["prompts"], sums["small talk"], sums["questions"]) == (20, 10, 6)
     assert [turn["prompt"] for turn in sums["turns"] if turn["answered"] is False] == []

@@ -26,10 +26,10 @@ from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.context_size import context_size
 from memotherm.hooks.events import answer, parse_event, truncated
 from memotherm.hooks.options import Options
-from memotherm.hooks.recalling import project_name
 from memotherm.hooks.server import advertised, running_server
 from memotherm.mcp.schemas import CORE
 from memotherm.spool import Spool
+from memotherm.spool.destination import project_name
 from memotherm.testing import FakeClock
 from memotherm.text.person import kind_about_user
 from memotherm.tools import TOOLS
@@ -140,8 +140,10 @@ def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path)
     assert spool.waiting() == []
     with memotherm.open() as mem:
         said = list(mem.find(kind="message"))[::-1]
+        (fact,) = mem.find(tier="hot")
     assert [memory.metadata["role"] for memory in said] == ["user", "assistant"]
     assert "heron" in said[1].content
+    assert (fact.content, fact.use_weight) == (FACT, 1.0)  # the answer reflects it; being injected counts nothing
 
 
 def test_compaction_of_the_host_lets_everything_come_again(home: Path):

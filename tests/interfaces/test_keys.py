@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from memotherm.errors import ReadOnly
 from memotherm.rest.app import application
 from memotherm.rest.keys import Keys
 from tests.helpers import opened
+from tests.interfaces.served import serving
 from tests.interfaces.test_rest import MCP_HEADERS, asking, bearer, problem
 
 
@@ -171,3 +173,18 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
     assert sent[1]["status"] == 408
     assert (b"connection", b"close") in sent[1]["headers"]
     assert json.loads(sent[2]["body"])["code"] == "body_too_slow"
+
+
+def test_headers_that_never_end_close_the_connection(tmp_path: Path) -> None:
+    """On a new connection and after a response; what is sent in time is answered, however long it takes to answer."""
+    health = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    with opened(tmp_path / "memory.db", settings={"server_header_seconds": 3}) as mem, serving(mem) as url:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with socket.create_connection(address, timeout=60) as first, socket.create_connection(address, 60) as second:
+            first.sendall(health)
+            second.sendall(health + b"\r\n")
+            answered = second.recv(65_536)
+            second.sendall(health)
+
+            assert answered.startswith(b"HTTP/1.1 200")
+            assert [first.recv(65_536), second.recv(65_536)] == [b"", b""]

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +18,7 @@ import memotherm
 from memotherm import Memotherm
 from memotherm.rest.app import application
 from memotherm.rest.keys import Keys
+from tests.interfaces.served import environment
 
 ADDRESS = "http://127.0.0.1:8077"
 SAME_ORIGIN = {"origin": ADDRESS}
@@ -115,3 +122,29 @@ def test_the_pages_are_served_under_a_strict_policy(mem: Memotherm) -> None:
     assert client.get("/dashboard/../../pyproject.toml").status_code in (401, 404)
     assert client.get("/dashboard/none.js").status_code == 404
     assert client.get("/dashboard/%2e%2e/files.py").status_code == 404
+
+
+def test_the_command_prints_an_address_that_logs_in_once(tmp_path: Path) -> None:
+    """On the loopback address, for who has the token only, until it is interrupted."""
+    command = [sys.executable, "-m", "memotherm", "dashboard", "--no-open", "--json", "--store", str(tmp_path / "a.db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(tmp_path / "home")) as process:
+        try:
+            require_one_login(process)
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+
+
+def require_one_login(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    page, token = json.loads(process.stdout.readline())["address"].split("#/?token=")
+    assert page.startswith("http://127.0.0.1:")
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"{page}status")
+    login = urllib.request.Request(f"{page}login", method="POST", headers=bearer(token))
+    with urllib.request.urlopen(login) as answer:
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+    with urllib.request.urlopen(urllib.request.Request(f"{page}status", headers={"cookie": cookie})) as answer:
+        assert answer.status == 200
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(login)

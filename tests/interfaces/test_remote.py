@@ -35,6 +35,7 @@ from memotherm.remote.table import ROUTES
 from memotherm.rest.app import application
 from memotherm.rest.keys import Keys
 from memotherm.session import Session
+from memotherm.spool import Spool
 from tests.interfaces.served import environment, free_port, serving
 
 
@@ -224,6 +225,25 @@ def test_what_needs_the_store_itself_says_so(remote: Memotherm, address: str) ->
             act()
     with pytest.raises(InvalidInput, match="embedder is for a store that is opened here"):
         memotherm.open(address, embedder="none")
+
+
+def test_an_erasure_reports_what_is_gone_on_the_server_and_here(
+    here: Memotherm, remote: Memotherm, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report is that of the server, with the jobs of hooks that waited on this machine."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
+    here.scoped(user="ana").remember("Ana keeps an otter")
+    here.remember("the zoo opens at nine")
+    Spool(tmp_path / "spool").add(
+        {"do": "store", "store": address, "scope": {"project": here.scope.project, "user": "ana"}, "settings": {},
+         "text": "my otter"}
+    )  # fmt: skip
+    erased = remote.scoped(user="ana").erase()
+
+    assert (erased.scope, erased.memories, erased.jobs) == (here.scoped(user="ana").scope, 1, 1)
+    assert [memory.content for memory in here.find()] == ["the zoo opens at nine"]
+    with pytest.raises(InvalidInput, match="name the scope"), memotherm.open(address) as everyone:
+        everyone.erase()
 
 
 def test_the_async_face_reaches_the_server(address: str, project: str) -> None:

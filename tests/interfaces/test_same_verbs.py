@@ -66,6 +66,8 @@ class Interface(ABC):
     @abstractmethod
     def verify(self, memory_id: str) -> Json: ...
     @abstractmethod
+    def feedback(self, memory_id: str, answer: str) -> Json: ...
+    @abstractmethod
     def put_key(self, key: str, content: str) -> Json: ...
     @abstractmethod
     def get_key(self, key: str) -> Json: ...
@@ -130,6 +132,9 @@ class PythonInterface(Interface):
 
     def verify(self, memory_id: str) -> Any:
         return serializers.memory_json(self.mem.verify(memory_id))
+
+    def feedback(self, memory_id: str, answer: str) -> Any:
+        return serializers.feedback_json(self.mem.feedback(used=[memory_id], answer=answer))
 
     def put_key(self, key: str, content: str) -> Any:
         return serializers.memory_json(self.mem.remember(content, key=key, index=False))
@@ -208,6 +213,9 @@ class CliInterface(Interface):
 
     def verify(self, memory_id: str) -> Any:
         return self._ask("verify", memory_id)
+
+    def feedback(self, memory_id: str, answer: str) -> Any:
+        return self._ask("feedback", "--used", memory_id, "--answer", answer)
 
     def put_key(self, key: str, content: str) -> Any:
         return self._ask("remember", content, "--key", key, "--no-index")
@@ -288,6 +296,9 @@ class McpInterface(Interface):
     def verify(self, memory_id: str) -> Any:
         return self._ask("memory_verify", memory_id=memory_id)
 
+    def feedback(self, memory_id: str, answer: str) -> Any:
+        return self._ask("memory_feedback", used=[memory_id], answer=answer)
+
     def put_key(self, key: str, content: str) -> Any:
         return self._ask("memory_put_key", key=key, content=content, index=False)
 
@@ -361,6 +372,9 @@ class RestInterface(Interface):
     def verify(self, memory_id: str) -> Any:
         return self._ask("POST", f"/memories/{memory_id}/verify")
 
+    def feedback(self, memory_id: str, answer: str) -> Any:
+        return self._ask("POST", "/feedback", {"used": [memory_id], "answer": answer})
+
     def put_key(self, key: str, content: str) -> Any:
         return self._ask("POST", "/memories", {"content": content, "key": key, "index": False})
 
@@ -399,6 +413,8 @@ def scenario(interface: Interface) -> Json:
 
     results["recalled"] = [(hit["content"], hit["score"]) for hit in interface.recall("otter", ("hot", "warm"))]
     results["recalled_with_cold"] = [hit["content"] for hit in interface.recall("otter", TIERS)]
+    said = [interface.feedback(stored["cold"]["id"], "An otter that begins warm, and cold") for _ in range(2)]
+    results["feedback"] = [[len(each["confirmed"]), len(each["reflected"])] for each in said]
     results["context"] = interface.context("otter", 300)
     results["context_off"] = interface.context("otter", 0)
 

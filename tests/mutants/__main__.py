@@ -23,7 +23,7 @@ import pytest
 
 from tests.mutants.mutations import Mutant, mutants_of, sample
 from tests.mutants.records import ReachCache, Results
-from tests.mutants.running import Forked, Reach, run_mutant, trace
+from tests.mutants.running import Forked, Reach, preload, run_mutant, trace
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
@@ -50,7 +50,9 @@ TESTS = (
     "tests/properties/test_budget.py", "tests/properties/test_tiers.py",
 )  # fmt: skip
 _SELECTED = ("-k", "not postgres", "-m", "not postgres")
-_FIRST_SECONDS, _ALL_SECONDS, _TIMEOUT = 3.0, 40.0, 300.0
+#: The tests of a first and a second round: the most of them, and the most seconds that they took.
+_FIRST, _SECOND = (40, 2.0), (250, 20.0)
+_TIMEOUT = 300.0
 
 
 def mutants() -> list[Mutant]:
@@ -74,7 +76,7 @@ def _test_files(path: Path) -> list[Path]:
 
 
 def _traced(modules: Sequence[Path], file: Path) -> Reach:
-    """Run the tests of a file in a fork, so that this process never imports the package."""
+    """Run the tests of a file in a fork and return what they reach."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "reach"
 
@@ -92,22 +94,24 @@ def _traced(modules: Sequence[Path], file: Path) -> Reach:
 
 
 def reaching(mutant: Mutant, found: Reach) -> list[str]:
-    """Return the tests that reach the lines of a mutant, the quickest first."""
+    """Return the tests that reach the lines of a mutant: those named for its module first, and the quickest of them."""
     lines, seconds = found
     reached = lines.get(str(mutant.path), {})
     # What a module or a class defines is used by every test that reaches the module.
     first, last = mutant.lines if mutant.runs else (min(reached, default=0), max(reached, default=0))
     tests = {test for line in range(first, last + 1) for test in reached.get(line, ())}
-    return sorted(tests, key=lambda test: (seconds[test], test))
+    names = mutant.module.split(".")[1:]
+    return sorted(tests, key=lambda test: (-sum(name in test.partition("::")[0] for name in names), seconds[test]))
 
 
-def within(tests: Sequence[str], seconds: dict[str, float], most: float) -> list[str]:
-    """Return as many of the tests as can be run in the time, at least one."""
+def within(tests: Sequence[str], seconds: dict[str, float], limits: tuple[int, float]) -> list[str]:
+    """Return as many of the tests as the limits allow, at least one."""
+    most, longest = limits
     chosen: list[str] = []
     total = 0.0
-    for test in tests:
+    for test in tests[:most]:
         total += seconds[test]
-        if chosen and total > most:
+        if chosen and total > longest:
             break
         chosen.append(test)
     return chosen
@@ -168,13 +172,15 @@ def main() -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     results = Results(KEPT / "results.jsonl", ROOT)
     tried = mutants()
+    preload([*TESTS, *_SELECTED])
     found = reach(sorted({mutant.path for mutant in tried}))
     tests = {mutant.name: reaching(mutant, found) for mutant in tried}
     unreached = [mutant for mutant in tried if not tests[mutant.name]]
-    first = [(m, within(tests[m.name], found[1], _FIRST_SECONDS)) for m in tried if tests[m.name]]
+    first = [(m, within(tests[m.name], found[1], _FIRST)) for m in tried if tests[m.name]]
     tough = list(survivors(first, results))
     known = {mutant.name: chosen for mutant, chosen in first}
-    again = [(m, within(tests[m.name], found[1], _ALL_SECONDS)) for m in tough if tests[m.name] != known[m.name]]
+    rest = {m.name: [test for test in tests[m.name] if test not in known[m.name]] for m in tough}
+    again = [(m, within(rest[m.name], found[1], _SECOND)) for m in tough if rest[m.name]]
     beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again, results)}
     reasons: dict[str, str] = tomllib.loads((Path(__file__).parent / "explained.toml").read_text("utf-8"))
     survived = {m.name: reasons.get(m.name, "not explained yet") for m in tough if m.name not in beaten}
@@ -189,10 +195,5 @@ if __name__ == "__main__":
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     os.environ["MEMOTHERM_BUDGET_CASES"] = "1000"
     sys.path.insert(0, str(SOURCE))
-    # Libraries that every fork needs; not the package, which each fork imports with its own change.
-    import hypothesis.stateful  # noqa: F401
-    import numpy  # noqa: F401 # ICN001
-    import psycopg  # noqa: F401
-
     os.chdir(ROOT)
     sys.exit(main())

@@ -1,28 +1,30 @@
 """Run tests in forked processes: once to see which lines each test reaches, then once for each mutant.
 
-A fork has pytest, numpy and the other libraries already, and imports only the package and its tests.
+A fork has the package and its tests already, so that a mutant of a function costs no more than its tests: the changed
+code is given to the function that is there. What runs at import, such as a constant, needs the package imported anew.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout, suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
 from tests.mutants.mutations import Mutant, mutated
 
-__all__ = ["Forked", "Reach", "run_mutant", "trace"]
+__all__ = ["Forked", "Reach", "preload", "run_mutant", "trace"]
 
 #: What each test reaches: {file: {line: tests}}; and the seconds of each test.
 Reach = tuple[dict[str, dict[int, set[str]]], dict[str, float]]
@@ -95,9 +97,40 @@ def trace(files: Sequence[Path], tests: Sequence[str]) -> tuple[int, Reach]:
 
 
 def run_mutant(mutant: Mutant, tests: Sequence[str]) -> int:
-    """Import the package with the change, run the tests up to the first failure, and return pytest's exit code."""
-    sys.meta_path.insert(0, _Finder(mutant))
+    """Make the change in this process, run the tests up to the first failure, and return pytest's exit code."""
+    if mutant.runs:
+        _exchange(mutant)
+    else:
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("memotherm", "tests")]:
+            if not name.startswith("tests.mutants"):
+                del sys.modules[name]
+        sys.meta_path.insert(0, _Finder(mutant))
     return int(pytest.main([*_QUIET, "-x", *tests]))
+
+
+def preload(tests: Sequence[str]) -> None:
+    """Import the package and the tests, so that every fork has them."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        pytest.main([*_QUIET, "--collect-only", *tests])
+
+
+def _exchange(mutant: Mutant) -> None:
+    """Give the changed code to the functions that have the code before the change, wherever they are referred to."""
+    before = compile(mutant.path.read_text("utf-8"), str(mutant.path), "exec")
+    after = compile(mutated(mutant), str(mutant.path), "exec")
+    changed = {old: new for old, new in _pairs(before, after) if old != new}
+    functions = [each for each in gc.get_objects() if isinstance(each, FunctionType) and each.__code__ in changed]
+    assert functions, f"{mutant.name} changes no function that was imported"
+    for function in functions:
+        function.__code__ = changed[function.__code__]
+
+
+def _pairs(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Yield the code of each function before and after a change, also of those inside classes and functions."""
+    codes = [[each for each in code.co_consts if isinstance(each, CodeType)] for code in (before, after)]
+    for old, new in zip(*codes, strict=True):
+        yield old, new
+        yield from _pairs(old, new)
 
 
 class _Finder(MetaPathFinder):

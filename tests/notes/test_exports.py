@@ -100,6 +100,52 @@ def test_the_export_of_another_program(kind: str, mem: Memotherm, tmp_path: Path
     assert len(first.skipped) == (2 if kind == "mem0" else 0)
 
 
+@pytest.mark.parametrize(
+    ("kind", "entry"),
+    [
+        ("letta", [{"id": "p1", "text": None}]),
+        ("letta", {"blocks": [{"id": "b1", "label": "human", "value": None}]}),
+        ("hindsight", [{"id": "h1", "text": None}]),
+        ("mempalace", {"id": "d1", "document": None}),
+        ("mcp-memory", {"type": "entity", "name": "Ada", "entityType": "person", "observations": [None]}),
+        ("mcp-memory", {"type": "relation", "from": "Ada", "relationType": None, "to": "tea"}),
+        ("jsonl", {"content": "It was forgotten", "retention": "deleted"}),
+    ],
+)
+def test_an_entry_without_text_or_that_was_deleted_is_not_stored(
+    kind: str, entry: object, mem: Memotherm, tmp_path: Path
+) -> None:
+    """It is skipped with a reason, not stored as the word None or as an active memory."""
+    (tmp_path / "export.jsonl").write_text(json.dumps(entry))
+    imported = mem.import_(kind, tmp_path / "export.jsonl")
+
+    assert (imported.stored, len(imported.skipped)) == (0, 1)
+    assert told(mem) == {}
+
+
+@pytest.mark.parametrize("kind", ["mem0", "letta", "hindsight"])
+def test_one_tag_as_text_is_one_tag(kind: str, mem: Memotherm, tmp_path: Path) -> None:
+    """Its letters are no tags."""
+    entry = {"memory": "Likes tea", "text": "Likes tea", "tags": "food", "categories": "food"}
+    (tmp_path / "export.json").write_text(json.dumps([entry]))
+    mem.import_(kind, tmp_path / "export.json")
+
+    assert [memory.tags for memory in mem.find()] == [("food",)]
+
+
+def test_an_export_keeps_when_a_memory_was_verified(mem: Memotherm, clock: FakeClock, tmp_path: Path) -> None:
+    """A fact that was verified counts as verified after it has moved to another store."""
+    memory = mem.remember("Ana keeps the keys")
+    clock.advance(days=30)
+    verified = mem.verify(memory.id)
+    (tmp_path / "export.jsonl").write_text(json.dumps(verified.as_dict()))
+    with memotherm.open(tmp_path / "other.db", embedder="none", clock=clock) as other:
+        other.import_("jsonl", tmp_path / "export.jsonl")
+        (copy,) = other.find()
+
+    assert (copy.created_at, copy.verified_at) == (verified.created_at, clock.now)
+
+
 def test_the_database_of_claude_mem(mem: Memotherm, tmp_path: Path) -> None:
     """It is read without an export, and not changed."""
     with closing(sqlite3.connect(tmp_path / "claude-mem.db")) as database, database:

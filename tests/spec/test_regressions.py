@@ -389,6 +389,7 @@ def test_the_query_has_one_contract(mem: Memotherm) -> None:
     one = tools.query(mem, {"query": "otter", "tier": "cold", "limit": 5})
     other = tools.query(mem, {"query": "otter", "filters": {"tier": "cold"}, "k": 5})
     assert [each["id"] for each in one.pop("results")] == [each["id"] for each in other.pop("results")]
+    assert one.pop("recall_id") != other.pop("recall_id")
     assert one == other
 
 

@@ -166,3 +166,20 @@ def test_a_recall_logs_the_use_of_a_memory_that_was_purged_meanwhile(
 
     assert contents(recall.result()) == ["the otter swims"]
     assert first.check() == []
+
+
+def test_uses_that_are_logged_after_a_purge_do_not_name_what_was_purged(pair: tuple[Memotherm, Memotherm]) -> None:
+    """A recall and a context return the memory while another process purges it, and are logged after that."""
+    first, second = pair
+    secret, other = first.remember("the otter swims at night"), first.remember("the otter sleeps by day")
+    with stopped_before("tombstone_add", lambda: second.purge(secret.id)) as purge:
+        assert secret.id in [hit.memory.id for hit in first.recall("the secret otter")]
+        assert secret.id in [entry.id for entry in first.context("the secret otter").included]
+    purge.result()
+    first.recall("the badger")
+    logged = second.everything()
+
+    assert [recall.query for recall in logged.recalls if recall.query] == ["the badger"]
+    assert [(receipt.query, [entry.id for entry in receipt.included]) for receipt in logged.receipts] == [
+        (None, [other.id])
+    ]

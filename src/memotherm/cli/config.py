@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import click
 
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
-from memotherm.settings import FIELDS, SECRET_NAMES, load, origins
+from memotherm.settings import FIELDS
+from memotherm.settings.describing import described_settings
 from memotherm.settings.editing import with_setting, without_setting
 from memotherm.settings.folders import user_file
 from memotherm.settings.loading import known
 from memotherm.settings.private_files import create_folder, write_text
 
-__all__ = ["command", "described_settings"]
+__all__ = ["command"]
 
 
 @click.group("config", cls=SuggestingGroup)
@@ -98,19 +98,3 @@ def _print_setting(name: str, *, as_json: bool) -> None:
     click.echo(f"{name} = {entry['value']!r}")
     if entry["origin"] not in (str(user_file()), "default"):
         print_notes([f"the value comes from {entry['origin']}, which takes precedence over your settings file"])
-
-
-def described_settings(*, changed: bool = False) -> dict[str, dict[str, Any]]:
-    """Return every setting with its value and origin, without secrets."""
-    settings, sources = load(), origins()
-    return {
-        name: {"value": _printable(name, getattr(settings, name)), "origin": sources[name]}
-        for name in FIELDS
-        if not changed or sources[name] != "default"
-    }
-
-
-def _printable(name: str, value: Any) -> Any:  # noqa: ANN401
-    if name in SECRET_NAMES:
-        return "(set)" if value else ""
-    return list(value) if isinstance(value, tuple) else value

@@ -50,7 +50,9 @@ def command(
         context = mem.context(text, budget, format, include_cold=include_cold, track=not no_track)
     if as_json:
         sizes = {"tokens": context.tokens, "budget": context.budget}
-        print_json({"text": context.text, **sizes, "receipt": context.receipt.as_dict()})
+        print_json(
+            {"text": context.text, **sizes, "recall_id": context.recall_id, "receipt": context.receipt.as_dict()}
+        )
         return
     if context.text:
         click.echo(printable(context.text))

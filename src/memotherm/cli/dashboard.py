@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import sys
 import webbrowser
@@ -10,7 +11,6 @@ import click
 
 import memotherm
 from memotherm.cli.options import StoreOptions, json_option, store_option
-from memotherm.cli.output import print_json
 
 __all__ = ["command"]
 
@@ -37,7 +37,7 @@ def command(port: int, no_open: bool, store: StoreOptions, as_json: bool) -> Non
     def show(found_port: int) -> None:
         address = f"http://{_HOST}:{found_port}/#/?token={token}"
         if as_json:
-            print_json({"address": address})
+            click.echo(json.dumps({"address": address}))
         else:
             click.echo(f"The dashboard is at {address}\nPress Ctrl+C to stop it.")
         sys.stdout.flush()

@@ -25,6 +25,7 @@ _NEXT = (
     ("Install it in your agent", "memotherm install claude-code"),
     ("Read the docs", "README.md, then docs/"),
     ("Measure speed", "make bench"),
+    ("See what is stored, in the browser", "memotherm dashboard"),
 )
 
 

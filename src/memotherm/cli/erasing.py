@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 import click
 
@@ -11,8 +10,6 @@ from memotherm import Memotherm
 from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.errors import InvalidInput
-from memotherm.hooks.erasing import erase_jobs
-from memotherm.spool import user_spool
 from memotherm.text.quantity import pluralize
 from memotherm.tools.serializers import erased_json
 
@@ -39,9 +36,7 @@ def command(yes: bool, dry_run: bool, store: StoreOptions, as_json: bool) -> Non
     with opened(store, dry_run=dry_run, existing=True) as mem:
         if not dry_run and not yes:
             _confirm(mem)
-        # Before the store, so that no worker stores them afterwards.
-        jobs = 0 if dry_run else erase_jobs(user_spool(), mem.status().store, store.scope)
-        erased = replace(mem.erase(), jobs=jobs)
+        erased = mem.erase(jobs=not dry_run)
     if as_json:
         print_json({**erased_json(erased), "dry_run": dry_run})
         return

@@ -16,8 +16,8 @@ import memotherm
 from memotherm import Memotherm
 from memotherm.cli.parsing import Moment
 from memotherm.errors import NotFound
-from memotherm.hooks.recalling import scope_of
 from memotherm.model import SCOPE_FIELDS, Scope
+from memotherm.spool.destination import scope_of
 
 __all__ = [
     "StoreOptions",

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
+from memotherm import Memotherm
 from memotherm.cli.exit_codes import CONFIG, FAILURE
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.parsing import SuggestingGroup
-from memotherm.cli.policy_replay import replay
+from memotherm.cli.policy_replay import replay, report_lines
+from memotherm.cli.progress import progress_bar
 from memotherm.cli.terminal import printable
-from memotherm.errors import PolicyError
+from memotherm.errors import InvalidInput, PolicyError
 from memotherm.policies import require_adoptable
-from memotherm.policy import Finding, load
+from memotherm.policy import Finding, Policy, load
+from memotherm.policy.replay import Replay
 from memotherm.text.quantity import pluralize
 from memotherm.tiers.adoption import ShadowReport
 from memotherm.tools.serializers import (
@@ -24,6 +28,7 @@ from memotherm.tools.serializers import (
     difference_json,
     finding_json,
     policy_json,
+    replay_json,
     rollback_json,
     shadow_json,
 )
@@ -153,18 +158,20 @@ command.add_command(replay)
 
 @command.command("adopt")
 @click.argument("policy")
+@click.option("--since", metavar="TIME", help="When the period of the replay begins, such as 90d (ago).")
+@click.option("--no-replay", is_flag=True, help="Do not replay the past, which takes time and needs the recall log.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @store_option
 @json_option
-def adopt(policy: str, yes: bool, store: StoreOptions, as_json: bool) -> None:
+def adopt(policy: str, since: str | None, no_replay: bool, yes: bool, store: StoreOptions, as_json: bool) -> None:
     """Put a policy in force for all processes that use the store.
 
-    Prints what lint finds, the tests, and the memories whose next move differs from that of the policy in force. A
-    policy with errors or failing tests is refused, and the one in force stays.
+    Prints what lint finds, the tests, a replay of the past beside the policy in force, and the memories whose next
+    move differs. A policy with errors or failing tests is refused, and the one in force stays.
 
     \b
-    memotherm policy adopt policy.toml
-    memotherm policy adopt research --yes --json
+    memotherm policy adopt policy.toml --since 90d
+    memotherm policy adopt research --no-replay --yes --json
     """
     read = load(policy)
     with opened(store, existing=True) as mem:
@@ -178,6 +185,11 @@ def adopt(policy: str, yes: bool, store: StoreOptions, as_json: bool) -> None:
                 click.echo(str(difference))
             click.echo(f"{pluralize(len(differing), 'memory')} would end in another tier than now")
         require_adoptable(read, found)
+        replayed = None if no_replay else _replayed(mem, read, since, quiet=as_json)
+        if not as_json:
+            notes = ["the past was not replayed (--no-replay)"] if replayed is None else report_lines(replayed)
+            for line in notes:
+                click.echo(printable(line))
         _confirm(f"Adopt {read.name} ({read.digest})?", yes=yes)
         adopted = mem.policies.adopt(read)
     if as_json:
@@ -187,10 +199,24 @@ def adopt(policy: str, yes: bool, store: StoreOptions, as_json: bool) -> None:
                 "findings": [finding_json(finding) for finding in found],
                 "tests": [case_json(result) for result in results],
                 "differences": [difference_json(difference) for difference in differing],
+                "replay": None if replayed is None else replay_json(replayed),
             }
         )
     else:
         click.echo(f"{adopted.name} ({adopted.hash}) is in force")
+
+
+def _replayed(mem: Memotherm, candidate: Policy, since: str | None, *, quiet: bool) -> Replay:
+    """Return what a policy would have done with the past, beside the one in force."""
+    current = mem.policies.current()
+    if current.name == candidate.name:
+        current = replace(current, name=f"{current.name} in force")
+    compared = [candidate] if current.digest == candidate.digest else [candidate, current]
+    with progress_bar("steps", quiet=quiet, keeps=False) as update:
+        try:
+            return mem.replay(compared, since=since, progress=update)
+        except InvalidInput as exc:
+            raise InvalidInput(f"{exc}. Adopt it with --no-replay, or later") from exc
 
 
 @command.command("rollback")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
@@ -16,8 +15,9 @@ from memotherm.policy import load
 from memotherm.policy.replay import Interval, Replay, ReplayRow
 from memotherm.policy.simulation import HitRates, auto_sizes, hit_rates
 from memotherm.policy.traces import read_trace
+from memotherm.tools.serializers import replay_json
 
-__all__ = ["replay"]
+__all__ = ["replay", "report_lines"]
 
 _COLUMNS = ("live hits", "hot hits", "tokens/turn", "live mean/max", "moves", "flaps", "cold asked", "regret")
 
@@ -65,14 +65,14 @@ def replay(
     with opened(store, existing=True) as mem, progress_bar("steps", quiet=as_json, keeps=False) as update:
         found = mem.replay(loaded, since=since, limit=limit, progress=update)
     if as_json:
-        print_json(_replay_json(found))
+        print_json(replay_json(found))
         return
-    for line in _lines(found):
+    for line in report_lines(found):
         click.echo(printable(line))
     print_notes(found.notes)
 
 
-def _lines(found: Replay) -> Iterator[str]:
+def report_lines(found: Replay) -> Iterator[str]:
     """Yield the report as a table, the differences, and the memories that explain the regret."""
     table = [("policy", *_COLUMNS, ""), *(_cells(row) for row in found.rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -104,46 +104,6 @@ def _cells(row: ReplayRow) -> tuple[str, ...]:
 
 def _interval(interval: Interval) -> str:
     return f"[{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
-
-
-def _replay_json(found: Replay) -> dict[str, Any]:
-    return {
-        "questions": found.questions,
-        "asked_again": found.askable,
-        "demanded": found.demanded,
-        "policies": [
-            {
-                "name": row.name,
-                "live_hits": row.live_hits,
-                "interval": [row.interval.low, row.interval.high],
-                "hot_hits": row.hot_hits,
-                "tokens_per_turn": row.tokens_per_turn,
-                "live_mean": row.live_mean,
-                "live_max": row.live_max,
-                "moves": row.moves,
-                "flaps": row.flaps,
-                "cold_asked": row.cold_asked,
-                "regret": row.regret,
-                "note": row.note,
-            }
-            for row in found.rows
-        ],
-        "differences": [
-            {"first": first, "second": second, "interval": [interval.low, interval.high]}
-            for (first, second), interval in found.differences.items()
-        ],
-        "causes": [
-            {
-                "policy": cause.policy,
-                "id": cause.id,
-                "content": cause.content,
-                "rule": cause.rule,
-                "times": cause.times,
-            }
-            for cause in found.causes
-        ],
-        "notes": list(found.notes),
-    }
 
 
 def _replay_trace(trace: str, sizes: str, *, as_json: bool) -> None:

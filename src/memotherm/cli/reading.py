@@ -19,6 +19,8 @@ from memotherm.model.literals import OrderName
 from memotherm.model.receipts import ReceiptAnswer
 from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
+#: The length of a whole id; a shorter text is the beginning of one that the scope can see.
+_ID_LENGTH = 30
 #: Below this width a table does not fit.
 _NARROW = 80
 
@@ -226,7 +228,8 @@ def receipts(limit: int, cursor: str | None, memory_id: str | None, store: Store
     with opened(store, existing=True) as mem:
         page = mem.receipts(limit=limit, cursor=cursor)
         if memory_id is not None:
-            _print_answers([mem.explain_receipt(receipt.number, memory_id) for receipt in page], as_json=as_json)
+            whole = memory_id if len(memory_id) == _ID_LENGTH else mem.full_id(memory_id)
+            _print_answers([mem.explain_receipt(receipt.number, whole) for receipt in page], as_json=as_json)
             return
     if as_json:
         print_json({"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor})

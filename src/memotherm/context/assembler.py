@@ -10,7 +10,7 @@ import functools
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -131,13 +131,16 @@ class Assembler:
         packed = pack(listed, recalled, text_format, count, self._limits(request, budget), focus)
         receipt = self._receipt(request, selection, packed)
         included = [selection.records[entry.id] for entry in packed.included]
+        recall_id = None
         if request.track:
             without_space = first_without_space(
                 itertools.chain(listed, considered), {entry.id for entry in packed.included}
             )
             kept = kept_receipt(receipt, list(without_space), self._not_candidates(selection), self._settings)
-            self._log(request, selection.ranking, [record.no for record in included], kept)
+            unsearched = {selection.records[entry.id].no for entry in packed.included if entry.section != "recalled"}
+            recall_id = self._log(request, selection.ranking, [record.no for record in included], unsearched, kept)
         context = Context(
+            recall_id=recall_id,
             text=packed.text,
             tokens=packed.tokens,
             budget=budget,
@@ -235,14 +238,18 @@ class Assembler:
             degraded=selection.ranking.degraded,
         )
 
-    def _log(self, request: Request, ranking: Ranking, included: Sequence[int], kept: ReceiptRow | None) -> None:
-        """Count the use of the included memories, keep the receipt, and log a context with a query as a recall."""
-        touched = included if self._settings.count_injected else ()
+    def _log(
+        self, request: Request, ranking: Ranking, included: Sequence[int], listed: Set[int], kept: ReceiptRow | None
+    ) -> str | None:
+        """Count the uses of the included memories, keep the receipt, log the context, and return its id."""
+        track = self._settings.count_injected
         if request.question is not None:
             answers = ranking.ranked if ranking.confidence >= self._settings.context_min_confidence else ()
-            self._recalls.write(ranking, included, answers, touched=touched, receipt=kept)
-        elif touched or kept:
-            self._recalls.count_use(touched, request.now, request.spaces[-1], kept)
+            return self._recalls.write(ranking, included, answers, track=track, injected=listed, receipt=kept)
+        injected = included if track else ()
+        if injected or kept:
+            return self._recalls.count_injected(injected, request.now, request.spaces[-1], kept)
+        return None
 
 
 @functools.lru_cache(maxsize=16)

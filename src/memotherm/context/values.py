@@ -36,6 +36,8 @@ class Entry(Value):
     score: float | None = None
     #: For one left out: the smallest budget at which it would be included; None when no budget helps.
     fits_at: int | None = None
+    #: Its lines in the text before the format is applied to the whole; empty when it was left out.
+    lines: str = field(default="", repr=False, hash=False, compare=False)
     _why: Lazy[Why] | None = field(default=None, repr=False, hash=False)
 
     @property
@@ -158,6 +160,8 @@ class Context(Value):
     #: What is in the text, in its order.
     included: tuple[Entry, ...]
     receipt: Receipt = field(repr=False)
+    #: What `feedback` takes; None if the recall log does not have it.
+    recall_id: str | None = field(default=None, compare=False)
 
     @property
     def left_out(self) -> tuple[Entry, ...]:
@@ -191,6 +195,22 @@ class Context(Value):
             messages: list[dict[str, str]] = json.loads(self.text) if self.text else []
             return messages
         return [{"role": "user", "content": self.text}] if self.text else []
+
+    def parts(self) -> list[tuple[str | None, str]]:
+        """Return the text cut where memories begin and end, each part with the memory's id, or None between them.
+
+        The format `messages` is JSON, whose parts mean nothing: it is one part.
+        """
+        parts: list[tuple[str | None, str]] = []
+        done = 0
+        for entry in self.included:
+            start = self.text.find(entry.lines, done) if entry.lines else -1
+            if start < 0:
+                continue
+            parts += [(None, self.text[done:start])] if start > done else []
+            done = start + len(entry.lines)
+            parts.append((entry.id, entry.lines))
+        return [*parts, *([(None, self.text[done:])] if done < len(self.text) else [])]
 
     def __str__(self) -> str:
         return self.text

@@ -1,4 +1,4 @@
-"""The bundled embedder: a small BERT model on the CPU, offline.
+"""The bundled embedder: a small BERT model on the CPU, offline, with static vectors for other languages than English.
 
 It runs an ONNX model with [CLS] pooling and a prefix for queries, one text per run.
 onnxruntime and the model are loaded with the first text.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from memotherm.embed import windows
 from memotherm.embed.calibration import ARCTIC, Calibration
+from memotherm.embed.languages import UNKNOWN, LanguageMixer
 from memotherm.embed.wordpiece import WordPiece, atoms
 from memotherm.errors import EmbedderError, PluginUnavailable
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["LocalEmbedder"]
 
 BUNDLED = Path(__file__).parent / "weights"
-BUNDLED_NAME = "local:snowflake-arctic-embed-s-int8"
+BUNDLED_NAME = "local:snowflake-arctic-embed-s-int8+potion-multilingual"
 BUNDLED_DIMENSIONS = 384
 #: Stored texts have no prefix; without the prefix of queries, recall@10 falls from .73 to .40.
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
@@ -68,6 +69,7 @@ class LocalEmbedder:
         self._window_tokens, self._overlap_tokens = window_tokens, overlap_tokens
         self._lock = Lock()
         self._words: WordPiece | None = None
+        self._languages = LanguageMixer(BUNDLED / "multilingual") if folder is None else None
         self._model: Any = None
 
     @staticmethod
@@ -89,7 +91,8 @@ class LocalEmbedder:
         """
         import numpy as np
 
-        inputs = [self._inputs(text) for text in texts]
+        known = [self._known(text) for text in texts]
+        inputs = [self._inputs(text) if share >= UNKNOWN else [] for text, share in zip(texts, known, strict=True)]
         flat = [ids for parts in inputs for ids in parts]
         # The longest first, so that no thread waits long for another at the end.
         order = sorted(range(len(flat)), key=lambda index: -len(flat[index]))
@@ -99,7 +102,8 @@ class LocalEmbedder:
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         start = 0
         for row, parts in enumerate(inputs):
-            vectors[row] = _joined(rows[start : start + len(parts)])
+            own = _joined(rows[start : start + len(parts)]) if parts else None
+            vectors[row] = self._mixed(own, texts[row], known[row], query=False)
             start += len(parts)
         return vectors
 
@@ -114,7 +118,23 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query, with the prefix that the model was trained with."""
-        return self._run(self._tokenizer().encode(self._prefix + text, MAX_TOKENS))
+        known = self._known(text)
+        own = self._run(self._tokenizer().encode(self._prefix + text, MAX_TOKENS)) if known >= UNKNOWN else None
+        return self._mixed(own, text, known, query=True)
+
+    def query_weight(self, text: str) -> float:
+        """Return what the cosines of a query count in ranking: 1 for English, less for other languages."""
+        return 1.0 if self._languages is None else self._languages.weight(self._known(text))
+
+    def _known(self, text: str) -> float:
+        """Return how much of a text the model knows; another model than the bundled one is taken to know all."""
+        return 1.0 if self._languages is None else self._languages.known(text, self._tokenizer())
+
+    def _mixed(self, own: NDArray[np.float32] | None, text: str, known: float, *, query: bool) -> NDArray[np.float32]:
+        """Return the vector of a text from the model's own, if it was made, and its static one."""
+        mixed = own if self._languages is None else self._languages.mix(own, text, known, query=query)
+        # Signs that have no static vector either.
+        return self._run(self._tokenizer().encode(text, MAX_TOKENS)) if mixed is None else mixed
 
     def split(self, text: str) -> list[str]:
         """Split a content into windows that fit the model."""

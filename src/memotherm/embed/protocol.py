@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["Embedder", "checked", "close", "embed_query", "split", "unit"]
+__all__ = ["Embedder", "checked", "close", "embed_query", "query_weight", "split", "unit"]
 
 
 @runtime_checkable
@@ -28,6 +28,8 @@ class Embedder(Protocol):
     Optional members:
 
     - `embed_query(text)`: one vector of shape (dimensions,), for models that embed queries differently;
+    - `query_weight(text)`: what the cosines of a query count in ranking, from 0 to 1, for models that know some
+      languages better than others; 1 without it;
     - `split(text)`: the windows of a long content, each short enough to be embedded as a whole;
     - `max_chars: int`: the longest window the default splitter may cut, for embedders without `split`;
     - `calibration: Calibration`: the map from its cosines to relevance;
@@ -68,6 +70,15 @@ def embed_query(embedder: Embedder, text: str) -> Vectors:
         rows = unit(np.asarray(own(text))[np.newaxis], count=1, name=embedder.name)
         vector: Vectors = _check_dimensions(embedder, rows)[0]
         return vector
+
+
+def query_weight(embedder: Embedder, text: str) -> float:
+    """Return what the cosines of a query count, by the embedder's `query_weight` if it has one."""
+    own: Callable[[str], float] | None = getattr(embedder, "query_weight", None)
+    if own is None:
+        return 1.0
+    with _own_errors(embedder):
+        return min(1.0, max(0.0, float(own(text))))
 
 
 def split(embedder: Embedder, text: str) -> list[str]:

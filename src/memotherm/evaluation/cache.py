@@ -50,6 +50,10 @@ class CachedEmbedder:
         row: Vectors = self._rows("query", [text], lambda _: embed.embed_query(self._embedder, text)[np.newaxis])[0]
         return row
 
+    def query_weight(self, text: str) -> float:
+        """Return what the cosines of a query count."""
+        return embed.query_weight(self._embedder, text)
+
     def split(self, text: str) -> list[str]:
         """Split a content as the embedder does."""
         return embed.split(self._embedder, text)

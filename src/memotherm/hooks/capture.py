@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import memotherm
 from memotherm import Memotherm
@@ -20,12 +19,13 @@ from memotherm.errors import (
     EmbedderError,
     InvalidInput,
     MemothermError,
+    NotFound,
     PluginError,
     SettingsError,
     StoreError,
     StoreUnavailable,
 )
-from memotherm.hooks.destination import destination, excluded, job_settings, redacted, resolved
+from memotherm.hooks.destination import excluded, job_settings, redacted, resolved
 from memotherm.hooks.sealing import unseal
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
@@ -33,8 +33,10 @@ from memotherm.model.results import Captured
 from memotherm.notes.transcript import transcript
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.settings import data_home
-from memotherm.settings.private_files import create_file
 from memotherm.spool import Job, Spool
+from memotherm.spool.destination import destination
+from memotherm.spool.queue import locked
+from memotherm.text.marker import without_blocks
 from memotherm.text.person import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
@@ -142,7 +144,7 @@ def _process(
             result = result._replace(waiting=result.waiting + 1)
             continue
         try:
-            placed = _placed(job)
+            placed = {**_placed(job), "at": _added_at(path)}
             result = _run(placed, _open(placed, opened, stack), result)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
             if path.name < _name_before(_RETRY_SECONDS, now):
@@ -187,6 +189,11 @@ def _ready(jobs: list[Job], now: float) -> list[Job]:
 def _name_before(seconds: int, now: float) -> str:
     """Return the name that jobs added that long ago have; older ones sort before it."""
     return f"{int((now - seconds) * 10**9):020d}"
+
+
+def _added_at(path: Path) -> datetime:
+    """Return when a job was added, which its name begins with."""
+    return datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)
 
 
 def _placed(job: dict[str, Any]) -> dict[str, Any]:
@@ -234,11 +241,20 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
         job = {**job, "text": _last_reply(Path(str(job["transcript"])))}
     job = redacted(job, mem.settings)
     content = job["text"][:_MAX_CHARS]
+    _reflect(job, mem, content)
     result = result._replace(redacted=result.redacted + job["redacted"])
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
         return result._replace(skipped=result.skipped + 1)
     metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
     return _counted(mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook"), result)
+
+
+def _reflect(job: dict[str, Any], mem: Memotherm, content: str) -> None:
+    """Count the memories that the agent's answer repeats as used; without a recall before it, there are none."""
+    if job["role"] != "assistant" or not content:
+        return
+    with contextlib.suppress(InvalidInput, NotFound):
+        mem.scoped(session=str(job["session"])).feedback(answer=without_blocks(content), at=job["at"])
 
 
 def _counted(captured: Captured, result: WorkerResult) -> WorkerResult:
@@ -265,26 +281,3 @@ def _last_reply(path: Path) -> str:
     except OSError:
         return ""
     return next((line.removeprefix("Assistant: ") for line in reversed(lines) if line.startswith("Assistant: ")), "")
-
-
-@contextlib.contextmanager
-def locked(spool: Spool) -> Iterator[bool]:
-    """Lock the spool, unless another process has; the operating system releases the lock of a process that dies."""
-    create_file(spool.folder / "lock")
-    with (spool.folder / "lock").open("a+b") as file:
-        yield _try_lock(file)
-
-
-def _try_lock(file: IO[bytes]) -> bool:
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from memotherm.hooks.recalling import scope_of
 from memotherm.hooks.sealing import seal
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings, default_store, load
 from memotherm.settings.encryption import with_key
 from memotherm.settings.exclusion import is_excluded
+from memotherm.spool.destination import scope_of
 from memotherm.text.redaction import redactor
 
-__all__ = ["destination", "excluded", "job_settings", "redacted", "resolved"]
+__all__ = ["excluded", "job_settings", "redacted", "resolved"]
 
 Job = dict[str, Any]
 
@@ -50,11 +50,6 @@ def excluded(job: Job) -> bool:
     """Return whether a resolved job would capture a conversation of a project or folder that is not to be captured."""
     patterns = job["settings"].get("capture_exclude", ())
     return job["do"] == "capture" and is_excluded(patterns, job["scope"].get("project"), str(job.get("folder") or ""))
-
-
-def destination(job: Job) -> str:
-    """Return the store of a job, or the folder whose settings name it."""
-    return str(job.get("store") or (job.get("settings") or {}).get("store") or job.get("started_in"))
 
 
 def job_settings(job: Job) -> Settings:

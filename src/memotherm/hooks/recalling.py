@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,11 +12,10 @@ from memotherm.hooks.options import SCOPE_OPTIONS, Options
 from memotherm.hooks.server import post, running_server
 from memotherm.settings import data_home, default_store, load
 from memotherm.settings.exclusion import is_excluded
+from memotherm.spool.destination import scope_of
 
-__all__ = ["AUTO", "project_name", "scope_of", "text_for"]
+__all__ = ["text_for"]
 
-#: The value of an option that is derived from the working folder or the user account.
-AUTO = "auto"
 
 _MAX_PROMPT_CHARS = 20_000
 
@@ -54,37 +50,6 @@ def _size_to_flush(event: HookEvent) -> tuple[int, int] | None:
 
     settings = load()
     return size if settings.flush_in_hooks and is_due(*size, settings) else None
-
-
-def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Return the scope of an event: `auto` stands for the project of the working folder, and for the current user."""
-    scope = dict(named)
-    if scope.get("project") == AUTO:
-        scope["project"] = project_name(Path(folder) if folder else Path.cwd())
-    if scope.get("user") == AUTO:
-        scope["user"] = user_name()
-    return scope
-
-
-def project_name(folder: Path) -> str:
-    """Return the name of the folder that contains the repository, or of the folder itself."""
-    root = next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
-    return root.name[:200] or "root"
-
-
-def user_name() -> str:
-    """Return the name of the user account that runs the program."""
-    try:
-        import pwd
-
-        # Not the environment, which a host may change.
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        pass
-    try:
-        return getpass.getuser()[:200]
-    except (OSError, KeyError, ImportError):
-        return "user"
 
 
 def _from_server(

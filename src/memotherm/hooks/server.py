@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.settings.private_files import create_folder, write_text
+from memotherm.spool.destination import store_name
 
-__all__ = ["advertised", "post", "running_server", "store_name"]
+__all__ = ["advertised", "post", "running_server"]
 
 _FILE_NAME = "server.json"
 _MAX_RESPONSE_BYTES = 1_000_000
@@ -39,12 +40,6 @@ def advertised(home: Path, host: str, port: int, store: str) -> Iterator[None]:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             if json.loads(path.read_text("utf-8"))["pid"] == os.getpid():
                 path.unlink()
-
-
-def store_name(store: str) -> str:
-    """Return the same name for every way to write the path of a store."""
-    path = store.removeprefix("sqlite:///")
-    return store if "://" in path else os.path.realpath(Path(path).expanduser())
 
 
 def running_server(home: Path, store: str) -> tuple[str, int] | None:

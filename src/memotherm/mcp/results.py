@@ -33,8 +33,9 @@ _HIT_DEFAULTS: Json = {
     "expires_at": None,
     "supersedes": None,
 }
-#: The fields of a recall that repeat its arguments or its hits, and those that are left out if they are empty.
-_ECHOES = ("relevanceScores", "tiers", "limit", "autoPromote", "sessionId")
+#: The fields of a recall that repeat its arguments or its hits, or that no tool takes; and those that are left out if
+#: they are empty.
+_ECHOES = ("relevanceScores", "tiers", "limit", "autoPromote", "sessionId", "recall_id")
 _NOTICES = ("pinned", "degraded")
 _MIN_CHARS = 200
 _MAX_CHARS = 4000

@@ -72,6 +72,7 @@ _OUTPUTS: dict[str, Schema] = {
     "memory_find": _object("items", items=_LIST, cursor={}),
     "memory_scopes": _object("scopes", scopes=_LIST),
     "memory_get": _OBJECT,
+    "memory_feedback": _object("confirmed", confirmed=_LIST),
     "memory_receipts": _object("receipts", receipts=_LIST),
     "memory_curate": _object("path lines", path=_TEXT, lines=_LIST),
     "memory_list_keys": _object("keys", keys=_LIST),

@@ -8,10 +8,12 @@ from datetime import datetime
 
 from memotherm.model.clock import to_micros
 
-__all__ = ["new_id"]
+__all__ = ["id_millis", "new_id"]
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 80
+_SHIFTS = range(125, -5, -5)
+_DIGITS = len(_SHIFTS)
 _lock = threading.Lock()
 _last = 0
 
@@ -30,4 +32,12 @@ def new_id(prefix: str, now: datetime) -> str:
 
 
 def _base32(value: int) -> str:
-    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -5, -5))
+    return "".join(_ALPHABET[(value >> shift) & 31] for shift in _SHIFTS)
+
+
+def id_millis(made: str) -> int:
+    """Return the milliseconds since 1970 in an id; 0 if it is not one."""
+    _, _, digits = made.rpartition("_")
+    if len(digits) != _DIGITS or not set(digits) <= set(_ALPHABET):
+        return 0
+    return sum(_ALPHABET.index(digit) << shift for digit, shift in zip(digits, _SHIFTS, strict=True)) >> _RANDOM_BITS

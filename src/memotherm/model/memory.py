@@ -170,8 +170,12 @@ class Memory(Value):
     expires_at: datetime | None = field(default=None, repr=False)
     #: How often it was returned or injected.
     access_count: int = field(default=0, repr=False)
-    #: How often in the current window of use (setting `use_window_days`).
-    recent_uses: int = field(default=0, repr=False)
+    #: When it was last used with a weight above 0 (settings `weight_returned` and so on); None when it never was.
+    last_used_at: datetime | None = field(default=None, repr=False)
+    #: The sum of the weights of its uses.
+    use_weight: float = field(default=0.0, repr=False)
+    #: The part of it in the current window of use (setting `use_window_days`).
+    recent_uses: float = field(default=0.0, repr=False)
     #: Its running average relevance to queries (not the score of one query).
     relevance: float = field(default=0.5, repr=False)
     #: The id of the memory this one replaced.
@@ -234,8 +238,8 @@ class Memory(Value):
 
     @property
     def used_at(self) -> datetime:
-        """When it was last used, or stored if it never was."""
-        return self.accessed_at or self.created_at
+        """When it was last used with a weight above 0, or stored if it never was."""
+        return self.last_used_at or self.created_at
 
 
 def _iso(time: datetime | None) -> str | None:

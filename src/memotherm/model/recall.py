@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
-from memotherm.model.memory import Memory, Priority, Tier
+from memotherm.model.memory import Memory, Priority, Scope, Tier
 from memotherm.model.value import Value
 
-__all__ = ["Hit", "Recall", "Why"]
+__all__ = ["Hit", "Recall", "TimedRecall", "Why"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -74,6 +76,8 @@ class Hit(Value):
 class Recall(Value):
     """The result of a query: hits, best first. Pinned memories come first and do not count towards the limit."""
 
+    #: What `feedback` takes; None if the recall log does not have it.
+    recall_id: str | None = field(default=None, compare=False)
     query: str
     hits: tuple[Hit, ...] = ()
     #: Ids that this recall moved to hot.
@@ -100,3 +104,39 @@ class Recall(Value):
     def pinned(self) -> tuple[Hit, ...]:
         """The hits that are pinned memories."""
         return tuple(hit for hit in self.hits if hit.memory.priority is Priority.PINNED)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class TimedRecall(Value):
+    """A query of the recall log: what it cost, and whether it found something."""
+
+    #: Its number; a later one has a higher number.
+    number: int
+    at: datetime
+    #: The scope that it was asked from.
+    scope: Scope
+    #: None if the recall log stores no texts.
+    query: str | None
+    #: The tiers that were searched.
+    tiers: tuple[Tier, ...]
+    milliseconds: float
+    #: The best relevance among the hits, 0 to 1; from `hit_threshold` on it counts as answered.
+    best: float
+    #: How many memories the caller got.
+    returned: int
+    #: What did not work, in plain words.
+    degraded: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the query as plain values."""
+        return {
+            "number": self.number,
+            "at": self.at.isoformat(),
+            "scope": dict(self.scope.items()),
+            "query": self.query,
+            "tiers": [str(tier) for tier in self.tiers],
+            "milliseconds": round(self.milliseconds, 3),
+            "best": round(self.best, 4),
+            "returned": self.returned,
+            "degraded": list(self.degraded),
+        }

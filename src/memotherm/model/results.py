@@ -240,7 +240,7 @@ class Erased(Value):
     folders: tuple[str, ...] = ()
     #: Marks of erased contents, without the contents, which keep imports from bringing them back.
     tombstones: int = 0
-    #: Captured texts that waited for a worker; the commands and the server erase them.
+    #: Captured texts of hooks that waited for a worker on this machine, and on the server.
     jobs: int = 0
 
 

@@ -194,6 +194,8 @@ class NoteWriter:
             accessed_at=replaced.accessed_at,
             access_count=replaced.access_count,
             recent_uses=replaced.recent_uses,
+            use_weight=replaced.use_weight,
+            last_used_at=replaced.last_used_at,
             relevance=replaced.relevance,
             supersedes=replaced.id,
             created_at=replaced.created_at,

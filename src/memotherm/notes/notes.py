@@ -184,7 +184,7 @@ class Notes:
             chosen = diverse(scored, max_results, settings.note_diversity_lambda)
             candidates = [candidates[number] for number in chosen]
         nos = [candidate.no for candidate in candidates]
-        RecallLog(self._tools.store, settings).write(ranking, nos, candidates, touched=nos if track else ())
+        RecallLog(self._tools.store, settings).write(ranking, nos, candidates, track=track)
         hits = tuple(
             _hit(query, ranking.records[candidate.no], candidate, order.scores[candidate.no], order.places)
             for candidate in candidates

@@ -24,7 +24,8 @@ _KEYS = ("name", "run", "memory", "expect", "relevance")
 _EXPECTED = ("tier", "rule")
 _MEMORY = (
     "content", "kind", "tags", "tier", "priority", "scope", "metadata", "source", "tokens",
-    "age", "idle", "unchanged", "in_tier", "expires_in", "uses", "recent_uses", "relevance", "tier_rule", "session",
+    "age", "idle", "unchanged", "in_tier", "expires_in", "uses", "use_weight", "recent_uses", "relevance",
+    "tier_rule", "session",
 )  # fmt: skip
 
 
@@ -149,9 +150,11 @@ def _memory(described: Mapping[str, Any]) -> Memory:
         created_at=created,
         updated_at=ago.get("unchanged", created),
         accessed_at=ago.get("idle", created if uses else None),
+        last_used_at=ago.get("idle", created if uses else None),
         expires_at=_NOW + _duration(described["expires_in"]) if "expires_in" in described else None,
         access_count=uses,
-        recent_uses=int(described.get("recent_uses", uses)),
+        use_weight=float(described.get("use_weight", uses)),
+        recent_uses=float(described.get("recent_uses", uses)),
         relevance=float(described.get("relevance", 0.5)),
         tier_since=ago.get("in_tier", created),
         tier_rule=str(described.get("tier_rule", "default")),

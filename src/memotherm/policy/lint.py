@@ -172,7 +172,9 @@ def _examples(rules: Sequence[TableRule], settings: Settings) -> Iterator[Memory
             created_at=created,
             updated_at=created,
             accessed_at=_NOW - timedelta(days=idle) if uses else None,
+            last_used_at=_NOW - timedelta(days=idle) if uses else None,
             access_count=uses,
+            use_weight=uses,
             recent_uses=uses,
             tier_since=created,
             retention_since=created,
@@ -190,7 +192,7 @@ def _corner_days(conditions: Sequence[Condition], settings: Settings) -> Iterato
 
 def _corner_counts(conditions: Sequence[Condition], settings: Settings) -> Iterator[int]:
     for condition in conditions:
-        if condition.field.name in ("uses", "recent_uses"):
+        if condition.field.name in ("uses", "use_weight", "recent_uses"):
             for comparison in condition.comparisons:
                 bound = comparison.bound(settings, duration=False)
                 if not isinstance(bound, timedelta):

@@ -24,6 +24,7 @@ import numpy as np
 
 from memotherm.embed.calibration import Calibration
 from memotherm.recall.values import Evidence, State
+from memotherm.recall.weights import DEFAULT_WEIGHTS
 from memotherm.text.conversation import conversational_words
 
 __all__ = ["EstimateConfidence", "Signs", "confidence"]
@@ -56,15 +57,21 @@ class EstimateConfidence:
         if not ranked or not state.terms:
             return
         first = ranked[0]
-        telling = [word for word, weight in state.terms.items() if weight >= 1 and word not in conversational_words()]
+        telling = {
+            word: weight
+            for word, weight in state.terms.items()
+            if weight > DEFAULT_WEIGHTS.framing_word and word not in conversational_words()
+        }
         closeness, lead = _closeness(
             state.evidence[0], [candidate.row for candidate in ranked], state.query.calibration
         )
+        # Cosines of a language that the embedder hardly knows tell less.
+        trust = (1 + state.query.weight) / 2
         signs = Signs(
-            closeness=closeness,
-            lead=lead,
+            closeness=None if closeness is None else trust * closeness,
+            lead=trust * lead,
             size=math.log(max(state.total, 1)),
-            telling=1 - 0.5 ** len(telling),
+            telling=1 - 0.5 ** sum(telling.values()),
             covered=first.coverage * _share(telling, state.total, state.frequencies),
             hint=max(first.author, first.nearness),
         )

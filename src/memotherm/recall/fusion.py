@@ -13,13 +13,15 @@ Half of a difference counts as it is. The other half is scaled by the range of t
 candidates are about equally close, or nearly all have the query's words, a small difference counts more.
 
 `vector_weight` and `text_weight` reduce closeness, as a difference from the usual cosine, or coverage, if their
-ratio is not the default one.
+ratio is not the default one. Closeness is reduced in the same way for a query in a language that the embedder
+hardly knows (`QueryVector.weight`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -60,6 +62,8 @@ class Fuse:
         """Add the ranked candidates of each block, and the pinned ones."""
         question = state.question
         weights, calibration = self._weights[question.penalise], state.query.calibration
+        if state.query.weight < 1:
+            weights = replace(weights, vector=weights.vector * state.query.weight)
         now = to_micros(question.where.now)
         for evidence in state.evidence:
             ranked = rank(evidence, weights, calibration, now, question.min_score)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from memotherm.model.ids import new_id
+from memotherm.model.uses import Strength
 from memotherm.recall.values import Ranked, Ranking
+from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
 from memotherm.storage.contract import UsageStore
-from memotherm.storage.values import RecallEntry, ReceiptRow
+from memotherm.storage.values import RecallEntry, ReceiptRow, Use
 from memotherm.text.redaction import redactor
 
 __all__ = ["RecallLog", "logged_query"]
@@ -37,30 +40,34 @@ class RecallLog:
         returned: Sequence[int],
         answers: Iterable[Ranked],
         *,
-        touched: Sequence[int] = (),
+        track: bool = False,
+        injected: Collection[int] = (),
         promoted: Sequence[int] = (),
         relevance: Sequence[tuple[int, float]] = (),
         receipt: ReceiptRow | None = None,
         options: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Log a recall, and count the uses of some memories.
+    ) -> str | None:
+        """Log a recall, count the uses of what it returned, and return its id; None if it is not kept.
 
         Args:
             ranking: The candidates of the query.
             returned: The numbers of the memories that the caller got.
             answers: The candidates whose best relevance decides whether the query counts as answered.
-            touched: The memories whose use is counted.
+            track: Whether it counts as a use of what was returned.
+            injected: Those of them that no search found.
             promoted: The memories that were moved to hot.
             relevance: Memories and their new running relevance.
             receipt: The receipt of a context, to be kept.
             options: What a replay needs to know beside that.
         """
         question, keep = ranking.question, self._settings.recall_log != "off"
-        if question is None or not (keep or touched or receipt):
-            return
+        uses = self._uses(returned, injected) if track else []
+        if question is None or not (keep or uses or receipt):
+            return None
         best = max((candidate.relevance for candidate in answers), default=None)
         query = logged_query(question.text, self._settings) or hashlib.sha256(question.text.encode()).hexdigest()
         entry = RecallEntry(
+            id=new_id("rec", question.where.now),
             at=question.where.now,
             space=question.spaces[-1] if question.spaces else None,
             query=query,
@@ -72,23 +79,26 @@ class RecallLog:
             degraded=ranking.degraded,
             best=best or 0.0,
             found=best is not None and best >= self._settings.hit_threshold,
-            touched=touched,
+            uses=uses,
             relevance=relevance,
             receipt=receipt,
             options={
-                **({"used": True} if touched else {}),
+                **({"used": True} if uses else {}),
+                **({"injected": sorted(injected)} if uses and injected else {}),
                 **({"filtered": True} if question.where.selective else {}),
                 **({"alone": True} if len(question.spaces) == 1 else {}),
                 **(options or {}),
             },
         )
         self._store.log_recall(entry, keep=keep)
+        return entry.id if keep and entry.space is not None else None
 
-    def count_use(
+    def count_injected(
         self, nos: Sequence[int], now: datetime, space: int | None = None, receipt: ReceiptRow | None = None
-    ) -> None:
-        """Count a use of memories that were read without a query, and keep the receipt of their context."""
+    ) -> str | None:
+        """Count that memories were read without a query, keep the receipt of their context, and return the id."""
         entry = RecallEntry(
+            id=new_id("rec", now),
             at=now,
             space=space,
             query="",
@@ -96,9 +106,15 @@ class RecallLog:
             micros=0,
             candidates=(),
             returned=nos,
-            touched=nos,
+            uses=self._uses(nos, nos),
             receipt=receipt,
-            options={"used": True},
+            options={"used": True, "injected": sorted(nos)},
         )
         keep = self._settings.recall_log != "off" and space is not None and bool(nos)
         self._store.log_recall(entry, keep=keep)
+        return entry.id if keep else None
+
+    def _uses(self, returned: Sequence[int], injected: Collection[int]) -> list[Use]:
+        """Return the uses of what was returned, each with its weight."""
+        found, given = (use_weight(strength, self._settings) for strength in (Strength.RETURNED, Strength.INJECTED))
+        return [Use(no, given if no in injected else found) for no in returned]

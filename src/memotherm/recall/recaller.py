@@ -61,11 +61,11 @@ class Recaller:
             for record, candidate in results
             if record.space in question.spaces
         ]
-        self._log.write(
+        recall_id = self._log.write(
             ranking,
             nos,
             [candidate for _, candidate in best],
-            touched=nos if track else (),
+            track=track,
             promoted=[numbers[memory_id] for memory_id in promoted],
             relevance=averages if average and track else (),
             options={
@@ -76,6 +76,7 @@ class Recaller:
             },
         )
         return Recall(
+            recall_id=recall_id,
             query=question.text,
             hits=hits,
             promoted=tuple(promoted),

@@ -23,6 +23,7 @@ from memotherm.text.clean import digest, require_text
 from memotherm.text.tokens import count_tokens
 
 __all__ = [
+    "IMPORTED",
     "Draft",
     "checked_kind",
     "checked_metadata",
@@ -60,10 +61,14 @@ class Draft:
     retention: Retention = Retention.ACTIVE
     #: When another program stored it, for imports; None means now.
     created_at: datetime | None = None
+    #: When it was last verified there, for imports.
+    verified_at: datetime | None = None
 
 
+#: What only imports give.
+IMPORTED = ("retention", "created_at", "verified_at")
 #: The arguments of `remember`.
-_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name not in ("retention", "created_at"))
+_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name not in IMPORTED)
 
 
 def draft_of(values: Mapping[str, Any]) -> Draft:
@@ -101,6 +106,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         digest=digest(content),
         created_at=draft.created_at or now,
         updated_at=now,
+        verified_at=draft.verified_at,
         expires_at=None if lifetime is None else expiry(now, lifetime),
         relevance=1.0 if tier is Tier.HOT else 0.5,
         supersedes=draft.supersedes,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from memotherm.model import Retention, Scope
-from memotherm.remember.draft import Draft, draft_of
+from memotherm.remember.draft import IMPORTED, Draft, draft_of
 from memotherm.remember.writer import MemoryWriter
 from memotherm.storage.contract import LedgerStore, MemoryStore
 from memotherm.storage.values import Find
@@ -36,7 +36,7 @@ class Importer:
         self._archived: dict[Scope, set[tuple[str, str, str | None]]] = {}
 
     def store(self, entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> tuple[int, int]:
-        """Store entries, given as mappings of `remember`'s arguments, `retention` and `created_at`.
+        """Store entries, given as mappings of `remember`'s arguments, `retention`, `created_at` and `verified_at`.
 
         Return how many are new, and how many were left out because their content was purged here.
 
@@ -79,6 +79,6 @@ class Importer:
 
 
 def _draft(entry: Mapping[str, Any]) -> Draft:
-    draft = draft_of({name: value for name, value in entry.items() if name not in ("retention", "created_at")})
+    draft = draft_of({name: value for name, value in entry.items() if name not in IMPORTED})
     retention = Retention.of(entry.get("retention", Retention.ACTIVE))
-    return replace(draft, retention=retention, created_at=entry.get("created_at"))
+    return replace(draft, retention=retention, created_at=entry.get("created_at"), verified_at=entry.get("verified_at"))

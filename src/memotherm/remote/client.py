@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Self, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Literal, Self, Unpack
 
+from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.memory import Memotherm
-from memotherm.model import Memory, Scope
+from memotherm.model import Memory, Recall, Scope
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import OrderName
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
 from memotherm.model.results import Captured, Erased, EventPage, Heat, Maintenance, Page, ScopeCount, Status
+from memotherm.model.uses import Feedback
 from memotherm.policies import Policies
 from memotherm.remote import decoding
 from memotherm.remote.pages import page_sizes
@@ -23,6 +28,8 @@ from memotherm.remote.transport import Transport
 from memotherm.remote.verbs import plain, refused, sent
 from memotherm.session import Session
 from memotherm.settings import Settings
+from memotherm.spool import user_spool
+from memotherm.spool.erasing import erase_jobs
 from memotherm.vectors.vectorizer import Progress
 
 __all__ = ["RemoteMemotherm"]
@@ -60,7 +67,7 @@ class RemoteMemotherm(Memotherm):
         if self._reads_only and operation in _TRACKED:
             arguments = {**arguments, "track": False}
         if operation in _WITH_MEMORIES:
-            arguments = {**arguments, "memories": True}
+            arguments = {**arguments, "memories": True, "parts": True}
         found = self._transport.send(operation, self._scope, arguments)
         return {**found, "query": arguments.get("query")} if operation in _QUERIES else found
 
@@ -211,6 +218,7 @@ class RemoteMemotherm(Memotherm):
         """Return how many memories `find` lists on all its pages."""
         return int(self._call("count", {**plain(filters), "inside": inside})["count"])
 
+    neighbours = sent(Memotherm.neighbours, "neighbours", decoding.hits_of)
     uses = sent(Memotherm.uses, "uses", decoding.uses_of)
     tier_history = sent(Memotherm.tier_history, "tier_history", decoding.tier_points_of)
 
@@ -242,6 +250,12 @@ class RemoteMemotherm(Memotherm):
                 break
         return ReceiptPage(receipts=tuple(receipts), cursor=cursor)
 
+    def recalls(self, limit: int = 100, order: Literal["newest", "slowest"] = "newest") -> list[TimedRecall]:
+        """Return queries of the recall log inside this scope, with how long each took and what it found."""
+        found = self._call("recalls", {"limit": limit, "order": order})["recalls"] if limit else []
+        return [decoding.timed_recall_of(entry) for entry in found]
+
+    receipt = sent(Memotherm.receipt, "receipt", decoding.receipt_of)
     explain_receipt = sent(Memotherm.explain_receipt, "explain_receipt", lambda found: ReceiptAnswer(**found))
 
     def status(self, inside: bool = False) -> Status:
@@ -255,6 +269,22 @@ class RemoteMemotherm(Memotherm):
     metrics = sent(Memotherm.metrics, "status", decoding.metrics_of)
 
     # Changing
+
+    def feedback(
+        self,
+        recall: Recall | Context | str | None = None,
+        used: Sequence[str] = (),
+        answer: str = "",
+        at: datetime | str | None = None,
+    ) -> Feedback:
+        """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown."""
+        recall_id = recall if recall is None or isinstance(recall, str) else recall.recall_id
+        if recall is not None and recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        if isinstance(used, str):
+            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
+        arguments = {"recall_id": recall_id, "used": list(used), "answer": answer, "at": at}
+        return decoding.feedback_of(self._call("feedback", plain(arguments)))
 
     update = sent(Memotherm.update, "change", decoding.memory_of)
     move = sent(Memotherm.move, "move", decoding.memory_of)
@@ -299,17 +329,24 @@ class RemoteMemotherm(Memotherm):
             found = changed if wanted else found
         return [decoding.memory_of(memory) for memory in found["memories"]]
 
-    def erase(self) -> Erased:
-        """Erase everything at and below this scope permanently, with the jobs of hooks on the server."""
-        if not self.scope.items():
-            raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
-        return decoding.erased_of(self._call("erase", {"confirm": str(self.scope)}))
-
     compact = sent(Memotherm.compact, "compact", decoding.compaction_of)
 
     def maintain(self, progress: Progress | None = None) -> Maintenance:  # noqa: ARG002
         """Run the maintenance rules over all inside this scope, on the server; progress is not reported."""
         return decoding.maintenance_of(self._call("maintain", {}))
+
+    def erase(self, *, jobs: bool = True) -> Erased:
+        """Erase everything at and below this scope permanently, on the server and in the jobs of hooks here and there.
+
+        Args:
+            jobs: Whether to erase the jobs of hooks on this machine as well.
+        """
+        if not self.scope.items():
+            raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
+        waiting = erase_jobs(user_spool(), self._transport.url, self.scope) if jobs else 0
+        # The server may add the tenant of the API key.
+        found = decoding.erased_of(self._call("erase", {"confirm": str(self.status().scope)}))
+        return replace(found, jobs=found.jobs + waiting)
 
     # Sessions
 
@@ -330,4 +367,5 @@ class RemoteMemotherm(Memotherm):
     nearest = refused(Memotherm.nearest)
     check = refused(Memotherm.check)
     checkpoint = refused(Memotherm.checkpoint)
+    missing_nodes = refused(Memotherm.missing_nodes)
     key_value = refused(Memotherm.key_value)

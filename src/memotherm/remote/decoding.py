@@ -7,6 +7,7 @@ from typing import Any
 
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.model.results import (
     Captured,
@@ -25,6 +26,7 @@ from memotherm.model.results import (
     TierPoint,
     Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.model.value import Lazy
 from memotherm.notes.flush import Flush
 from memotherm.text.clean import digest
@@ -36,8 +38,10 @@ __all__ = [
     "ended_of",
     "erased_of",
     "event_of",
+    "feedback_of",
     "flush_of",
     "heat_of",
+    "hits_of",
     "maintenance_of",
     "memory_of",
     "metrics_of",
@@ -49,15 +53,19 @@ __all__ = [
     "spill_of",
     "status_of",
     "tier_points_of",
+    "timed_recall_of",
     "uses_of",
 ]
 
 Json = dict[str, Any]
 
-_TIMES = ("created_at", "updated_at", "accessed_at", "verified_at", "expires_at", "tier_since", "retention_since")
+_TIMES = (
+    "created_at", "updated_at", "accessed_at", "last_used_at", "verified_at", "expires_at", "tier_since",
+    "retention_since",
+)  # fmt: skip
 _PLAIN = (
-    "id", "content", "key", "kind", "metadata", "source", "tokens", "access_count", "recent_uses", "relevance",
-    "supersedes", "tier_rule", "index", "version",
+    "id", "content", "key", "kind", "metadata", "source", "tokens", "access_count", "use_weight", "recent_uses",
+    "relevance", "supersedes", "tier_rule", "index", "version",
 )  # fmt: skip
 
 
@@ -78,13 +86,19 @@ def memory_of(found: Json) -> Memory:
 def recall_of(found: Json) -> Recall:
     """Return the result of a query."""
     return Recall(
+        recall_id=found.get("recall_id"),
         query=found["query"],
-        hits=tuple(_hit(item) for item in found["items"]),
+        hits=tuple(hits_of(found)),
         promoted=tuple(found["promoted"]),
         tiers=_tiers(found["tiers"]),
         degraded=tuple(found["degraded"]),
         hint=found.get("hint", ""),
     )
+
+
+def hits_of(found: Json) -> list[Hit]:
+    """Return the hits of a search."""
+    return [_hit(item) for item in found["items"]]
 
 
 def _hit(found: Json) -> Hit:
@@ -94,12 +108,14 @@ def _hit(found: Json) -> Hit:
 def context_of(found: Json) -> Context:
     """Return a context with its receipt."""
     memories = {memory["id"]: memory_of(memory) for memory in found["memories"]}
-    receipt = found["receipt"]
+    receipt, lines = found["receipt"], {part["id"]: part["text"] for part in found["parts"]}
     included, left_out = (
-        tuple(_entry(entry, memories[entry["id"]]) for entry in receipt[name]) for name in ("included", "left_out")
+        tuple(_entry(entry, memories[entry["id"]], lines.get(entry["id"], "")) for entry in receipt[name])
+        for name in ("included", "left_out")
     )
     plain = ("query", "budget", "tokens", "shares", "tokenizer", "exact", "format", "settings", "pinned_cut")
     return Context(
+        recall_id=found.get("recall_id"),
         text=found["text"],
         tokens=found["tokens"],
         budget=receipt["budget"],
@@ -116,11 +132,21 @@ def context_of(found: Json) -> Context:
     )
 
 
-def _entry(found: Json, memory: Memory) -> Entry:
+def _entry(found: Json, memory: Memory, lines: str) -> Entry:
     plain = ("section", "form", "tokens", "rule", "reason", "score", "fits_at")
     why = None if found["parts"] is None else Why(**found["parts"])
     return Entry(
-        memory=memory, **{name: found[name] for name in plain}, _why=None if why is None else Lazy(lambda: why)
+        memory=memory,
+        **{name: found[name] for name in plain},
+        lines=lines,
+        _why=None if why is None else Lazy(lambda: why),
+    )
+
+
+def feedback_of(found: Json) -> Feedback:
+    """Return the uses that feedback has counted."""
+    return Feedback(
+        recall_id=found["recall_id"], confirmed=tuple(found["confirmed"]), reflected=tuple(found["reflected"])
     )
 
 
@@ -130,6 +156,22 @@ def event_of(found: Json) -> Event:
     changes = {name: (change["from"], change["to"]) for name, change in found["changes"].items()}
     return Event(
         **{name: found[name] for name in plain}, at=_moment(found["at"]), memory_id=found["id"], changes=changes
+    )
+
+
+def _kept_entry(found: Json) -> KeptEntry:
+    return KeptEntry(**{name: found[name] for name in ("id", "section", "form", "tokens", "reason", "score")})
+
+
+def timed_recall_of(found: Json) -> TimedRecall:
+    """Return a query of the recall log."""
+    plain = ("number", "query", "milliseconds", "best", "returned")
+    return TimedRecall(
+        **{name: found[name] for name in plain},
+        at=_moment(found["at"]),
+        scope=Scope(**found["scope"]),
+        tiers=_tiers(found["tiers"]),
+        degraded=tuple(found["degraded"]),
     )
 
 
@@ -159,8 +201,8 @@ def receipt_of(found: Json) -> KeptReceipt:
         **{name: found[name] for name in plain},
         at=_moment(found["at"]),
         scope=Scope(**found["scope"]),
-        included=tuple(KeptEntry(**entry) for entry in found["included"]),
-        left_out=tuple(KeptEntry(**entry) for entry in found["left_out"]),
+        included=tuple(map(_kept_entry, found["included"])),
+        left_out=tuple(map(_kept_entry, found["left_out"])),
     )
 
 
@@ -180,14 +222,14 @@ def compaction_of(found: Json) -> Compaction:
     return Compaction(moves=moves_of(found["moves"]), dry_run=found["dry_run"], degraded=tuple(found["degraded"]))
 
 
-def erased_of(found: Json) -> Erased:
-    """Return what was erased."""
-    return Erased(**{**found, "scope": Scope(**found["scope"]), "folders": tuple(found["folders"])})
-
-
 def ended_of(found: Json) -> Compaction | None:
     """Return the moves of a compaction, or None if none was run."""
     return compaction_of(found) if found["compacted"] else None
+
+
+def erased_of(found: Json) -> Erased:
+    """Return what was erased."""
+    return Erased(**{**found, "scope": Scope(**found["scope"]), "folders": tuple(found["folders"])})
 
 
 def maintenance_of(found: Json) -> Maintenance:

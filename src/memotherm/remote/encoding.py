@@ -18,6 +18,8 @@ def memory_json(memory: Memory) -> Json:
     """Return a memory with its times and rules."""
     return {
         **memory.as_dict(),
+        "last_used_at": None if memory.last_used_at is None else memory.last_used_at.isoformat(),
+        "use_weight": memory.use_weight,
         "recent_uses": memory.recent_uses,
         "tier_since": memory.tier_since.isoformat(),
         "tier_rule": memory.tier_rule,

@@ -55,21 +55,21 @@ def _status(memory: Memory, situation: Situation) -> str:  # noqa: ARG001
 
 
 def _since_use(memory: Memory, situation: Situation) -> timedelta | None:
-    return None if memory.accessed_at is None else situation.now - memory.accessed_at
+    return None if memory.last_used_at is None else situation.now - memory.last_used_at
 
 
 def _until_expiry(memory: Memory, situation: Situation) -> timedelta | None:
     return None if memory.expires_at is None else memory.expires_at - situation.now
 
 
-def _recent_uses(memory: Memory, situation: Situation) -> int:
+def _recent_uses(memory: Memory, situation: Situation) -> float:
     if situation.recalled:
-        return recent_uses(memory, situation.now, situation.settings) + 1
+        return recent_uses(memory, situation.now, situation.settings) + situation.settings.weight_returned
     return memory.recent_uses
 
 
 def _used_in_tier(memory: Memory, situation: Situation) -> bool:  # noqa: ARG001
-    return memory.accessed_at is not None and memory.accessed_at > memory.tier_since
+    return memory.last_used_at is not None and memory.last_used_at > memory.tier_since
 
 
 _DECLARED = (
@@ -103,10 +103,11 @@ _DECLARED = (
     Field("expires_in", FieldType.DURATION, "Time until it expires; no comparison holds if it does not.",
           _until_expiry),
     Field("tokens", FieldType.NUMBER, "The tokens of its content.", lambda memory, _: memory.tokens),
-    Field("uses", FieldType.NUMBER, "How often it was used.", lambda memory, _: memory.access_count),
+    Field("uses", FieldType.NUMBER, "How often it was returned or injected.", lambda memory, _: memory.access_count),
+    Field("use_weight", FieldType.NUMBER, "The sum of the weights of its uses.", lambda memory, _: memory.use_weight),
     Field("recent_uses", FieldType.NUMBER,
-          "How often it was used in its last window of use; a recall that promotes counts itself.", _recent_uses),
-    Field("heat", FieldType.NUMBER, "The logarithm of its uses, halved for every half-life without use.",
+          "The weight of its uses in its last window of use; a recall that promotes counts itself.", _recent_uses),
+    Field("heat", FieldType.NUMBER, "The logarithm of the weight of its uses, halved for every half-life without use.",
           lambda memory, situation: heat(memory, situation.now, situation.settings)),
     Field("relevance", FieldType.NUMBER, "Its running average relevance to queries.",
           lambda memory, _: memory.relevance),

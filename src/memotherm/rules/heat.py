@@ -1,6 +1,6 @@
 """How much a memory is in use.
 
-Heat is how often a memory was used, halved for every half-life since the last use.
+Heat is how often a memory was used, each use by its weight, halved for every half-life since the last use.
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ import math
 from datetime import datetime, timedelta
 
 from memotherm.model import Memory
+from memotherm.model.uses import Strength
 from memotherm.settings import Settings
 
-__all__ = ["decay", "heat", "recent_uses"]
+__all__ = ["decay", "heat", "recent_uses", "use_weight"]
+
+
+def use_weight(strength: Strength, settings: Settings) -> float:
+    """Return what a use of a strength counts."""
+    return float(getattr(settings, f"weight_{strength}"))
 
 
 def decay(memory: Memory, now: datetime, settings: Settings) -> float:
@@ -21,12 +27,12 @@ def decay(memory: Memory, now: datetime, settings: Settings) -> float:
 
 
 def heat(memory: Memory, now: datetime, settings: Settings) -> float:
-    """Return the logarithm of the uses of a memory, decayed since the last one."""
-    return math.log2(1 + memory.access_count) * decay(memory, now, settings)
+    """Return the logarithm of the weight of the uses of a memory, decayed since the last one."""
+    return math.log2(1 + memory.use_weight) * decay(memory, now, settings)
 
 
-def recent_uses(memory: Memory, now: datetime, settings: Settings) -> int:
-    """Return the uses in the current window of use, which ends after `use_window_days` without use."""
-    if memory.accessed_at is None or now - memory.accessed_at >= timedelta(days=settings.use_window_days):
-        return 0
+def recent_uses(memory: Memory, now: datetime, settings: Settings) -> float:
+    """Return the weight of the uses in the current window of use, which ends after `use_window_days` without use."""
+    if memory.last_used_at is None or now - memory.last_used_at >= timedelta(days=settings.use_window_days):
+        return 0.0
     return memory.recent_uses

@@ -18,7 +18,7 @@ __all__ = ["RUNS", "Select"]
 #: The occasions on which rules run.
 RUNS = ("compact", "maintain", "spill", "promote")
 
-_DURATIONS = ("unused_for", "older_than", "unchanged_for", "in_tier_for", "in_retention_for")
+_DURATIONS = ("unused_for", "unaccessed_for", "older_than", "unchanged_for", "in_tier_for", "in_retention_for")
 
 #: A duration, text such as "30d", or the name of a setting that holds a number of days.
 Duration = timedelta | str
@@ -36,8 +36,10 @@ class Select:
     #: At least one of these tags.
     tags: tuple[str, ...] | None = None
     priorities: tuple[Priority, ...] | None = None
-    #: Not returned, injected or created for at least this long.
+    #: Not used with a weight above 0, or created, for at least this long.
     unused_for: Duration | None = None
+    #: Not returned, injected or created for at least this long.
+    unaccessed_for: Duration | None = None
     #: Created at least this long ago.
     older_than: Duration | None = None
     #: Content, kind, tags and metadata unchanged for at least this long.
@@ -104,14 +106,21 @@ class Select:
         yield self.kinds is None or memory.kind in self.kinds
         yield self.tags is None or not set(self.tags).isdisjoint(memory.tags)
         yield self.priorities is None or memory.priority in self.priorities
-        since = (memory.used_at, memory.created_at, memory.updated_at, memory.tier_since, memory.retention_since)
+        since = (
+            memory.used_at,
+            memory.accessed_at or memory.created_at,
+            memory.created_at,
+            memory.updated_at,
+            memory.tier_since,
+            memory.retention_since,
+        )
         for name, moment in zip(_DURATIONS, since, strict=True):
             duration = getattr(self, name)
             yield duration is None or now - moment >= duration
-        used = memory.accessed_at is not None and memory.accessed_at > memory.tier_since
+        used = memory.last_used_at is not None and memory.last_used_at > memory.tier_since
         yield self.used_in_tier is None or used is self.used_in_tier
         if isinstance(self.used_within, timedelta):
-            yield memory.accessed_at is not None and now - memory.accessed_at < self.used_within
+            yield memory.last_used_at is not None and now - memory.last_used_at < self.used_within
         for key, values in self.metadata.items():
             yield holds(one_of(key, values), memory.metadata)
 

@@ -23,13 +23,18 @@ _TARGETS = (*Tier, "stay")
 _EVERYTHING: Final = Tables((Table(),))
 _NOTHING: Final = Tables()
 
+
+def _whole_if_it_is(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
 #: What a `why` can name, and how it is read.
 _WORDS: Mapping[str, Callable[[Memory, Situation], object]] = {
     "kind": lambda memory, _: memory.kind,
     "days": lambda memory, situation: (situation.now - memory.used_at).days,
     "untouched": lambda memory, situation: (situation.now - max(memory.updated_at, memory.used_at)).days,
     "uses": lambda memory, _: memory.access_count,
-    "recent_uses": FIELDS["recent_uses"].read,
+    "recent_uses": lambda memory, situation: _whole_if_it_is(FIELDS["recent_uses"].read(memory, situation)),
     "relevance": lambda _, situation: situation.relevance,
     "reason": lambda _, situation: situation.reason,
 }

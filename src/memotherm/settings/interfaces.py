@@ -31,5 +31,8 @@ class InterfaceSettings:
     server_origins: tuple[str, ...] = setting((), "Origins of web pages whose scripts may call the server.")
     server_body_bytes: int = setting(4_194_304, "The largest request body, in bytes.", low=1)
     server_body_seconds: float = setting(30.0, "The longest time that a request body may take to arrive.", low=0.01)
+    server_header_seconds: float = setting(
+        30.0, "The longest time that the headers of a request may take to arrive.", low=0.01
+    )
     server_rate_per_minute: int = setting(30_000, "The most requests of one key in a minute; 0: unlimited.")
     trust_project: bool = setting(False, "Whether a project's settings file may set everything.")

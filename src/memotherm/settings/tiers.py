@@ -8,6 +8,8 @@ from memotherm.settings.declaration import MAX_DAYS, setting
 
 __all__ = ["TierSettings"]
 
+_MOST_WEIGHT = 100
+
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class TierSettings:
@@ -43,4 +45,25 @@ class TierSettings:
     )
     use_window_days: float = setting(
         7, "The days in which uses count towards `promote_access_count`.", high=MAX_DAYS, project=True
+    )
+    weight_returned: float = setting(
+        1.0, "What it counts as a use that a search found a memory; 0: nothing.", high=_MOST_WEIGHT, project=True
+    )
+    weight_injected: float = setting(
+        0.0,
+        "What it counts as a use that a memory was in a context without a search, because it is hot or pinned.",
+        high=_MOST_WEIGHT,
+        project=True,
+    )
+    weight_opened: float = setting(
+        1.0, "What it counts as a use that a memory was read by its id after a recall.", high=_MOST_WEIGHT, project=True
+    )
+    weight_confirmed: float = setting(
+        2.0, "What it counts as a use that the caller confirmed it with `feedback`.", high=_MOST_WEIGHT, project=True
+    )
+    weight_reflected: float = setting(
+        1.0, "What it counts as a use that the agent's answer says what a memory says.", high=_MOST_WEIGHT, project=True
+    )
+    opened_minutes: float = setting(
+        60, "Minutes after a recall in which reading a returned memory by its id counts as opened.", project=True
     )

@@ -1,17 +1,39 @@
-"""Conversion between receipts and rows."""
+"""Conversion between receipts, entries of the recall log, and rows."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from memotherm.model import Scope
+from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.storage.values import ReceiptRow
 
-__all__ = ["receipt_of", "receipt_row", "without_entries"]
+__all__ = ["receipt_of", "receipt_row", "timed_recall_of", "without_entries"]
+
+
+#: What the log holds instead of a query if it stores no texts.
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+def timed_recall_of(row: Sequence[Any], scope: Scope) -> TimedRecall:
+    """Return the query of a row of the recall log."""
+    number, at, _, query, tiers, micros, best, returned, degraded = row
+    return TimedRecall(
+        number=number,
+        at=from_micros(at),
+        scope=scope,
+        query=None if _HASH.fullmatch(query) else query,
+        tiers=tuple(Tier(tier) for tier in tiers.split()),
+        milliseconds=micros / 1000,
+        best=best,
+        returned=len(json.loads(returned)),
+        degraded=tuple(json.loads(degraded)) if degraded else (),
+    )
 
 
 def receipt_row(receipt: ReceiptRow, at: int, space: int | None) -> dict[str, Any]:

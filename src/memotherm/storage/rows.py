@@ -36,8 +36,8 @@ RETENTIONS = tuple(Retention)
 COLUMNS = (
     "no", "id", "space", "content", "kind", "tags", "tier", "priority", "retention", "metadata", "source",
     "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "recent_uses",
-    "relevance", "supersedes", "tier_since", "tier_rule", "retention_since", "version", "parts", "key",
-    "verified_at",
+    "use_weight", "last_used_at", "relevance", "supersedes", "tier_since", "tier_rule", "retention_since", "version",
+    "parts", "key", "verified_at",
 )  # fmt: skip
 
 #: The fields whose changes are events. What follows from them (tokens, digest, times) is not listed.
@@ -73,6 +73,8 @@ def row_of(record: Record) -> dict[str, Any]:
         "expires_at": _micros(memory.expires_at),
         "access_count": memory.access_count,
         "recent_uses": memory.recent_uses,
+        "use_weight": memory.use_weight,
+        "last_used_at": _micros(memory.last_used_at),
         "relevance": memory.relevance,
         "supersedes": memory.supersedes,
         "tier_since": to_micros(memory.tier_since),
@@ -106,17 +108,19 @@ def record_of(row: Sequence[Any], scope: Scope) -> Record:
         expires_at=_moment(row[16]),
         access_count=row[17],
         recent_uses=row[18],
-        relevance=row[19],
-        supersedes=row[20],
-        tier_since=from_micros(row[21]),
-        tier_rule=row[22],
-        retention_since=from_micros(row[23]),
-        version=row[24],
-        index=row[25] >= 0,
-        key=row[26],
-        verified_at=_moment(row[27]),
+        use_weight=row[19],
+        last_used_at=_moment(row[20]),
+        relevance=row[21],
+        supersedes=row[22],
+        tier_since=from_micros(row[23]),
+        tier_rule=row[24],
+        retention_since=from_micros(row[25]),
+        version=row[26],
+        index=row[27] >= 0,
+        key=row[28],
+        verified_at=_moment(row[29]),
     )
-    return Record(row[0], row[2], memory, row[25])
+    return Record(row[0], row[2], memory, row[27])
 
 
 def scope_row(scope: Scope) -> dict[str, str]:

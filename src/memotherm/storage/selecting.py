@@ -18,6 +18,7 @@ __all__ = ["compiled_filter", "filtered_numbers", "found_count", "found_rows", "
 
 _DURATIONS = {
     "unused_for": "where_unused",
+    "unaccessed_for": "where_unaccessed",
     "older_than": "where_older",
     "unchanged_for": "where_unchanged",
     "in_tier_for": "where_in_tier",

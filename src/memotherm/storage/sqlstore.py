@@ -16,18 +16,23 @@ from typing import Any, Generic, Self, TypeVar
 from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.ids import id_millis
 from memotherm.model.process import OwnProcess
+from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import LoggedRecall, ScopeCount, TierCount
 from memotherm.model.rows import named_tuples
+from memotherm.model.uses import Strength
 from memotherm.rules.select import Select
 from memotherm.storage import notes
-from memotherm.storage.receipts import receipt_of, receipt_row
+from memotherm.storage.logged import without_purged
+from memotherm.storage.receipts import receipt_of, receipt_row, timed_recall_of
 from memotherm.storage.rows import changes_of, event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import filtered_numbers, found_count, found_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tallies import recall_tallies, shadow_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
+from memotherm.storage.uses import add_later_use, count_uses
 from memotherm.storage.values import (
     AdoptionRow,
     CandidateRow,
@@ -38,6 +43,7 @@ from memotherm.storage.values import (
     Filter,
     Find,
     Identity,
+    LaterUse,
     LogEntry,
     NoteRow,
     RecallEntry,
@@ -46,6 +52,7 @@ from memotherm.storage.values import (
     ShadowTier,
     Tally,
     TierChange,
+    UseRow,
 )
 
 __all__ = [
@@ -74,8 +81,8 @@ MOST_SCOPES = 10_000
 #: How many recalls wait to be logged while others write.
 _MOST_WAITING = 1000
 
-#: Recalls that wait to be logged, and whether each is to be kept in the log.
-Waiting = deque[tuple[RecallEntry, bool]]
+#: Recalls and later uses that wait to be logged, and whether each recall is to be kept in the log.
+Waiting = deque[tuple[RecallEntry | LaterUse, bool]]
 
 
 def new_waiting() -> Waiting:
@@ -198,10 +205,13 @@ class SqlStore(ABC):
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
-        rows = self._rows("spaces_visible", **scope_row(scope))
+        rows = self._visible_spaces(scope)
         if rows:
             self._shared.saw(rows[0][1])
-        return tuple(space for space, _ in rows)
+        return tuple(row[0] for row in rows)
+
+    def _visible_spaces(self, scope: Scope) -> list[Row]:
+        return self._rows("spaces_visible", **scope_row(scope))
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
@@ -327,6 +337,7 @@ class SqlStore(ABC):
         """Delete the log entries of recalls before a time."""
         with self._writing() as statements:
             statements.run("recalls_trim", before=to_micros(before))
+            statements.run("uses_trim", before=to_micros(before))
 
     def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
         """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
@@ -489,11 +500,11 @@ class SqlStore(ABC):
 
     def _log_waiting(self) -> None:
         """Write the waiting recalls; if the store cannot be written now, the next recall tries again."""
-        waiting: list[tuple[RecallEntry, bool]] = []
+        waiting: list[tuple[RecallEntry | LaterUse, bool]] = []
         try:
             with self._logging() as statements:
                 waiting += [self._waiting.popleft() for _ in range(len(self._waiting))]
-                for entry, keep in waiting:
+                for entry, keep in without_purged(statements, waiting):
                     self._log_entry(statements, entry, keep=keep)
         except (StoreBusy, StoreFull, StoreUnavailable) as exc:
             self._waiting.extendleft(reversed(waiting))
@@ -503,25 +514,43 @@ class SqlStore(ABC):
 
     def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
         """Return entries of the recall log with a greater number than `after`, in order of number."""
-        rows = self._rows("recalls_after", spaces=list(spaces), after=after, limit=limit)
-        return [
-            LogEntry(
-                number=number,
-                at=from_micros(at),
-                space=space,
-                query=query,
-                tiers=tuple(Tier(tier) for tier in tiers.split()),
-                returned=tuple(json.loads(returned)),
-                options=json.loads(options) if options else {},
-            )
-            for number, at, space, query, tiers, returned, options in rows
-        ]
+        return [_log_entry(row) for row in self._rows("recalls_after", spaces=list(spaces), after=after, limit=limit)]
 
-    def _log_entry(self, statements: Statements, entry: RecallEntry, *, keep: bool) -> None:
+    def timed_recalls(self, spaces: Sequence[int], limit: int, *, slowest: bool) -> list[TimedRecall]:
+        """Return queries of the recall log, slowest or newest first."""
+        with self._reading(once=True) as statements:
+            query = "recalls_slowest" if slowest else "recalls_newest"
+            rows = statements.rows(query, spaces=list(spaces), limit=limit)
+            return [timed_recall_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def logged_recall(self, spaces: Sequence[int], recall_id: str) -> LogEntry | None:
+        """Return the entry of the recall log with an id, if its space is among some."""
+        millis = id_millis(recall_id)
+        times = {"first": millis * 1000, "last": millis * 1000 + 999}
+        rows = self._rows("recall_by_id", spaces=list(spaces), id=recall_id, **times)
+        return _log_entry(rows[0]) if rows else None
+
+    def recent_recalls(self, spaces: Sequence[int], since: datetime, until: datetime, limit: int) -> list[LogEntry]:
+        """Return the last recalls of a period in some spaces, newest first."""
+        period = {"since": to_micros(since), "until": to_micros(until)}
+        return [_log_entry(row) for row in self._rows("recalls_recent", spaces=list(spaces), limit=limit, **period)]
+
+    def later_uses(self, spaces: Sequence[int]) -> list[UseRow]:
+        """Return the uses that followed recalls in some spaces, in order of time."""
+        rows = self._rows("uses_of", spaces=list(spaces))
+        return [UseRow(recall, no, Strength(strength), from_micros(at)) for recall, no, strength, at in rows]
+
+    def log_later_use(self, later: LaterUse) -> None:
+        """Record and count a use that followed a recall; never wait for other writers."""
+        self._waiting.append((later, False))
+        self._log_waiting()
+
+    def _log_entry(self, statements: Statements, entry: RecallEntry | LaterUse, *, keep: bool) -> None:
+        if isinstance(entry, LaterUse):
+            add_later_use(statements, entry, self._shared.window_micros)
+            return
         now = to_micros(entry.at)
-        # In order of number, so that two transactions cannot deadlock.
-        touches = [{"no": no, "now": now, "window": now - self._shared.window_micros} for no in sorted(entry.touched)]
-        statements.run_many("memory_touch", touches)
+        count_uses(statements, entry.uses, now, self._shared.window_micros)
         statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
         if entry.receipt is not None:
             statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
@@ -689,8 +718,24 @@ def identity_of(statements: Statements) -> Identity | None:
     return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
 
 
+def _log_entry(row: Row) -> LogEntry:
+    """Return the entry of a row of the recall log."""
+    number, at, space, query, tiers, returned, options, recall_id = row
+    return LogEntry(
+        number=number,
+        at=from_micros(at),
+        space=space,
+        query=query,
+        tiers=tuple(Tier(tier) for tier in tiers.split()),
+        returned=tuple(json.loads(returned)),
+        options=json.loads(options) if options else {},
+        id=recall_id,
+    )
+
+
 def _recall_row(entry: RecallEntry) -> dict[str, object]:
     return {
+        "id": entry.id,
         "at": to_micros(entry.at),
         "space": entry.space,
         "query": entry.query,

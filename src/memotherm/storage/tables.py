@@ -41,8 +41,12 @@ TABLES = (
     _table("events", "seq", "at no action actor rule why changes policy", "no"),
     TOMBSTONES,
     _table(
-        "recalls", "recall", "at space query tiers micros best candidates returned promoted degraded options", "space"
+        "recalls",
+        "recall",
+        "id at space query tiers micros best candidates returned promoted degraded options",
+        "space",
     ),
+    _table("uses", "recall no strength", "space at", "space"),
     _table("receipts", "receipt", "at space query budget tokens format entries", "space"),
     _table("sessions", "space", "state started_at changed_at", "space"),
     _table("tallies", "space name", "times amount", "space"),

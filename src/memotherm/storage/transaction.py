@@ -31,16 +31,19 @@ from memotherm.storage.rows import (
     tombstone,
 )
 from memotherm.storage.statements import Statements
+from memotherm.storage.uses import add_later_use, count_uses
 from memotherm.storage.values import (
     AdoptionRow,
     Cause,
     ChunkLocation,
     ChunkRow,
+    LaterUse,
     NoteRow,
     Record,
     RootRow,
     ShadowTier,
     UsageCounts,
+    Use,
 )
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
@@ -107,6 +110,7 @@ class SqlTransaction(ABC):
         if not self._erased:
             return
         self._sql.run("recalls_erase", nos=list(self._erased))
+        self._sql.run("uses_erase", nos=list(self._erased))
         memory_ids = set(self._erased.values())
         for receipt, entries in self._sql.rows("receipts_naming", ids=list(memory_ids)):
             self._sql.run("receipt_erase", receipt=receipt, entries=without_entries(entries, memory_ids))
@@ -220,15 +224,17 @@ class SqlTransaction(ABC):
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
-        moment = to_micros(now)
-        rows = [{"no": no, "now": moment, "window": moment - self._window_micros} for no in nos]
-        self._sql.run_many("memory_touch", rows)
+        count_uses(self._sql, [Use(no) for no in nos], to_micros(now), self._window_micros)
+
+    def add_later_use(self, later: LaterUse) -> bool:
+        """Record and count a use that followed a recall; tell whether it was not recorded before."""
+        return add_later_use(self._sql, later, self._window_micros)
 
     def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
         """Delete recall log, receipts, counters and session states of some spaces, and the reasons of their events."""
         self.purged = True
         (counts,) = self._sql.rows("erase_counts", spaces=list(spaces))
-        for table in ("recalls", "receipts", "sessions", "flushes", "injected", "tallies", "reasons"):
+        for table in ("recalls", "uses", "receipts", "sessions", "flushes", "injected", "tallies", "reasons"):
             self._sql.run(f"erase_{table}", spaces=list(spaces))
         return UsageCounts(*counts)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.literals import OrderName
 from memotherm.model.results import TierCount
+from memotherm.model.uses import Strength
 from memotherm.rules.where import Condition
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Filter",
     "Find",
     "Identity",
+    "LaterUse",
     "LogEntry",
     "NoteRow",
     "RecallEntry",
@@ -36,6 +38,8 @@ __all__ = [
     "Tally",
     "TierChange",
     "UsageCounts",
+    "Use",
+    "UseRow",
 ]
 
 #: Behind everything that begins with a prefix: the last character, which stands for nothing.
@@ -166,10 +170,44 @@ class ReceiptRow(NamedTuple):
     entries: Sequence[tuple[str, str, str | None, int, str, float | None]]
 
 
+class Use(NamedTuple):
+    """A use of a memory, or with weight 0 an access that is none."""
+
+    no: int
+    weight: float = 1.0
+    #: By how much `access_count` grows.
+    times: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LaterUse:
+    """A use of a memory that a recall had returned before."""
+
+    at: datetime
+    #: The number of the recall in the log, and its space.
+    recall: int
+    space: int
+    strength: Strength
+    no: int
+    weight: float
+
+
+class UseRow(NamedTuple):
+    """A use that followed a recall, as it was stored."""
+
+    #: The number of the recall in the log.
+    recall: int
+    no: int
+    strength: Strength
+    at: datetime
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecallEntry:
     """An entry of the recall log."""
 
+    #: The id by which feedback names it; empty for a run of the rules.
+    id: str = ""
     at: datetime
     space: int | None
     query: str
@@ -183,8 +221,8 @@ class RecallEntry:
     #: The best relevance among the hits, and whether it counts as a hit.
     best: float = 0.0
     found: bool = False
-    #: Memories whose use is counted.
-    touched: Sequence[int] = ()
+    #: The uses that it counts.
+    uses: Sequence[Use] = ()
     #: (memory number, new running relevance).
     relevance: Sequence[tuple[int, float]] = ()
     #: What a replay needs to know beside that, as JSON values.
@@ -217,6 +255,7 @@ class LogEntry(NamedTuple):
     returned: tuple[int, ...]
     #: As in `RecallEntry`.
     options: Mapping[str, Any]
+    id: str = ""
 
 
 class Tally(NamedTuple):

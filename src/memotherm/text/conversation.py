@@ -45,6 +45,7 @@ _TEXTS = {
         entschuldigung verstanden verstehe und jetzt nächster nächste schritt das der es ist mir dir du
         ich wie geht was wer warum wieso erklär erkläre kürzer länger fass zusammen zeig vielen sehr
         gemacht los gehts auf wiedersehen bis später
+        heute lustig anders sagen vorne anfang
     """,
     "French": """
         merci beaucoup oui non ok d'accord bien bon parfait super génial continue continuez encore
@@ -56,6 +57,7 @@ _TEXTS = {
         gracias muchas sí si no ok bien bueno perfecto genial claro continúa sigue siguiente adelante
         otra vez espera hola buenos buenas días tardes noches adiós hasta luego por favor perdón lo
         siento entendido exacto cómo como estás está qué que tal de nada explica resume más corto
+        hoy gracioso jaja principio manera corto día decirlo vale hecho
     """,
     "Italian": """
         grazie mille sì no ok va bene bravo perfetto ottimo certo continua avanti ancora prossimo stop
@@ -84,6 +86,7 @@ _TEXTS = {
         спасибо большое пожалуйста да нет ок окей хорошо ладно отлично супер класс понятно ясно верно
         точно продолжай продолжайте дальше далее ещё еще раз стоп подожди стой привет здравствуйте
         добрый доброе день утро вечер пока извини извините как дела что это ну и
+        сегодня сказать скажи короче смешно ха другому иначе начала дня хорошего пойдёт работа
     """,
     "Ukrainian": """
         дякую будь ласка так ні добре гаразд чудово зрозуміло продовжуй далі ще раз стоп почекай привіт
@@ -92,6 +95,7 @@ _TEXTS = {
     "Arabic": """
         شكرا شكراً جزيلا نعم لا حسنا حسناً تمام جيد ممتاز رائع استمر تابع أكمل التالي مرة أخرى توقف
         انتظر مرحبا أهلا السلام عليكم صباح الخير مساء وداعا من فضلك آسف فهمت كيف حالك
+        اليوم باختصار بطريقة مضحك جدا البداية يوما سعيدا هاها عمل مناسب
     """,
     "Hindi": """
         धन्यवाद शुक्रिया हाँ हां नहीं ठीक है अच्छा बहुत जारी रखें आगे फिर से रुको नमस्ते कृपया माफ़ समझ
@@ -101,6 +105,7 @@ _TEXTS = {
         好的 好 谢谢 谢谢你 多谢 感谢 继续 请继续 是的 对的 对 不是 不 没有 可以 行 明白
         明白了 知道了 懂了 你好 您好 早上好 晚上好 晚安 再见 请 对不起 抱歉 没问题 没关系 不错
         很好 太好了 下一步 再来 再来一次 停 等等 等一下 嗯 哈哈 好吧 收到
+        今天 怎么样 短一点 方式 从头 再来一遍 好笑 真 愉快 这样 换一种 说得
     """,
     "Japanese": """
         ありがとう ありがとうございます どうも はい いいえ うん 了解 了解です わかりました わかった

@@ -2,25 +2,35 @@
 
 Unicode words are case-folded and stemmed; runs of scripts without spaces between words are split into
 overlapping pairs of characters. Contents and queries use the same function.
+
+A word in Latin letters is stemmed as English, and in a text of another language as a word of that language as
+well, because a short query may not show its language. Words in other scripts are stemmed by their script.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import threading
 import unicodedata
 from collections.abc import Iterator
 
-import snowballstemmer
+from memotherm.text.language import (
+    ENGLISH,
+    FUNCTION_WORDS,
+    SCRIPT_FUNCTION_WORDS,
+    latin_language,
+    script_language,
+    stemmer,
+)
 
-__all__ = ["WORDS_VERSION", "is_fragment", "query_words", "weighed_words", "words"]
+__all__ = ["WORDS_VERSION", "is_english", "is_fragment", "query_words", "telling_words", "weighed_words", "words"]
 
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
-WORDS_VERSION = 1
+WORDS_VERSION = 2
 
 _LONGEST_WORD = 64
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_LATIN = re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]")
 #: Letters and digits, and the marks that some scripts write their vowels with.
 _WORD = re.compile(
     "(?:[^\\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
@@ -31,19 +41,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_stemmer = snowballstemmer.stemmer("english")
-_stemming = threading.Lock()  # the stemmer has state and is not thread-safe
 
-#: Words that are not searched for.
-_STOP = frozenset(
-    """a about above after again against all am an and any are aren as at be because been before being below
-    between both but by can cannot could couldn d did didn do does doesn doing don down during each few for from
-    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn
-    it its itself just ll m me more most my myself no nor not now o of off on once only or other our ours
-    ourselves out over own re s same she should shouldn so some such t than that the their theirs them themselves
-    then there these they this those through to too under until up ve very was wasn we were weren what when where
-    which while who whom why will with won would wouldn y you your yours yourself yourselves""".split()  # noqa: SIM905
-)
 #: Words that are frequent in questions; they are searched for with a lower weight.
 _FRAME = frozenset(
     """many much long often far kind type sort kinds types happen happened happens day days week weeks month
@@ -52,11 +50,29 @@ _FRAME = frozenset(
     gets got getting go goes going went like want wants wanted know knew known think thought tell told say said
     says mention mentioned us let also ever even still already""".split()  # noqa: SIM905
 )
+#: Pairs of characters that hardly tell anything: hiragana alone, which writes particles and endings, and those with
+#: a Chinese pronoun, particle or question word in them. They count like words that are frequent in questions.
+_FUNCTION_PAIR = re.compile(
+    "[\u3040-\u309f]{1,2}|.?[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]|"
+    "[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]."
+)
+#: The share of a query word's weight that its stem in the language of the query has; the rest is that of its
+#: English stem, by which contents are found whose language is not known.
+_OWN_STEM = 0.7
 
 
 def words(text: str) -> list[str]:
     """Return the words of a content, in order, repetitions included."""
-    return [_folded(word) for word in _raw(text, ends=True)]
+    raw = list(_raw(text, ends=True))
+    language = latin_language(raw)
+    if language == ENGLISH:
+        return [_folded(word) for word in raw]
+    return [form for word in raw for form in _forms(word, language)]
+
+
+def is_english(text: str) -> bool:
+    """Return whether the Latin words of a text are taken for English."""
+    return latin_language(_raw(text, ends=False)) == ENGLISH
 
 
 def query_words(query: str) -> list[str]:
@@ -67,12 +83,24 @@ def query_words(query: str) -> list[str]:
 def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
     """Return the words to search for with their weights: 1, or `frame` for words that are frequent in questions."""
     raw = list(dict.fromkeys(_raw(query, ends=False)))
-    searched = [word for word in raw if word not in _STOP] or raw
+    language = latin_language(raw)
+    stop = FUNCTION_WORDS[language]
+    searched = [word for word in raw if word not in stop and word not in SCRIPT_FUNCTION_WORDS] or raw
     weighed: dict[str, float] = {}
     for word in searched:
-        weight = frame if word in _FRAME else 1.0
-        weighed[_folded(word)] = max(weight, weighed.get(_folded(word), 0.0))
+        weight = frame if word in _FRAME or _FUNCTION_PAIR.fullmatch(word) else 1.0
+        forms = _forms(word, language)
+        shares = (1.0,) if len(forms) == 1 else (1 - _OWN_STEM, _OWN_STEM)
+        for form, share in zip(forms, shares, strict=True):
+            weighed[form] = max(weight * share, weighed.get(form, 0.0))
     return weighed
+
+
+def telling_words(text: str) -> set[str]:
+    """Return the words of a text that say something: numbers, and words of two characters that are not frequent."""
+    raw = list(_raw(text, ends=False))
+    frequent = FUNCTION_WORDS[latin_language(raw)] | SCRIPT_FUNCTION_WORDS | _FRAME
+    return {_folded(word) for word in raw if word not in frequent and (len(word) > 1 or word.isdigit())}
 
 
 def is_fragment(word: str) -> bool:
@@ -109,17 +137,37 @@ def _pairs(run: str, *, ends: bool) -> Iterator[str]:
         yield run[-1]
 
 
+def _forms(word: str, language: str) -> tuple[str, ...]:
+    """Return the stem of a word as English, and that of the language of its text if it is another one."""
+    english = _folded(word)
+    if language == ENGLISH or not word.isalpha():
+        return (english,)
+    own = _stemmed(word, language)
+    return (english,) if own == english else (english, own)
+
+
 @functools.lru_cache(maxsize=100_000)
 def _folded(word: str) -> str:
-    """Return an English word stemmed, any other word without accents, so that "café" matches "cafe"."""
+    """Return a word stemmed as English or by its script, without accents, so that "café" matches "cafe"."""
     if word.isascii():
-        return _stem(word) if word.isalpha() else word
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
-    if plain.isascii() and plain.isalpha():
-        return _stem(plain)
-    return unicodedata.normalize("NFC", plain) or word
+        return stemmer(ENGLISH)(word) if word.isalpha() else word
+    language = script_language(word)
+    if language is not None:
+        return _plain(stemmer(language)(word)) or word
+    plain = _plain(word)
+    return stemmer(ENGLISH)(plain) if plain.isascii() and plain.isalpha() else plain or word
 
 
-def _stem(word: str) -> str:
-    with _stemming:
-        return str(_stemmer.stemWord(word))
+@functools.lru_cache(maxsize=100_000)
+def _stemmed(word: str, language: str) -> str:
+    """Return a word stemmed as one of a language in Latin letters; words in other letters as always."""
+    if not _LATIN.match(word):
+        return _folded(word)
+    return _plain(stemmer(language)(word)) or word
+
+
+def _plain(word: str) -> str:
+    """Return a word without accents."""
+    return (
+        word if word.isascii() else unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word)))
+    )

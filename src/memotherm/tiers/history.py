@@ -6,24 +6,27 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Event, Memory, Retention, Scope, Tier
+from memotherm.model.uses import Strength
 from memotherm.policy.replay.timeline import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question
+from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.rows import apply_changes
-from memotherm.storage.values import Filter, LogEntry, Record
+from memotherm.storage.values import Filter, LogEntry, Record, UseRow
 from memotherm.text.tokens import count_tokens
 
 __all__ = ["read_timeline"]
 
 _PAGE = 1000
 _NAME_CHARS = 60
+_INSTANT = timedelta(microseconds=1)
 _ALL_TIERS = tuple(Tier)
 #: The fields that rules can look at, or that decide what they can.
 _FIELDS = frozenset(
@@ -52,6 +55,7 @@ class _Past:
     events: dict[int, list[Event]] = field(default_factory=lambda: defaultdict(list))
     born: list[datetime] = field(default_factory=list)
     log: list[LogEntry] = field(default_factory=list)
+    later_uses: list[UseRow] = field(default_factory=list)
 
     def known(self, nos: Sequence[int]) -> tuple[int, ...]:
         """Return the indexes of memories that still have their content."""
@@ -90,8 +94,9 @@ def read_timeline(
             f"is text (it is {settings.recall_log}) and stored for recall_log_days ({settings.recall_log_days:g})"
         )
     start = past.log[0].at if since is None else max(since, past.log[0].at)
-    steps = _Steps(past, start)
+    steps = _Steps(past, start, settings)
     steps.add_log(_demands(store, pipeline, past, scope, start, settings, first, progress))
+    steps.add_later_uses()
     if steps.questions and not steps.askable:
         raise InvalidInput(
             "none of the questions in the recall log can be asked again: they are stored as hashes, or have filters. "
@@ -105,6 +110,7 @@ def read_timeline(
         end=now,
         questions=steps.questions,
         askable=steps.askable,
+        followed=frozenset(use.recall for use in past.later_uses),
         notes=tuple(_notes(past, steps, start)),
     )
 
@@ -131,6 +137,7 @@ def _read(store: Store, spaces: tuple[int, ...], now: datetime) -> _Past:
         past.log += [entry for entry in entries if entry.at <= now]
         number = entries[-1].number
     past.log.sort(key=lambda entry: (entry.at, entry.number))
+    past.later_uses = [use for use in store.later_uses(spaces) if use.at <= now]
     past.born = [
         history[0].at if (history := past.events.get(index)) else memory.created_at
         for index, memory in enumerate(past.memories)
@@ -154,13 +161,13 @@ def _add_record(past: _Past, record: Record) -> None:
 class _Steps:
     """The steps of a time line, each with its place in the order."""
 
-    def __init__(self, past: _Past, start: datetime) -> None:
+    def __init__(self, past: _Past, start: datetime, settings: Settings) -> None:
         self.questions = self.askable = 0
         self.earlier_uses = 0
         self._past = past
         self._start = start
         self._placed: list[tuple[datetime, int, int, TimelineStep]] = []
-        self._uses, self._averaged = _logged_uses(past)
+        self._uses, self._weights, self._averaged = _logged_uses(past, settings)
         for index in range(len(past.memories)):
             self._add_memory(index)
 
@@ -199,7 +206,9 @@ class _Steps:
             tokens=tokens,
             access_count=unlogged,
             accessed_at=first.accessed_at if not uses else None,
-            recent_uses=first.recent_uses if not uses else 0,
+            use_weight=max(0.0, first.use_weight - self._weights[index]),
+            last_used_at=first.last_used_at if not self._weights[index] else None,
+            recent_uses=first.recent_uses if not self._weights[index] else 0.0,
             relevance=(1.0 if first.tier is Tier.HOT else 0.5) if averaged else first.relevance,
             updated_at=first.created_at if changed & _WRITTEN else first.updated_at,
             tier_since=first.created_at if "tier" in changed else first.tier_since,
@@ -229,7 +238,7 @@ class _Steps:
             if "run" in options:
                 step = Ran(entry.at, options["run"], Scope(**options["scope"]), frozenset(options["open"]))
             elif not entry.query:
-                step = Used(entry.at, returned)
+                step = Used(entry.at, returned, Strength.INJECTED)
             else:
                 within = entry.at >= self._start
                 relevance = {
@@ -244,6 +253,7 @@ class _Steps:
                     tiers=entry.tiers,
                     returned=returned,
                     used="used" in options,
+                    injected=frozenset(self._past.known(options.get("injected", ()))),
                     demanded=demanded or (),
                     relevance=relevance,
                     promote="promote" in options,
@@ -254,22 +264,39 @@ class _Steps:
                 self.askable += step.counted
             self._place(entry.at, 1, entry.number, step)
 
+    def add_later_uses(self) -> None:
+        """Add the uses that followed recalls, after the entries of the log at the same moment."""
+        last = self._past.log[-1].number
+        for number, use in enumerate(self._past.later_uses, last + 1):
+            step = Used(use.at, self._past.known((use.no,)), use.strength, use.recall)
+            self._place(use.at, 1, number, step)
+
     def _place(self, at: datetime, rank: int, number: int, step: TimelineStep) -> None:
         self._placed.append((at, rank, number, step))
 
 
-def _logged_uses(past: _Past) -> tuple[Counter[int], set[int]]:
-    """Return how many uses of each memory the log and the ledger have, and whose relevance was averaged."""
+def _logged_uses(past: _Past, settings: Settings) -> tuple[Counter[int], defaultdict[int, float], set[int]]:
+    """Return how many uses of each memory log and ledger have, their weights, and whose relevance was averaged."""
     uses: Counter[int] = Counter()
+    weights: defaultdict[int, float] = defaultdict(float)
     averaged: set[int] = set()
+    weight_of = {strength: use_weight(strength, settings) for strength in Strength}
     for entry in past.log:
         if "used" in entry.options:
-            uses.update(past.known(entry.returned))
+            injected = frozenset(past.known(entry.options.get("injected", ())))
+            for index in past.known(entry.returned):
+                uses[index] += 1
+                weights[index] += weight_of[Strength.INJECTED if index in injected else Strength.RETURNED]
         if "average" in entry.options:
             averaged.update(past.known([no for no, _ in entry.options["relevance"]]))
+    for use in past.later_uses:
+        for index in past.known((use.no,)):
+            weights[index] += weight_of[use.strength]
     for index, events in past.events.items():
-        uses[index] += sum(event.rule == "duplicate" for event in events)
-    return uses, averaged
+        repeated = sum(event.rule == "duplicate" for event in events)
+        uses[index] += repeated
+        weights[index] += repeated
+    return uses, weights, averaged
 
 
 def _moved_by_rule(event: Event) -> bool:
@@ -314,10 +341,9 @@ def _asked_again(
     """Return what answers a question in all tiers, among what was stored when it was asked."""
     where = Filter(now=entry.at)
     question = Question(text=entry.query, spaces=spaces, tiers=_ALL_TIERS, where=where, min_score=settings.min_score)
-    found, later = _answers(pipeline, past, question, settings, first)
-    if later and len(found) < first:
-        # Newer memories have taken the places of older ones: search without them.
-        question = replace(question, where=replace(where, until=entry.at))
+    found, crowded = _answers(pipeline, past, question, settings, first)
+    if crowded and len(found) < first:
+        question = replace(question, where=replace(where, until=entry.at + _INSTANT))
         found, _ = _answers(pipeline, past, question, settings, first)
     return found
 
@@ -325,18 +351,23 @@ def _asked_again(
 def _answers(
     pipeline: Pipeline, past: _Past, question: Question, settings: Settings, first: int
 ) -> tuple[list[int], bool]:
-    """Return the best answers that were stored in time, and whether a later one was among the candidates."""
+    """Return the best answers that were stored in time, and whether later ones may have taken the place of others.
+
+    They have not if there are candidates that do not answer: all that answer are then among the candidates.
+    """
     found: list[int] = []
-    later = False
+    later, answering = False, True
     for candidate in pipeline.run(question, first, 0).ranked:
         index = past.indexes.get(candidate.no)
-        if index is None or candidate.relevance < settings.hit_threshold:
+        answers = candidate.relevance >= settings.hit_threshold
+        answering = answering and answers
+        if index is None or not answers:
             continue
         if past.born[index] > question.where.now:
             later = True
         elif len(found) < first:
             found.append(index)
-    return found, later
+    return found, later and answering
 
 
 def _notes(past: _Past, steps: _Steps, start: datetime) -> Iterator[str]:

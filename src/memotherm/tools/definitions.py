@@ -21,6 +21,7 @@ from memotherm.tools.serializers import (
     Json,
     added_json,
     curated_json,
+    feedback_json,
     memory_json,
     metrics_json,
     move_json,
@@ -45,6 +46,7 @@ __all__ = [
     "memory_curate",
     "memory_demote",
     "memory_end",
+    "memory_feedback",
     "memory_find",
     "memory_forget",
     "memory_get",
@@ -136,7 +138,7 @@ def memory_recall(
 
 
 def memory_spill(mem: Memotherm, sessionId: str, count: int = 4, ids: Sequence[str] | None = None) -> Json:  # noqa: N803
-    """Move hot memories of a session out: the least relevant and oldest, or those named by id."""
+    """Move hot memories of a session out: the least relevant and oldest, or `ids`."""
     spill = mem.session(sessionId).spill(count, ids)
     return {
         "spilledCount": spill.spilled_count,
@@ -162,7 +164,7 @@ def memory_keep(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # noqa
 
 
 def memory_prune(mem: Memotherm, sessionId: str, keep: int | None = None) -> Json:  # noqa: N803
-    """Delete the least relevant cold memories of a session beyond `keep`."""
+    """Delete the least relevant cold memories beyond `keep`."""
     return {"sessionId": sessionId, "pruned": _begun(mem, sessionId).prune(keep)}
 
 
@@ -309,6 +311,16 @@ def memory_context(
     }
 
 
+def memory_feedback(
+    mem: Memotherm,
+    used: Sequence[str] | None = None,
+    answer: str = "",
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Say which recalled memories you used, or what you answered."""
+    return feedback_json(_view(mem, sessionId).feedback(None, used or (), answer))
+
+
 def memory_receipts(
     mem: Memotherm,
     sessionId: str | None = None,  # noqa: N803
@@ -334,7 +346,7 @@ def memory_search(
     retention: str = "active",
     inside: bool = False,
 ) -> Json:
-    """Search the Markdown notes; all memories if there are no notes, or with filters. memory_get reads more."""
+    """Search the Markdown notes; memories if there are none, or with filters."""
     view = _view(mem, sessionId)
     filters: Json = {"since": since, "until": until, "where": where, "prefix": prefix, "inside": inside}
     if retention != "active":
@@ -369,7 +381,7 @@ def memory_find(
 
 
 def memory_scopes(mem: Memotherm) -> Json:
-    """List the scopes at and below this one, with counts and tokens."""
+    """List the scopes at and below this one, with counts."""
     return {"scopes": [scope_count_json(count) for count in mem.scopes()]}
 
 
@@ -415,7 +427,7 @@ def memory_put_key(
     index: bool = True,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Store a memory under a key of your own; replaces the memory that has the key, with history."""
+    """Store a memory under a key; replaces the one that has it, with history."""
     view = _view(mem, sessionId)
     memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
     return remembered_json(memory, mem.secrets_in(content))
@@ -433,7 +445,7 @@ def memory_list_keys(
     after: str | None = None,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """List keys in order; with a depth, distinct prefixes of so many parts."""
+    """List keys; with a depth, their distinct prefixes."""
     return {"keys": _view(mem, sessionId).keys(prefix, depth, after=after)}
 
 
@@ -462,6 +474,7 @@ _TABLE = (
     Tool(unpin_memory, "Unpin a memory", repeatable=True),
     Tool(memory_forget, "Forget a memory", hides=True, repeatable=True),
     Tool(memory_undo, "Undo a change"),
+    Tool(memory_feedback, "Feedback", repeatable=True),
     Tool(memory_receipts, "What was injected", reads_only=True, repeatable=True),
     Tool(memory_verify, "Verify a memory"),
     Tool(memory_put_key, "Store under a key", repeatable=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -20,10 +21,12 @@ from memotherm.model.results import (
     TierPoint,
     Uses,
 )
+from memotherm.model.uses import Feedback
 from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
 from memotherm.policy import Finding, Policy
 from memotherm.policy.cases import CaseResult
 from memotherm.policy.compare import Difference
+from memotherm.policy.replay import Replay
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
 
 __all__ = [
@@ -36,6 +39,7 @@ __all__ = [
     "erased_json",
     "event_json",
     "everything_json",
+    "feedback_json",
     "finding_json",
     "flush_json",
     "hit_json",
@@ -49,6 +53,7 @@ __all__ = [
     "read_json",
     "recall_json",
     "remembered_json",
+    "replay_json",
     "rollback_json",
     "scope_count_json",
     "secret_warnings",
@@ -72,7 +77,17 @@ def recall_json(recall: Recall) -> Json:
         "tiers": [str(tier) for tier in recall.tiers],
         "confidence": recall.confidence,
         "degraded": list(recall.degraded),
+        "recall_id": recall.recall_id,
         **({"hint": recall.hint} if recall.hint else {}),
+    }
+
+
+def feedback_json(feedback: Feedback) -> Json:
+    """Return the uses that feedback has counted."""
+    return {
+        "recall_id": feedback.recall_id,
+        "confirmed": list(feedback.confirmed),
+        "reflected": list(feedback.reflected),
     }
 
 
@@ -183,18 +198,31 @@ def _policy_json(decided: Move | Event) -> Json:
 
 def policy_json(policy: Policy) -> Json:
     """Return a policy: its limits, and its rules in the order in which they are asked."""
-    limits, rules = policy.limits, list(_rules_json(policy))
-    return {"name": policy.name, "hash": policy.digest, "limits": limits, "rules": rules}
+    return {
+        "name": policy.name,
+        "hash": policy.digest,
+        "description": policy.description,
+        "limits": policy.limits,
+        "rules": list(_rules_json(policy)),
+        "text": policy.text,
+    }
 
 
 def _rules_json(policy: Policy) -> Iterator[Json]:
     """Yield the rules of a policy and of those it extends, in order."""
+    tables = {table["id"]: table for table in tomllib.loads(policy.text).get("rule", ())}
     for rule in policy.own_rules:
         targets = [str(tier) for tier, _ in rule.targets] or ["stay"]
         to = " or ".join(targets)
-        yield {"id": rule.id, "run": rule.run, "to": to, "why": rule.why, "origin": policy.name}
+        conditions = {name: _alternatives(tables[rule.id].get(name, [])) for name in ("when", "unless")}
+        yield {"id": rule.id, "run": rule.run, "to": to, "why": rule.why, "origin": policy.name, **conditions}
     if policy.base is not None:
         yield from _rules_json(policy.base)
+
+
+def _alternatives(condition: Json | list[Json]) -> list[Json]:
+    """Return the tables of a condition, of which one must hold."""
+    return condition if isinstance(condition, list) else [condition]
 
 
 def finding_json(finding: Finding) -> Json:
@@ -234,6 +262,47 @@ def adoption_json(adoption: Adoption) -> Json:
         "action": adoption.action,
         "name": adoption.name,
         "hash": adoption.hash,
+    }
+
+
+def replay_json(found: Replay) -> Json:
+    """Return the report of a replay; shares are from 0 to 1."""
+    return {
+        "questions": found.questions,
+        "asked_again": found.askable,
+        "demanded": found.demanded,
+        "policies": [
+            {
+                "name": row.name,
+                "live_hits": row.live_hits,
+                "interval": [row.interval.low, row.interval.high],
+                "hot_hits": row.hot_hits,
+                "tokens_per_turn": row.tokens_per_turn,
+                "live_mean": row.live_mean,
+                "live_max": row.live_max,
+                "moves": row.moves,
+                "flaps": row.flaps,
+                "cold_asked": row.cold_asked,
+                "regret": row.regret,
+                "note": row.note,
+            }
+            for row in found.rows
+        ],
+        "differences": [
+            {"first": first, "second": second, "interval": [interval.low, interval.high]}
+            for (first, second), interval in found.differences.items()
+        ],
+        "causes": [
+            {
+                "policy": cause.policy,
+                "id": cause.id,
+                "content": cause.content,
+                "rule": cause.rule,
+                "times": cause.times,
+            }
+            for cause in found.causes
+        ],
+        "notes": list(found.notes),
     }
 
 

@@ -94,15 +94,15 @@ class EmbedderSession:
             )
         return windows[:_MOST_WINDOWS]
 
-    def embed_query(self, text: str, identity: Identity, tenant: str | None) -> Array:
-        """Return the vector of a tenant's query, comparable with the embedder's stored vectors."""
-        vector: Array = self._embed_query(tenant, text)
+    def embed_query(self, text: str, identity: Identity, tenant: str | None) -> tuple[Array, float]:
+        """Return the vector of a tenant's query, comparable with the embedder's stored vectors, and its weight."""
+        vector, weight = self._embed_query(tenant, text)
         _require_dimensions(identity, len(vector))
-        return vector
+        return vector, weight
 
-    def _embed_query_of(self, tenant: str | None, text: str) -> Array:  # noqa: ARG002 - a part of the cache's key
+    def _embed_query_of(self, tenant: str | None, text: str) -> tuple[Array, float]:  # noqa: ARG002 - a part of the cache's key
         """Embed a query; another tenant must not notice by the time it takes that a query was asked before."""
-        return embed.embed_query(self.embedder, text)
+        return embed.embed_query(self.embedder, text), embed.query_weight(self.embedder, text)
 
     def calibration(self, identity: Identity | None) -> Calibration:
         """Return the embedder's own calibration, or the one that the store has estimated."""

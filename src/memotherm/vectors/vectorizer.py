@@ -69,6 +69,8 @@ class QueryVector(NamedTuple):
     identity: Identity | None = None
     #: What does not work as it should.
     reason: str | None = None
+    #: What the cosines count in ranking, from 0 to 1; less for languages that the embedder hardly knows.
+    weight: float = 1.0
 
 
 class Vectorizer:
@@ -188,10 +190,12 @@ class Vectorizer:
         if serving.name != self.embedder.name:
             return self._former_query(query, serving)
         try:
-            vector = self._attempt(self._first, lambda: self._first.embed_query(query, serving, self._store.tenant))
+            vector, weight = self._attempt(
+                self._first, lambda: self._first.embed_query(query, serving, self._store.tenant)
+            )
         except EmbedderError as exc:
             return self._fallback_query(query, f"{_TEXT_ONLY}{exc}")
-        return QueryVector(self._first.calibration(serving), vector, serving)
+        return QueryVector(self._first.calibration(serving), vector, serving, weight=weight)
 
     def reembed(self, now: datetime, progress: Progress | None = None) -> int:
         """Make every vector that the embedder has not made yet; then let them serve searches."""
@@ -237,10 +241,10 @@ class Vectorizer:
         if former is None:
             return self._fallback_query(query, self._obstacle(serving))
         try:
-            vector = former.embed_query(query, serving, self._store.tenant)
+            vector, weight = former.embed_query(query, serving, self._store.tenant)
         except EmbedderError as exc:
             return self._fallback_query(query, f"{self._obstacle(serving)}; the former embedder failed: {exc}")
-        return QueryVector(former.calibration(serving), vector, serving, self._change_notice(serving))
+        return QueryVector(former.calibration(serving), vector, serving, self._change_notice(serving), weight)
 
     def _change_notice(self, serving: Identity) -> str:
         return (
@@ -295,10 +299,10 @@ class Vectorizer:
         if self._fallback is None or identity is None:
             return QueryVector(self._first.calibration(None), reason=reason)
         try:
-            vector = self._fallback.embed_query(query, identity, self._store.tenant)
+            vector, weight = self._fallback.embed_query(query, identity, self._store.tenant)
         except EmbedderError as exc:
             message = f"{reason}; the fallback {identity.name} failed too: {exc}"
             return QueryVector(self._first.calibration(None), reason=message)
         cause = (reason or f"{self.embedder.name} has made no vectors here yet").removeprefix(_TEXT_ONLY)
         message = f"the fallback {identity.name} was used: {cause}"
-        return QueryVector(self._fallback.calibration(identity), vector, identity, message)
+        return QueryVector(self._fallback.calibration(identity), vector, identity, message, weight)

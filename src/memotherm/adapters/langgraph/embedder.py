@@ -48,6 +48,10 @@ class TextsEmbedder:
         """Return the vector of a query."""
         return embed.embed_query(self._inner, text)
 
+    def query_weight(self, text: str) -> float:
+        """Return what the cosines of a query count."""
+        return embed.query_weight(self._inner, text)
+
     def split(self, content: str) -> list[str]:
         """Return the windows of each text."""
         return [window for text in content.split(SEPARATOR) for window in embed.split(self._inner, text)]

@@ -305,6 +305,7 @@ def _included(item: Item, form: Form) -> Entry:
         rule=candidate.section,
         reason=candidate.reason + _HOW_SHORTENED[form.name],
         score=candidate.score,
+        lines=form.lines,
         _why=candidate.why,
     )
 

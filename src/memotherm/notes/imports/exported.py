@@ -31,12 +31,17 @@ def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     if not isinstance(content, str) or not content.strip():
         raise ValueError("its content is empty, or no text")
     draft |= moment(entry.get("created_at"), now)
+    if verified := moment(entry.get("verified_at"), now):
+        draft["verified_at"] = verified["created_at"]
     if str(draft.get("source", "")).startswith(FILE_SOURCE):
         draft["source"] = "import"  # its file is not here
     Tier.of(draft.get("tier", "warm"))
     Priority.of(draft.get("priority", "normal"))
-    if Retention.of(entry.get("retention") or "active") is Retention.ARCHIVED:
+    retention = Retention.of(entry.get("retention") or "active")
+    if retention is Retention.ARCHIVED:
         draft["retention"] = "archived"
+    elif retention is not Retention.ACTIVE:
+        raise ValueError(f"it was {retention}")
     scope = Scope(**entry.get("scope") or {})
     if scope.items():
         draft["scope"] = dict(scope.items())

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memotherm.notes.imports.reading import Draft, Import, json_value, moment, read_entries
+from memotherm.notes.imports.reading import Draft, Import, json_value, moment, read_entries, tags_of, text_of
 
 __all__ = ["read"]
 
@@ -30,8 +30,8 @@ def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     metadata |= {"original_id": str(entry["id"])} if entry.get("id") else {}
     created = (moment(entry.get(name), now) for name in ("mentioned_at", "date", "created_at"))
     yield {
-        "content": str(entry["text"]),
-        "tags": [*([sort] if sort else []), *(str(tag) for tag in entry.get("tags") or [])],
+        "content": text_of(entry, "text"),
+        "tags": [*([sort] if sort else []), *tags_of(entry.get("tags"))],
         "metadata": metadata,
         **next((at for at in created if at), {}),
     }

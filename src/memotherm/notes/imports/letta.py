@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memotherm.notes.imports.reading import Draft, Import, json_value, moment, pieces, read_entries
+from memotherm.notes.imports.reading import Draft, Import, json_value, moment, pieces, read_entries, tags_of, text_of
 
 __all__ = ["read"]
 
@@ -38,7 +38,7 @@ def _list(data: Mapping[str, Any], name: str) -> list[Any]:
 def _block(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     """Yield a block of core memory; that of the user is about the person."""
     label = str(entry.get("label") or "block")
-    for piece in pieces(str(entry["value"])):
+    for piece in pieces(text_of(entry, "value")):
         yield {
             "content": piece,
             "kind": "fact" if label == "human" else "context",
@@ -50,10 +50,10 @@ def _block(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
 
 def _passage(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     """Yield a passage of archival memory."""
-    for piece in pieces(str(entry["text"])):
+    for piece in pieces(text_of(entry, "text")):
         yield {
             "content": piece,
-            "tags": [str(tag) for tag in entry.get("tags") or []],
+            "tags": tags_of(entry.get("tags")),
             "metadata": {**(entry.get("metadata") or {}), **_identity(entry)},
             **moment(entry.get("created_at"), now),
         }

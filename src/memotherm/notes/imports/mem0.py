@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memotherm.notes.imports.reading import Draft, Import, json_value, moment, read_entries
+from memotherm.notes.imports.reading import Draft, Import, json_value, moment, read_entries, tags_of
 
 __all__ = ["read"]
 
@@ -37,7 +37,7 @@ def _drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
         raise ValueError(f"it expired on {entry['expiration_date']}")
     yield {
         "content": content,
-        "tags": [str(tag) for tag in entry.get("categories") or []],
+        "tags": tags_of(entry.get("categories")),
         "metadata": metadata,
         "scope": {field: str(entry[name]) for name, field in _SCOPE.items() if entry.get(name)},
         **({} if expiry is None else {"ttl": (expiry - now).total_seconds()}),

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memotherm.notes.imports.reading import Draft, Import, json_lines, moment, pieces
+from memotherm.notes.imports.reading import Draft, Import, json_lines, moment, pieces, text_of
 
 __all__ = ["read"]
 
@@ -57,7 +57,7 @@ def _drawer(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     own = entry.get("metadata")
     metadata = dict(own) if isinstance(own, Mapping) else {}
     filed, wing = metadata.pop("filed_at", None), metadata.get("wing")
-    for piece in pieces(str(entry["document"])):
+    for piece in pieces(text_of(entry, "document")):
         yield {
             "content": piece,
             "tags": [str(metadata[name]) for name in ("wing", "room") if metadata.get(name)],

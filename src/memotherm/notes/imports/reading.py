@@ -17,9 +17,20 @@ from memotherm.text.marker import without_blocks
 from memotherm.text.redaction import redactor
 from memotherm.text.tokens import count_tokens
 
-__all__ = ["BAD_ENTRY", "Draft", "Import", "json_lines", "json_value", "moment", "pieces", "read_entries"]
+__all__ = [
+    "BAD_ENTRY",
+    "Draft",
+    "Import",
+    "json_lines",
+    "json_value",
+    "moment",
+    "pieces",
+    "read_entries",
+    "tags_of",
+    "text_of",
+]
 
-#: The arguments of a memory, and `created_at`, `retention` and `scope`.
+#: The arguments of a memory, and `created_at`, `verified_at`, `retention` and `scope`.
 Draft = dict[str, Any]
 #: What a reader raises for an entry that it cannot read.
 BAD_ENTRY = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
@@ -138,6 +149,21 @@ def moment(value: object, now: datetime) -> dict[str, datetime]:
         return {}
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return {"created_at": at.astimezone(UTC)} if at <= now else {}
+
+
+def text_of(entry: Mapping[str, Any], name: str) -> str:
+    """Return a field that must be text."""
+    value = entry[name]
+    if not isinstance(value, str):
+        raise TypeError(f"its `{name}` is no text")
+    return value
+
+
+def tags_of(value: object) -> list[str]:
+    """Return a list of tags, or one tag, as texts."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    return [str(tag) for tag in value] if isinstance(value, list) else []
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -18,7 +18,8 @@ _NEVER = np.iinfo(np.int64).min
 _ALWAYS = np.iinfo(np.int64).max
 #: The durations of a `Select` and the columns that they look at.
 _SINCE = {
-    "unused_for": "used",
+    "unused_for": "idle_since",
+    "unaccessed_for": "accessed",
     "older_than": "created",
     "unchanged_for": "updated",
     "in_tier_for": "tier_since",
@@ -34,7 +35,8 @@ class Columns:
         self._kind = np.zeros(count, np.int32)
         self._scope = np.zeros(count, np.int32)
         self._times = {
-            name: np.full(count, _NEVER, np.int64) for name in ("used", "created", "updated", "tier_since", "accessed")
+            name: np.full(count, _NEVER, np.int64)
+            for name in ("idle_since", "accessed", "used", "created", "updated", "tier_since")
         }
         self._expires = np.full(count, _ALWAYS, np.int64)
         self._kinds: dict[str, int] = {}
@@ -50,11 +52,12 @@ class Columns:
         self._kind[index] = self._kinds.setdefault(memory.kind, len(self._kinds))
         self._scope[index] = self._scope_number(memory.scope)
         times = self._times
-        times["used"][index] = to_micros(memory.used_at)
+        times["idle_since"][index] = to_micros(memory.used_at)
+        times["accessed"][index] = to_micros(memory.accessed_at or memory.created_at)
         times["created"][index] = to_micros(memory.created_at)
         times["updated"][index] = to_micros(memory.updated_at)
         times["tier_since"][index] = to_micros(memory.tier_since)
-        times["accessed"][index] = _NEVER if memory.accessed_at is None else to_micros(memory.accessed_at)
+        times["used"][index] = _NEVER if memory.last_used_at is None else to_micros(memory.last_used_at)
         expires = memory.expires_at if memory.priority is not Priority.PINNED else None
         self._expires[index] = _ALWAYS if expires is None else to_micros(expires)
         if before is None or before.tags != memory.tags:
@@ -63,9 +66,10 @@ class Columns:
             for tag in memory.tags:
                 self._tagged.setdefault(tag, set()).add(index)
 
-    def use(self, index: int, at: datetime) -> None:
-        """Store the time of a use."""
-        self._times["used"][index] = self._times["accessed"][index] = to_micros(at)
+    def use(self, index: int, at: datetime, *, weighed: bool) -> None:
+        """Store the time of a use, or of an access that is none."""
+        for name in ("accessed", "used", "idle_since") if weighed else ("accessed",):
+            self._times[name][index] = to_micros(at)
 
     def seen_from(self, scope: Scope) -> NDArray[np.bool_]:
         """Return which memories a scope sees."""
@@ -95,11 +99,11 @@ class Columns:
             duration = getattr(selects, name)
             if isinstance(duration, timedelta):
                 mask &= self._times[column] <= moment - _micros(duration)
-        accessed = self._times["accessed"]
+        used = self._times["used"]
         if selects.used_in_tier is not None:
-            mask &= (accessed > self._times["tier_since"]) == selects.used_in_tier
+            mask &= (used > self._times["tier_since"]) == selects.used_in_tier
         if isinstance(selects.used_within, timedelta):
-            mask &= accessed > moment - _micros(selects.used_within)
+            mask &= used > moment - _micros(selects.used_within)
         if selects.either:
             one = np.zeros(len(mask), np.bool_)
             for part in selects.either:

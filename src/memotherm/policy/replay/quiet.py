@@ -33,11 +33,15 @@ def quiet_until(rule: object, memory: Memory, situation: Situation) -> datetime 
     """
     if not isinstance(rule, TableRule):
         return None
-    tables = (*rule.when.tables, *rule.unless.tables, *(table for _, each in rule.targets for table in each.tables))
-    if any(tier is Tier.HOT for tier, _ in rule.targets) and rule.when.holds(memory, situation):
-        # Whether there is room in hot depends on other memories.
-        return None
-    moments = [*_protections(memory, situation.now)]
+    moments: list[datetime] = []
+    tables = rule.when.tables
+    if rule.when.holds(memory, situation):
+        if any(tier is Tier.HOT for tier, _ in rule.targets):
+            # Whether there is room in hot depends on other memories.
+            return None
+        tables = (*tables, *rule.unless.tables, *(table for _, each in rule.targets for table in each.tables))
+        moments += _protections(memory, situation.now)
+    # Otherwise nothing but `when` can change the decision.
     for table in tables:
         found = _crossings(table, memory, situation)
         if found is None:
@@ -81,7 +85,7 @@ def _duration_crossings(condition: Condition, memory: Memory, situation: Situati
 
 def _heat_crossings(condition: Condition, memory: Memory, settings: Settings) -> Iterator[datetime]:
     """Yield moments shortly before heat falls to the bounds of its comparisons, and shortly after."""
-    uses = math.log2(1 + memory.access_count)
+    uses = math.log2(1 + memory.use_weight)
     for comparison in condition.comparisons:
         bound = comparison.bound(settings, duration=False)
         if uses <= 0 or not isinstance(bound, int | float) or bound <= 0:

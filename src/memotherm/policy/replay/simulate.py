@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memotherm.model import Retention, Tier
+from memotherm.model.uses import Strength
 from memotherm.policy.replay.state import State, is_pinned
 from memotherm.policy.replay.timeline import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
 from memotherm.policy.simulation import Step
@@ -38,6 +39,8 @@ class Outcome:
     keys: array[int] = field(default_factory=lambda: array("q"))
     steps: array[int] = field(default_factory=lambda: array("b"))
     sizes: array[int] = field(default_factory=lambda: array("q"))
+    #: How many demanded memories could have been hot in as many tokens as are, with a fraction of the last one.
+    hot_bound: float = 0.0
     #: The moves and flaps before the period.
     moves_before: int = 0
     flaps_before: int = 0
@@ -77,6 +80,7 @@ def simulate(
     """
     state = State(timeline.memories, rules, settings)
     outcome = Outcome(state)
+    given_by: dict[int | None, frozenset[int]] = {}
     for step in _ticking(timeline.steps, tick):
         state.limited = timeline.start is not None and step.at >= timeline.start
         if not state.limited:
@@ -88,9 +92,15 @@ def simulate(
             _count(outcome, step)
             more = unsearched.get(step.question, ())
             given = [index for index in (*step.returned, *more) if _searched(state, index, step)]
+            if step.question in timeline.followed:
+                given_by[step.question] = frozenset(given)
             if step.promote:
                 state.promote(step, given)
             _use(state, step, given)
+        elif isinstance(step, Used) and step.question in given_by:
+            # What the policy did not give could not be used later.
+            given = [index for index in step.places if index in given_by[step.question]]
+            state.use(given, step.at, step.strength)
         elif isinstance(step, Born):
             state.add(step.place, step.memory)
             outcome.cache_step(step.place, Step.ADD)
@@ -115,7 +125,7 @@ def _take_recorded(outcome: Outcome, step: TimelineStep, state: State, timeline:
         if timeline.start is None or step.at < timeline.start:
             outcome.moves_before, outcome.flaps_before = state.moves.count, state.moves.flaps
     elif isinstance(step, Used):
-        state.use(step.places, step.at)
+        state.use(step.places, step.at, step.strength)
     elif isinstance(step, Asked):
         _count(outcome, step)
         missed = [index for index in step.demanded if not _searched(state, index, step)]
@@ -128,7 +138,8 @@ def _use(state: State, asked: Asked, given: Sequence[int]) -> None:
     if asked.average:
         state.average((index, asked.relevance[index]) for index in given if index in asked.relevance)
     if asked.used:
-        state.use(given, asked.at)
+        state.use([index for index in given if index not in asked.injected], asked.at, Strength.RETURNED)
+        state.use([index for index in given if index in asked.injected], asked.at, Strength.INJECTED)
 
 
 def _searched(state: State, index: int, asked: Asked) -> bool:
@@ -142,6 +153,7 @@ def _count(outcome: Outcome, asked: Asked) -> None:
     if not asked.counted:
         return
     state, tokens = outcome.state, outcome.state.hot_tokens(asked.scope)
+    outcome.hot_bound += _most_hot(state, asked, tokens)
     for index in asked.demanded:
         memory, tier = state.memories[index], state.tier(index) or Tier.COLD
         if memory is not None and tier is Tier.COLD:
@@ -153,6 +165,24 @@ def _count(outcome: Outcome, asked: Asked) -> None:
     outcome.tokens.append(tokens)
     outcome.live.append(state.live)
     outcome.active.append(state.active)
+
+
+def _most_hot(state: State, asked: Asked, room: int) -> float:
+    """Return how many of the demanded memories fit into a number of tokens, the last one in part.
+
+    This fractional knapsack is a bound: nothing costs to make a memory hot before it is demanded.
+    """
+    memories = [memory for index in asked.demanded if (memory := state.memories[index]) is not None]
+    hot = sum(memory.tier is Tier.HOT and memory.retention is Retention.ACTIVE for memory in memories)
+    fitting = 0.0
+    for tokens in sorted(memory.tokens for memory in memories):
+        if tokens > room:
+            fitting += room / tokens
+            break
+        fitting += 1
+        room -= tokens
+    # Hot memories that the scope does not see cost it nothing.
+    return max(fitting, hot)
 
 
 def _ticking(steps: Sequence[TimelineStep], tick: Tick) -> Iterator[TimelineStep]:

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.uses import Strength
 from memotherm.policy.replay.columns import Columns
 from memotherm.policy.replay.quiet import quiet_until
 from memotherm.policy.replay.timeline import Asked, Ran
 from memotherm.rules.deciding import ACTIVE_HOT, decide_all
+from memotherm.rules.heat import use_weight
 from memotherm.rules.rule import Rule, RuleSet, Situation, Stay
 from memotherm.rules.select import Select
 from memotherm.settings import Settings
@@ -25,6 +27,8 @@ __all__ = ["FLAP", "Moves", "State", "is_pinned"]
 
 #: A move back to a tier that a rule took the memory out of within this time is a flap.
 FLAP = timedelta(days=7)
+#: The uses that `access_count` counts.
+_COUNTED = (None, Strength.RETURNED, Strength.INJECTED)
 _WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
 
 
@@ -135,21 +139,28 @@ class State:
             after = replace(after, tier=before.tier, tier_rule=before.tier_rule)
         self.put(index, _dated(before, after, at, updated=not _WRITTEN.isdisjoint(values)))
 
-    def use(self, indexes: Iterable[int], at: datetime) -> None:
-        """Count a use of each memory."""
+    def use(self, indexes: Iterable[int], at: datetime, strength: Strength | None) -> None:
+        """Count a use of each memory; None stands for a memory that was stored once more."""
+        weight = 1.0 if strength is None else use_weight(strength, self._settings)
+        times = 1 if strength in _COUNTED else 0
         for index in indexes:
             memory = self.memories[index]
             if memory is None or memory.retention is Retention.PURGED:
                 continue
-            within = memory.accessed_at is not None and memory.accessed_at > at - self._window
             self.memories[index] = replace(
                 memory,
-                access_count=memory.access_count + 1,
+                access_count=memory.access_count + times,
                 accessed_at=at,
-                recent_uses=memory.recent_uses + 1 if within else 1,
+                **(self._weighed(memory, weight, at) if weight else {}),
             )
-            self._columns.use(index, at)
+            self._columns.use(index, at, weighed=weight > 0)
             self._wake(index)
+
+    def _weighed(self, memory: Memory, weight: float, at: datetime) -> dict[str, Any]:
+        """Return what a use with a weight changes."""
+        within = memory.last_used_at is not None and memory.last_used_at > at - self._window
+        recent = weight + (memory.recent_uses if within else 0)
+        return {"last_used_at": at, "use_weight": memory.use_weight + weight, "recent_uses": recent}
 
     def average(self, relevance: Iterable[tuple[int, float]]) -> None:
         """Move the running relevance of memories half-way to that of a query."""

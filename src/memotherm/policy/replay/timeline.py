@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from memotherm.model import Memory, Scope, Tier
+from memotherm.model.uses import Strength
 
 __all__ = ["Asked", "Born", "Changed", "Moved", "Ran", "Timeline", "TimelineStep", "Used"]
 
@@ -40,10 +41,14 @@ class Moved(NamedTuple):
 
 
 class Used(NamedTuple):
-    """Memories were used without a query."""
+    """Memories were used without a query, or after one."""
 
     at: datetime
     places: tuple[int, ...]
+    #: None for a memory that was stored once more.
+    strength: Strength | None = None
+    #: The question that had returned them, for a use that followed it.
+    question: int | None = None
 
 
 class Asked(NamedTuple):
@@ -56,8 +61,9 @@ class Asked(NamedTuple):
     tiers: tuple[Tier, ...]
     #: What it returned, in order.
     returned: tuple[int, ...]
-    #: Whether that counted as a use.
+    #: Whether that counted as a use, and what no search found.
     used: bool
+    injected: frozenset[int]
     #: What answers it, best first; empty if it could not be asked again.
     demanded: tuple[int, ...]
     #: How well memories answered it, where that decides something.
@@ -98,5 +104,7 @@ class Timeline:
     #: How many questions the log has in the period, and how many could be asked again.
     questions: int = 0
     askable: int = 0
+    #: The questions that uses have followed.
+    followed: frozenset[int] = frozenset()
     #: What is missing, in plain words.
     notes: tuple[str, ...] = field(default=())

@@ -7,7 +7,19 @@ from typing import Any
 from fastapi import APIRouter
 
 from memotherm.rest.problems import PROBLEM_TYPE
-from memotherm.rest.routes import administration, events, logins, memories, notes, policies, search, server, sessions
+from memotherm.rest.routes import (
+    administration,
+    events,
+    health,
+    jobs,
+    logins,
+    memories,
+    notes,
+    policies,
+    search,
+    server,
+    sessions,
+)
 
 __all__ = ["router"]
 
@@ -18,5 +30,5 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 router = APIRouter(responses=_PROBLEMS)
-for subject in (memories, search, sessions, notes, administration, policies, events, logins, server):
+for subject in (memories, search, sessions, notes, administration, policies, jobs, health, events, logins, server):
     router.include_router(subject.router)

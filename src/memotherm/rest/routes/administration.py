@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.exceptions import HTTPException
 
-from memotherm.hooks.erasing import erase_jobs
 from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
@@ -25,7 +23,6 @@ from memotherm.rest.schemas.administration import (
     TierHistoryResponse,
 )
 from memotherm.rest.schemas.filters import Moment
-from memotherm.spool import user_spool
 from memotherm.tools import serializers
 
 __all__ = ["router"]
@@ -92,9 +89,6 @@ def maintain(view: View) -> Json:
 @route(router, "erase", response_model=ErasedResponse)
 def erase(view: View, body: EraseRequest) -> Json:
     """Erase everything at and below the scope of the request permanently; `confirm` repeats the scope."""
-    # A client that its key restricts to a tenant names the scope inside it.
-    named = replace(view.scope, tenant=None)
-    if not view.scope.items() or body.confirm not in {str(view.scope), *([str(named)] if named.items() else [])}:
+    if not view.scope.items() or body.confirm != str(view.scope):
         raise HTTPException(409, f"confirm must be {str(view.scope)!r}, a scope with a field: nothing was erased")
-    jobs = erase_jobs(user_spool(), view.status().store, view.scope)
-    return serializers.erased_json(replace(view.erase(), jobs=jobs))
+    return serializers.erased_json(view.erase())

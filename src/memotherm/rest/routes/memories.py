@@ -25,7 +25,7 @@ from memotherm.rest.routes.parameters import (
     View,
     in_session,
 )
-from memotherm.rest.routes.responses import apply, etag, memory_response, page_response, reason
+from memotherm.rest.routes.responses import apply, etag, hit_response, memory_response, page_response, reason
 from memotherm.rest.schemas.events import HistoryResponse
 from memotherm.rest.schemas.fields import Key, PriorityName, Reason, TierName
 from memotherm.rest.schemas.filters import ChangeManyRequest, CountRequest, FindRequest, ListedRetention, Moment
@@ -48,7 +48,7 @@ from memotherm.rest.schemas.memories import (
     RememberRequest,
     UpdateRequest,
 )
-from memotherm.rest.schemas.search import UsesResponse
+from memotherm.rest.schemas.search import NeighboursResponse, UsesResponse
 from memotherm.text.quantity import pluralize
 from memotherm.tools import serializers
 
@@ -310,3 +310,9 @@ def history(view: View, memory_id: MemoryId) -> Json:
 def uses(view: View, memory_id: MemoryId, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> Json:
     """Return the last recalls that returned a memory, and the last contexts that considered it, newest first."""
     return serializers.uses_json(view.uses(memory_id, limit))
+
+
+@route(router, "neighbours", response_model=NeighboursResponse)
+def neighbours(view: View, memory_id: MemoryId, limit: Annotated[int, Query(ge=1, le=100)] = 10) -> Json:
+    """Return the memories that are most like one, best first, from all tiers; nothing is counted or logged."""
+    return {"items": [hit_response(hit) for hit in view.neighbours(memory_id, limit)]}

@@ -28,6 +28,7 @@ __all__ = [
     "OuterMemory",
     "SessionId",
     "View",
+    "WholeStore",
     "in_session",
 ]
 
@@ -100,6 +101,17 @@ MemoryId = Annotated[str, Path(pattern=r"^mem_[0-9a-z]{26}$")]
 #: The id of a memory, or `#` and its number, as a context names a memory that it has shortened.
 MemoryIdOrNumber = Annotated[str, Path(pattern=r"^(mem_[0-9a-z]{26}|#[0-9]{1,18})$")]
 SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
+
+
+async def whole_store(request: Request) -> Memotherm:
+    """Return the memory of the whole store, unless the request is restricted to a part of it."""
+    mem: Memotherm = request.scope["memotherm"]
+    if mem.scope.items():
+        raise HTTPException(403, "this concerns the whole store: an API key of a tenant cannot see it")
+    return mem
+
+
+WholeStore = Annotated[Memotherm, Depends(whole_store)]
 
 
 def begun_session(outer: Annotated[Memotherm, Depends(outer_memory)], session_id: SessionId) -> Session[Memotherm]:

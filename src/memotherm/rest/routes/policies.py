@@ -13,6 +13,7 @@ from memotherm.policies import Policies
 from memotherm.policy import Finding, Policy
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
+from memotherm.rest.routes.parameters import WholeStore
 from memotherm.rest.schemas.policies import (
     AdoptionResponse,
     DiffRequest,
@@ -50,10 +51,18 @@ def _read(body: PolicyRequest) -> Policy:
 
 
 @route(router, "policy_show", response_model=PolicyResponse)
-def show(policies: Administered) -> Json:
-    """Return the policy in force, and which ones were adopted, rolled back and run in the shadow."""
-    adoptions = [serializers.adoption_json(adoption) for adoption in policies.history()]
-    return {**serializers.policy_json(policies.current()), "adoptions": adoptions}
+def show(policies: Administered, mem: WholeStore) -> Json:
+    """Return the policy in force with what its rules moved, and which ones were adopted, rolled back and shadowed."""
+    history, moves = policies.history(), mem.metrics().moves
+    shown = serializers.policy_json(policies.current())
+    last_in_shadow = next((one for one in reversed(history) if one.action in ("shadow", "end_shadow")), None)
+    return {
+        **shown,
+        "rules": [{**rule, "moved": moves.get(rule["id"], 0)} for rule in shown["rules"]],
+        "unused": policies.unused(),
+        "shadow": last_in_shadow.name if last_in_shadow is not None and last_in_shadow.action == "shadow" else None,
+        "adoptions": [serializers.adoption_json(adoption) for adoption in history],
+    }
 
 
 @route(router, "policy_lint", response_model=LintResponse)

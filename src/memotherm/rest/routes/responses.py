@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from memotherm import Context
 from memotherm.errors import ContentTooLarge, InvalidInput
-from memotherm.model import Memory, Recall
+from memotherm.model import Hit, Memory, Recall
 from memotherm.model.results import Compaction, Page
 from memotherm.remote import encoding
 from memotherm.rest.schemas.memories import ReasonRequest
@@ -21,6 +21,7 @@ __all__ = [
     "compaction_response",
     "context_response",
     "etag",
+    "hit_response",
     "memory_response",
     "page_response",
     "reason",
@@ -61,11 +62,12 @@ def reason(body: ReasonRequest | None) -> str:
 
 def recall_response(recall: Recall, limit: int) -> Json:
     """Return the hits of a recall as JSON, with the limit that took effect."""
-    items = [
-        {**item, **encoding.memory_json(hit.memory), "parts": encoding.parts_json(hit)}
-        for item, hit in zip(map(serializers.hit_json, recall), recall, strict=True)
-    ]
-    return {**serializers.recall_json(recall), "items": items, "limit": limit}
+    return {**serializers.recall_json(recall), "items": [hit_response(hit) for hit in recall], "limit": limit}
+
+
+def hit_response(hit: Hit) -> Json:
+    """Return a hit as JSON, with the parts of its score."""
+    return {**serializers.hit_json(hit), **encoding.memory_json(hit.memory), "parts": encoding.parts_json(hit)}
 
 
 def page_response(page: Page) -> Json:
@@ -74,10 +76,12 @@ def page_response(page: Page) -> Json:
     return {"memories": memories, "next_page": page.cursor, "hint": page.hint}
 
 
-def context_response(context: Context, *, memories: bool = False) -> Json:
-    """Return a context as JSON, on request with the memories that were considered for it."""
-    found = {"text": context.text, "tokens": context.tokens, "receipt": context.receipt.as_dict()}
-    return {**found, "memories": encoding.considered_json(context) if memories else []}
+def context_response(context: Context, *, memories: bool = False, parts: bool = False) -> Json:
+    """Return a context as JSON, on request with the memories that were considered for it, and the parts of its text."""
+    sizes = {"tokens": context.tokens, "recall_id": context.recall_id}
+    found = {"text": context.text, **sizes, "receipt": context.receipt.as_dict()}
+    cut = [{"id": memory_id, "text": text} for memory_id, text in context.parts()] if parts else []
+    return {**found, "memories": encoding.considered_json(context) if memories else [], "parts": cut}
 
 
 def compaction_response(compaction: Compaction) -> Json:

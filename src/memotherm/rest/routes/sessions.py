@@ -61,8 +61,10 @@ def session_begin(session: InSession) -> None:
 @route(router, "session_start", response_model=ContextResponse)
 def session_start(session: InSession, body: SessionStartRequest | None = None) -> Json:
     """Begin a session, and return its first context: pinned and hot memories."""
-    request = body or SessionStartRequest(memories=False)
-    return context_response(session.session_start(request.budget, request.format), memories=request.memories)
+    request = body or SessionStartRequest(memories=False, parts=False)
+    return context_response(
+        session.session_start(request.budget, request.format), memories=request.memories, parts=request.parts
+    )
 
 
 @route(router, "session_compacted", status_code=204)
@@ -155,8 +157,8 @@ def session_recall(session: InSession, body: SessionRecallRequest) -> Json:
 @route(router, "session_context", response_model=ContextResponse)
 def session_context(session: InSession, body: SessionContextRequest) -> Json:
     """Return the context of a turn, without memories that the session was given before."""
-    arguments = {**body.model_dump(exclude={"memories"}), "where": raw_where(body)}
-    return context_response(session.before_turn(**arguments), memories=body.memories)
+    arguments = {**body.model_dump(exclude={"memories", "parts"}), "where": raw_where(body)}
+    return context_response(session.before_turn(**arguments), memories=body.memories, parts=body.parts)
 
 
 @route(router, "session_flush", response_model=FlushResponse)

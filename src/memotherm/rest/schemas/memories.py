@@ -161,7 +161,9 @@ class MemoryFields(BaseModel):
 class MemoryResponse(MemoryFields):
     """A memory."""
 
-    recent_uses: int
+    last_used_at: str | None
+    use_weight: float
+    recent_uses: float
     tier_since: str
     tier_rule: str
     retention_since: str

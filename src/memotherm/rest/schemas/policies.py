@@ -74,6 +74,11 @@ class RuleResponse(BaseModel):
     why: str
     #: The policy that it comes from.
     origin: str
+    #: The conditions as the policy file has them; one table of `when` must hold, and none of `unless`.
+    when: list[Json]
+    unless: list[Json]
+    #: How many memories it has moved since the store was created, under any policy that has it.
+    moved: int
 
 
 class PolicyResponse(BaseModel):
@@ -81,8 +86,15 @@ class PolicyResponse(BaseModel):
 
     name: str
     hash: str
+    description: str
     limits: Json
     rules: list[RuleResponse]
+    #: The text of its file, without what it extends.
+    text: str
+    #: Why it is not used; null if it is.
+    unused: str | None
+    #: The name of the policy in the shadow.
+    shadow: str | None
     adoptions: list[AdoptionResponse]
 
 

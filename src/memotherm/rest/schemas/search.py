@@ -15,6 +15,7 @@ from memotherm.rest.schemas.fields import (
     Kinds,
     Labels,
     Limit,
+    MemoryId,
     QueryText,
     RequestBody,
     SessionName,
@@ -29,9 +30,12 @@ from memotherm.rest.schemas.memories import MemoryFields, MemoryResponse
 __all__ = [
     "ContextRequest",
     "ContextResponse",
+    "FeedbackRequest",
+    "FeedbackResponse",
     "HitResponse",
     "KeptEntryResponse",
     "KeptReceiptResponse",
+    "NeighboursResponse",
     "QueryFilters",
     "QueryHitResponse",
     "QueryRequest",
@@ -41,6 +45,7 @@ __all__ = [
     "ReceiptAnswerResponse",
     "ReceiptPageResponse",
     "SearchResponse",
+    "TitledReceiptResponse",
     "UsesResponse",
 ]
 
@@ -145,6 +150,7 @@ class ContextRequest(RequestBody):
     track: bool = True
     session: SessionName | None = None
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class QueryHitResponse(MemoryFields):
@@ -165,6 +171,7 @@ class HitResponse(MemoryResponse):
 class SearchResponse(BaseModel):
     """What both kinds of search return besides the hits."""
 
+    recall_id: str | None = Field(None, description="What `/feedback` takes; null if it is not in the recall log.")
     promoted: list[str] = Field(description="The memories that moved to hot.")
     pinned: list[str] = Field(description="The hits that are pinned; they do not count towards the limit.")
     relevanceScores: dict[str, float] = Field(description="The relevance of each hit, before boosts.")  # noqa: N815
@@ -186,6 +193,30 @@ class RecallResponse(SearchResponse):
     items: list[HitResponse]
     #: Where the memories are, if the scope can see none.
     hint: str = ""
+
+
+class NeighboursResponse(BaseModel):
+    """The memories that are most like one."""
+
+    items: list[HitResponse]
+
+
+class FeedbackRequest(RequestBody):
+    """Which memories of a recall were of use; without `recall_id`, the last recalls of the scope are meant."""
+
+    recall_id: str | None = Field(None, max_length=100)
+    used: list[MemoryId] = Field([], max_length=1000, description="The memories that were used.")
+    answer: str = Field("", max_length=100_000, description="What the agent answered; what it repeats is reflected.")
+    at: str | None = Field(None, max_length=100, description="When that was, if not now: an ISO time, or `5m` (ago).")
+    session: SessionName | None = None
+
+
+class FeedbackResponse(BaseModel):
+    """The uses that were counted; each counts once for a recall."""
+
+    recall_id: str
+    confirmed: list[str]
+    reflected: list[str]
 
 
 class KeptEntryResponse(BaseModel):
@@ -214,6 +245,20 @@ class KeptReceiptResponse(BaseModel):
     left_out: list[KeptEntryResponse]
 
 
+class TitledEntryResponse(KeptEntryResponse):
+    """A memory of a receipt as it is now; null if the scope of the receipt cannot see it any more."""
+
+    title: str | None
+    tier: TierName | None
+
+
+class TitledReceiptResponse(KeptReceiptResponse):
+    """What a context has injected and left out, with the titles of the memories."""
+
+    included: list[TitledEntryResponse]  # type: ignore[assignment]
+    left_out: list[TitledEntryResponse]  # type: ignore[assignment]
+
+
 class ReceiptAnswerResponse(BaseModel):
     """Whether a memory was in the context of a receipt, and why."""
 
@@ -230,13 +275,22 @@ class ReceiptPageResponse(BaseModel):
     next_page: str | None
 
 
+class ContextPartResponse(BaseModel):
+    """A part of the text of a context: that of a memory, or what stands between two."""
+
+    id: str | None
+    text: str
+
+
 class ContextResponse(BaseModel):
     """A context, and the receipt that explains it."""
 
     text: str
     tokens: int
+    recall_id: str | None = Field(None, description="What `/feedback` takes; null if it is not in the recall log.")
     receipt: Json
     memories: list[MemoryResponse] = []
+    parts: list[ContextPartResponse] = []
 
 
 class LoggedRecallResponse(BaseModel):

@@ -55,6 +55,7 @@ class SessionStartRequest(RequestBody):
     budget: Budget = 2000
     format: Format = "markdown"
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class SessionContextRequest(RequestBody):
@@ -68,6 +69,7 @@ class SessionContextRequest(RequestBody):
     repeat: bool = Field(False, description="Whether memories that were injected before may be included.")
     where: Where | None = None
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
+    parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
 
 
 class SessionAddRequest(RequestBody):

@@ -125,10 +125,17 @@ UPDATE memories SET tier = :tier, tier_rule = :tier_rule, tier_since = :tier_sin
     version = :version
 WHERE {own}no = :no
 
--- memory_touch: Count a use.
-UPDATE memories SET access_count = access_count + 1, accessed_at = :now,
-    recent_uses = CASE WHEN accessed_at > :window THEN recent_uses + 1 ELSE 1 END
+-- memory_access: Count an access that is no use.
+UPDATE memories SET access_count = access_count + :times, accessed_at = :now
 WHERE {own}no = :no AND retention < 3
+
+-- memory_use: Count a use with its weight.
+UPDATE memories SET access_count = access_count + :times, accessed_at = :now, last_used_at = :now,
+    use_weight = use_weight + :weight, recent_uses = :weight + CASE WHEN last_used_at > :window THEN recent_uses ELSE 0 END
+WHERE {own}no = :no AND retention < 3
+
+-- unpurged: Those of some memories that are not purged.
+SELECT no, id FROM memories WHERE {own}(no {in nos} OR id {in ids}) AND retention < 3
 
 -- memory_parts: Record how many vectors a memory has.
 UPDATE memories SET parts = :parts WHERE {own}no = :no
@@ -268,7 +275,10 @@ created_at < :until
 key >= :first AND key < :last
 
 -- where_unused: A condition of `select`.
-coalesce(accessed_at, created_at) <= :unused_for
+coalesce(last_used_at, created_at) <= :unused_for
+
+-- where_unaccessed: A condition of `select`.
+coalesce(accessed_at, created_at) <= :unaccessed_for
 
 -- where_older: A condition of `select`.
 created_at <= :older_than
@@ -283,13 +293,13 @@ tier_since <= :in_tier_for
 retention_since <= :in_retention_for
 
 -- where_used_in_tier: A condition of `select`.
-accessed_at > tier_since
+last_used_at > tier_since
 
 -- where_unused_in_tier: A condition of `select`.
-(accessed_at IS NULL OR accessed_at <= tier_since)
+(last_used_at IS NULL OR last_used_at <= tier_since)
 
 -- where_used_within: A condition of `select`.
-accessed_at > :used_within
+last_used_at > :used_within
 
 -- where_expired: A condition of `select`.
 (expires_at <= :now AND priority > 0)
@@ -407,6 +417,9 @@ SELECT (SELECT count(*) FROM recalls WHERE {own}space {in spaces}),
 -- erase_recalls: Delete the log entries of recalls in some spaces.
 DELETE FROM recalls WHERE {own}space {in spaces}
 
+-- erase_uses: Delete the uses that followed recalls in some spaces.
+DELETE FROM uses WHERE {own}space {in spaces}
+
 -- erase_receipts: Delete the receipts of contexts in some spaces.
 DELETE FROM receipts WHERE {own}space {in spaces}
 
@@ -480,15 +493,45 @@ SELECT name, CAST(sum(times) AS BIGINT), CAST(sum(amount) AS BIGINT) FROM tallie
 WHERE {own}space {in spaces} GROUP BY name ORDER BY name
 
 -- recall_add: An entry of the recall log.
-INSERT INTO recalls (at, space, query, tiers, micros, best, candidates, returned, promoted, degraded, options)
-VALUES (:at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded, :options)
+INSERT INTO recalls (id, at, space, query, tiers, micros, best, candidates, returned, promoted, degraded, options)
+VALUES (:id, :at, :space, :query, :tiers, :micros, :best, :candidates, :returned, :promoted, :degraded, :options)
 
 -- recalls_micros: The durations of the last recalls.
 SELECT micros FROM recalls WHERE {own}query <> '' AND space {in spaces} ORDER BY recall DESC LIMIT :limit
 
 -- recalls_after: Entries of the recall log, oldest first.
-SELECT recall, at, space, query, tiers, returned, options FROM recalls
+SELECT recall, at, space, query, tiers, returned, options, id FROM recalls
 WHERE {own}recall > :after AND space {in spaces} ORDER BY recall LIMIT :limit
+
+-- recalls_newest: Queries of the recall log, newest first.
+SELECT recall, at, space, query, tiers, micros, best, returned, degraded FROM recalls
+WHERE {own}query <> '' AND space {in spaces} ORDER BY recall DESC LIMIT :limit
+
+-- recalls_slowest: Queries of the recall log, slowest first.
+SELECT recall, at, space, query, tiers, micros, best, returned, degraded FROM recalls
+WHERE {own}query <> '' AND space {in spaces} ORDER BY micros DESC, recall DESC LIMIT :limit
+
+-- recall_by_id: The entry of the recall log with an id, which begins with its time.
+SELECT recall, at, space, query, tiers, returned, options, id FROM recalls
+WHERE {own}at BETWEEN :first AND :last AND id = :id AND space {in spaces}
+
+-- recalls_recent: The last recalls, without runs of the rules.
+SELECT recall, at, space, query, tiers, returned, options, id FROM recalls
+WHERE {own}at BETWEEN :since AND :until AND id <> '' AND space {in spaces}
+ORDER BY at DESC, recall DESC LIMIT :limit
+
+-- use_add: A use that followed a recall; returns its memory unless it was recorded before.
+INSERT INTO uses (recall, no, strength, space, at) VALUES (:recall, :no, :strength, :space, :at)
+ON CONFLICT ({key}recall, no, strength) DO NOTHING RETURNING no
+
+-- uses_of: The uses that followed recalls, in order of time.
+SELECT recall, no, strength, at FROM uses WHERE {own}space {in spaces} ORDER BY at, recall, no, strength
+
+-- uses_trim: Delete old uses.
+DELETE FROM uses WHERE {own}at < :before
+
+-- uses_erase: Delete the uses of some memories.
+DELETE FROM uses WHERE {own}no {in nos}
 
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before

@@ -42,7 +42,7 @@ from memotherm.storage.sqlstore import (
     visible_rows,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import Filter, Find, Identity, RecallEntry, Scores
+from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Scores
 
 __all__ = ["SqliteStore"]
 
@@ -136,6 +136,11 @@ class SqliteStore(SqlStore):
         """Count the uses of a recall and log it, unless the file can only be read."""
         if not self._connections.read_only:
             super().log_recall(entry, keep=keep)
+
+    def log_later_use(self, later: LaterUse) -> None:
+        """Record and count a use that followed a recall, unless the file can only be read."""
+        if not self._connections.read_only:
+            super().log_later_use(later)
 
     # Reading
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier
-from memotherm.storage.values import Cause, RecallEntry
+from memotherm.storage.values import Cause, RecallEntry, Use
 from memotherm.testing.contract.base import LIVE, Contract
 from memotherm.text.clean import digest
 
@@ -264,7 +264,7 @@ class TransactionContract(Contract):
                 micros=1234,
                 candidates=[(record.no, 0.9), (other.no, 0.1)],
                 returned=[record.no],
-                touched=[record.no],
+                uses=[Use(record.no)],
             )
             self.store.log_recall(entry, keep=keep)
 

@@ -10,9 +10,11 @@ from datetime import timedelta
 
 from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
+from memotherm.model.ids import new_id
+from memotherm.model.uses import Strength
 from memotherm.storage.contract import Claim
 from memotherm.storage.contract.optional import SupportsCheckpoint
-from memotherm.storage.values import RecallEntry, ReceiptRow
+from memotherm.storage.values import LaterUse, RecallEntry, ReceiptRow, Record
 from memotherm.testing.contract.base import Contract, numbers
 
 __all__ = ["CheckpointContract", "UpkeepContract"]
@@ -140,6 +142,8 @@ class UpkeepContract(Contract):
         assert (newest.included[0].id, newest.query, newest.tokens) == (second.memory.id, "which?", 20)
         assert self.store.receipts([first.space], newest.number, 10) == [oldest]
         assert self.store.receipts([], None, 10) == []
+        assert self.store.receipts_of([first.space], first.memory.id, 10) == [oldest]
+        assert self.store.receipts_of([], first.memory.id, 10) == []
         self.purged(second)
         newest, _ = self.store.receipts([first.space], None, 10)
         assert (newest.included, newest.query) == ((), None)
@@ -162,6 +166,51 @@ class UpkeepContract(Contract):
         assert (first.returned, first.tiers, third.at) == ((record.no,), (Tier.HOT,), self.clock())
         assert third.options == {"limit": 2, "scope": {"project": "ö"}}
         assert self.store.log_entries([], 0, 10) == []
+        assert [recall.query for recall in self.store.recalls_of([record.space], record.no, 2)] == ["q2", "q1"]
+        assert self.store.recalls_of([record.space], record.no + 1, 2) == []
+        assert self.store.recalls_of([], record.no, 2) == []
+
+    def test_uses_that_follow_a_recall_count_once_until_they_are_purged_trimmed_or_erased(self) -> None:
+        """A recall is found by its id in its spaces; a use of it is recorded once for each strength."""
+        first, second = self.stored("first"), self.stored("second")
+        recall_id = new_id("rec", self.clock())
+        entry = RecallEntry(
+            id=recall_id, at=self.clock(), space=first.space, query="q", tiers=(Tier.HOT,), micros=1, candidates=(),
+            returned=[first.no, second.no],
+        )  # fmt: skip
+        self.store.log_recall(entry, keep=True)
+        recall = self.store.logged_recall([first.space], recall_id)
+        assert recall is not None
+        assert self.store.recent_recalls([first.space], self.clock(), self.clock(), 5) == [recall]
+        assert self.store.logged_recall([], recall_id) is None
+        assert self.store.recent_recalls([], self.clock(), self.clock(), 5) == []
+        self.clock.advance(minutes=1)
+
+        def use(record: Record, strength: Strength) -> LaterUse:
+            return LaterUse(
+                at=self.clock(), recall=recall.number, space=recall.space, strength=strength, no=record.no, weight=2.5
+            )
+
+        with self.store.write() as transaction:
+            assert transaction.add_later_use(use(first, Strength.CONFIRMED))
+            assert not transaction.add_later_use(use(first, Strength.CONFIRMED))
+            assert transaction.add_later_use(use(second, Strength.CONFIRMED))
+        self.store.log_later_use(use(first, Strength.OPENED))
+        memory = self.now(first).memory
+        assert (memory.use_weight, memory.recent_uses, memory.access_count) == (5.0, 5.0, 0)
+        assert memory.last_used_at == memory.accessed_at == self.clock()
+        kept = self.store.later_uses([first.space])
+        assert [(each.no, each.strength) for each in kept] == [
+            (first.no, "confirmed"), (first.no, "opened"), (second.no, "confirmed")
+        ]  # fmt: skip
+        assert self.store.later_uses([]) == []
+        self.purged(second)
+        assert [each.no for each in self.store.later_uses([first.space])] == [first.no, first.no]
+        self.store.trim_recalls(self.clock())
+        assert len(self.store.later_uses([first.space])) == 2
+        with self.store.write() as transaction:
+            transaction.erase_usage([first.space])
+        assert self.store.later_uses([first.space]) == []
 
     def test_a_lease_has_one_holder(self) -> None:
         """Until it is released or expires."""

@@ -47,11 +47,21 @@ _FORMATS = (
         "eyj",
         rf"{_BEFORE}eyJ[A-Za-z0-9_-]{{8,4000}}+\.[A-Za-z0-9_-]{{8,8000}}+(?:\.[A-Za-z0-9_-]{{0,4000}}+)?+",
     ),
+    ("a Twilio key", "sk", rf"{_BEFORE}SK[0-9a-f]{{32}}{_AFTER}"),
+    ("an age key", "age-secret-key-1", rf"{_BEFORE}AGE-SECRET-KEY-1[A-Z0-9]{{50,70}}+"),
     ("a Memotherm API key", "mtk_", rf"{_BEFORE}mtk_[A-Za-z0-9_-]{{16,300}}+"),
     (
         "a password in a URL",
         "://",
-        r"://[^\s/:@\"'<>\[\]]{0,100}+:(?P<secret>[^\s/@\"'<>\[\]]{1,200}+)(?=@)",
+        (
+            r"://[^\s/:@\"'<>\[\]]{0,100}+:(?P<secret>[^\s/@\"'<>\[\]]{1,200}+"
+            r"(?:@[^\s/@\"'<>\[\]]{0,200}+(?=@)){0,8}+)(?=@)"
+        ),
+    ),
+    (
+        "a password of curl",
+        "curl",
+        r"\s(?:-u|--user)[ =]{1,3}[\"']?[^\s:\"']{1,100}+:(?![0-9]{1,9}(?:\s|$))(?P<secret>[^\s\"'<>\[\]]{4,200}+)",
     ),
     (
         "an Authorization header",
@@ -72,7 +82,7 @@ _COMPILED = [(name, hint, re.compile(pattern)) for name, hint, pattern in _FORMA
 _WORDS_FOR_PASSWORDS = (
     "password|passwd|passphrase|pwd|passwort|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|パスワード"
 )
-_OTHER_WORDS = "secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key|credentials?"
+_OTHER_WORDS = "secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key|account[ _-]?key|credentials?"
 _ASSIGNED = re.compile(
     rf"""(?:(?P<password>{_WORDS_FOR_PASSWORDS})|{_OTHER_WORDS})
         (?:[_-][A-Za-z0-9_-]{{0,30}}+)?+["'`]?

@@ -1,6 +1,7 @@
 // Charts over time, drawn by uPlot, with the same numbers as text for those who cannot see them.
 import { html, useEffect, useRef } from "../html.js";
 import { number, shortTime } from "../format.js";
+import { toastError } from "./toast.js";
 
 const HEIGHT = 220;
 let library = null;
@@ -59,7 +60,7 @@ export function Chart({ title, times, series, areas = false, format = number }) 
         [times, ...order.map((at) => values[at])], place.current);
     };
     const redraw = () => loadLibrary().then(draw);
-    redraw().catch(() => {});
+    redraw().catch(toastError);
     dark.addEventListener("change", redraw);
     observer.observe(place.current);
     return () => { stopped = true; observer.disconnect(); dark.removeEventListener("change", redraw); plot?.destroy(); };

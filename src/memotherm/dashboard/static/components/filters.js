@@ -6,10 +6,10 @@ const DELAY_MILLISECONDS = 300;
 
 export function SelectFilter({ name, label, options, fallback = "" }) {
   const [value, setValue] = useParam(name, fallback);
-  return html`<label class="field">${label}
-    <select value=${value} onChange=${(event) => setValue(event.target.value)}>
+  return html`<div class="field"><label for=${`filter-${name}`}>${label}</label>
+    <select id=${`filter-${name}`} value=${value} onChange=${(event) => setValue(event.target.value)}>
       ${options.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
-    </select></label>`;
+    </select></div>`;
 }
 
 // A text that takes effect when the reader stops typing.
@@ -26,9 +26,9 @@ export function TextFilter({ name, label, type = "text", placeholder = "", check
     clearTimeout(timer.current);
     if (!check(typed)) timer.current = setTimeout(() => setValue(typed.trim()), DELAY_MILLISECONDS);
   };
-  return html`<label class="field">${label}
-    <input type=${type} value=${text} placeholder=${placeholder} aria-invalid=${error ? "true" : undefined} title=${error} onInput=${change} />
-    ${error && html`<span class="hint error">${error}</span>`}</label>`;
+  return html`<div class="field"><label for=${`filter-${name}`}>${label}</label>
+    <input id=${`filter-${name}`} type=${type} value=${text} placeholder=${placeholder} aria-invalid=${error ? "true" : undefined} title=${error} onInput=${change} />
+    ${error && html`<span class="hint error">${error}</span>`}</div>`;
 }
 
 export function CheckFilter({ name, label, fallback = false }) {

@@ -38,10 +38,10 @@ export function ScopeChoice() {
     const [field, value] = Object.entries(node.scope).at(-1);
     return `${"  ".repeat(node.depth - 1)}${field} ${value}`;
   };
-  return html`<label class="scope-choice"><span>Scope</span>
-    <select value=${current} onChange=${(event) => setParams({ scope: event.target.value }, { replace: false })}>
+  return html`<div class="scope-choice"><label for="scope-choice">Scope</label>
+    <select id="scope-choice" value=${current} onChange=${(event) => setParams({ scope: event.target.value }, { replace: false })}>
       <option value="" selected=${!current}>${everything}</option>
       ${shown.map((node) => html`<option key=${node.key} value=${node.key} selected=${node.key === current}>
         ${name(node)} (${compact(node.memories)})</option>`)}
-    </select></label>`;
+    </select></div>`;
 }

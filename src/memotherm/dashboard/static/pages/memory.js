@@ -1,7 +1,7 @@
 // One memory: its content, its four axes, its story with undo, its versions, where it was used, and its neighbours.
 import { html, useMemo, useRef, useState } from "../html.js";
 import { ALL_ACTIONS, applyAction, PRIORITIES, undoEvent } from "../actions.js";
-import { change, get, post, undo } from "../api.js";
+import { change, get, undo } from "../api.js";
 import { Loaded, MemoryLink, ScopeName, Tier, Time } from "../components/basics.js";
 import { Editor } from "../components/editor.js";
 import { Cause, Changes } from "../components/events.js";
@@ -15,7 +15,6 @@ import { navigate } from "../route.js";
 import { useLogin, useWritable } from "../session.js";
 
 const SHOWN_CHARACTERS = 20_000;
-const QUERY_CHARACTERS = 2000;
 const NEIGHBOURS = 6;
 const LONGEST = 140;
 
@@ -38,7 +37,7 @@ function Axes({ memory }) {
     <dt>Stored</dt><dd>${time(memory.created_at)}, source ${memory.source}</dd>
     <dt>Uses</dt><dd>${number(memory.access_count)}, ${number(memory.recent_uses)} of them recently; last <${Time} at=${memory.accessed_at} /></dd>
     ${memory.expires_at && html`<dt>Expires</dt><dd>${time(memory.expires_at)}</dd>`}
-    ${memory.supersedes && html`<dt>Supersedes</dt><dd><${MemoryLink} id=${memory.supersedes} scope=${memory.scope} /></dd>`}
+    ${memory.supersedes && html`<dt>Supersedes</dt><dd><${MemoryLink} id=${memory.supersedes} /></dd>`}
     ${Object.keys(memory.metadata).length > 0 && html`<dt>Metadata</dt><dd><code>${JSON.stringify(memory.metadata)}</code></dd>`}
   </dl>`;
 }
@@ -108,17 +107,14 @@ function Uses({ id, uses }) {
 }
 
 function Neighbours({ memory }) {
-  const found = useLoaded(async () => {
-    const body = { query: memory.content.slice(0, QUERY_CHARACTERS), tiers: ["hot", "warm", "cold"], limit: NEIGHBOURS + 1, track: false };
-    const { items } = await post("/recall", body, { scope: memory.scope });
-    return items.filter((item) => item.id !== memory.id).slice(0, NEIGHBOURS);
-  }, [memory.version]);
+  const path = `/memories/${memory.id}/neighbours`;
+  const found = useLoaded(() => get(path, { limit: NEIGHBOURS }, { scope: memory.scope }), [memory.version]);
   const columns = [
-    { name: "content", label: "Memory", cell: (item) => html`<${MemoryLink} id=${item.id} scope=${item.scope}>${item.content.slice(0, LONGEST)}</${MemoryLink}>` },
+    { name: "content", label: "Memory", cell: (item) => html`<${MemoryLink} id=${item.id}>${item.content.slice(0, LONGEST)}</${MemoryLink}>` },
     { name: "tier", label: "Tier", cell: (item) => html`<${Tier} tier=${item.tier} />` },
     { name: "score", label: "Score", number: true, cell: (item) => decimal(item.score) },
   ];
-  return html`<${Loaded} state=${found}>${(items) => html`<${Table} caption="Neighbours by meaning" columns=${columns} rows=${items} empty="Nothing similar is stored." />`}</${Loaded}>`;
+  return html`<${Loaded} state=${found}>${({ items }) => html`<${Table} caption="Neighbours by meaning" columns=${columns} rows=${items} empty="Nothing similar is stored." />`}</${Loaded}>`;
 }
 
 export function MemoryPage({ route }) {

@@ -2,7 +2,7 @@
 import { html, useMemo, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 import { undoEvent } from "../actions.js";
-import { Loaded, MemoryLink, Meter, ScopeName, Tier, Time } from "../components/basics.js";
+import { Loaded, MemoryLink, Meter, Tier, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
 import { Cause, Changes, isMove } from "../components/events.js";
 import { SelectFilter } from "../components/filters.js";
@@ -22,9 +22,10 @@ const MOST_PAGES = 5;
 const MOST_SCOPES = 5;
 const LONGEST = 120;
 const DELAY_MILLISECONDS = 500;
+const HISTORY_MILLISECONDS = 30_000;
 
-// The newest moves of today, each with its memory.
-async function movesOfToday() {
+// The newest moves of today, each with its memory; `known` are the memories that were read before, by event.
+async function movesOfToday(known) {
   const today = new Date().setHours(0, 0, 0, 0);
   const moves = [];
   let page = null;
@@ -36,15 +37,15 @@ async function movesOfToday() {
     if (!page || recent.length < found.events.length) break;
   }
   return Promise.all(moves.slice(0, MOST_MOVES).map(async (event) => {
-    const memory = await get(`/memories/${event.id}`, { inside: true, hidden: true }).catch(() => null);
-    return { ...event, memory };
+    if (!known.has(event.seq)) known.set(event.seq, await get(`/memories/${event.id}`, { inside: true, hidden: true }).catch(() => null));
+    return { ...event, memory: known.get(event.seq) };
   }));
 }
 
 const movesColumns = (writable, reload) => [
   { name: "at", label: "When", cell: (event) => html`<${Time} at=${event.at} />` },
   { name: "memory", label: "Memory", cell: (event) => (event.memory
-    ? html`<${MemoryLink} id=${event.id} scope=${event.memory.scope}>${event.memory.content.slice(0, LONGEST)}</${MemoryLink}>` : event.id) },
+    ? html`<${MemoryLink} id=${event.id}>${event.memory.content.slice(0, LONGEST)}</${MemoryLink}>` : event.id) },
   { name: "change", label: "Change", cell: (event) => html`<${Changes} event=${event} />` },
   { name: "cause", label: "Reason and rule", cell: (event) => html`<${Cause} event=${event} />` },
   ...(writable ? [{ name: "undo", label: "Undo", cell: (event) => html`<button type="button" disabled=${event.action === "purge"}
@@ -61,12 +62,11 @@ function Tokens({ status, scopes }) {
   </section>`;
 }
 
-function Overview({ status, scopes }) {
+function Overview({ status }) {
   return html`<div class="cards">
     ${["hot", "warm", "cold"].map((tier) => html`<section key=${tier} class="card" aria-label=${tier}>
       <h2><${Tier} tier=${tier} /></h2><p class="figure">${number(status[tier].items)}</p>
       <p>${number(status[tier].tokens)} tokens</p></section>`)}
-    <${Tokens} status=${status} scopes=${scopes} />
   </div>
   ${status.degraded.map((notice) => html`<div key=${notice} class="notice warning"><p><strong>Degraded:</strong> ${notice}</p><p>${remedyOf(notice)}</p></div>`)}`;
 }
@@ -88,8 +88,17 @@ export function Now() {
     return { ...found, scopes };
   });
   const history = useLoaded(() => get("/tiers/history", { since: period, points: 120 }), [period]);
-  const moves = useLoaded(movesOfToday);
-  const reload = () => { status.reload(); history.reload(); moves.reload(); };
+  const known = useRef(new Map());
+  const moves = useLoaded(() => movesOfToday(known.current));
+  const drawn = useRef(Date.now());
+  const reload = () => {
+    status.reload();
+    moves.reload();
+    // The history is read from the whole ledger of the period.
+    if (Date.now() - drawn.current < HISTORY_MILLISECONDS) return;
+    drawn.current = Date.now();
+    history.reload();
+  };
   const timer = useRef(0);
   // Many events often come together.
   useEvents(() => { clearTimeout(timer.current); timer.current = setTimeout(reload, DELAY_MILLISECONDS); }, setLive);
@@ -98,9 +107,14 @@ export function Now() {
     <${Loaded} state=${status}>${(found) => {
       const stored = found.retention.active + found.retention.archived + found.retention.deleted;
       if (!stored) return html`<${FirstSteps} onStored=${reload} />`;
-      return html`<${Overview} status=${found} scopes=${found.scopes} />
-        <div class="filters"><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30d" /></div>
-        <${Loaded} state=${history}>${({ points }) => html`<${History} points=${points} period=${name} />`}</${Loaded}>
+      return html`<${Overview} status=${found} />
+        <div class="beside">
+          <section aria-label="Tiers over time">
+            <div class="filters"><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30d" /></div>
+            <${Loaded} state=${history}>${({ points }) => html`<${History} points=${points} period=${name} />`}</${Loaded}>
+          </section>
+          <${Tokens} status=${found} scopes=${found.scopes} />
+        </div>
         <h2>Moves today</h2>
         <${Loaded} state=${moves}>${(list) => html`<${Table} caption="Moves today" columns=${movesColumns(writable, reload)} rows=${list}
           empty="No memory has moved today." />`}</${Loaded}>`;

@@ -56,7 +56,9 @@ CREATE TABLE memories (
     accessed_at     BIGINT,
     expires_at      BIGINT,
     access_count    BIGINT   NOT NULL,
-    recent_uses     BIGINT   NOT NULL,
+    last_used_at    BIGINT,
+    use_weight      DOUBLE PRECISION NOT NULL,
+    recent_uses     DOUBLE PRECISION NOT NULL,
     relevance       DOUBLE PRECISION NOT NULL,
     supersedes      TEXT,
     tier_since      BIGINT   NOT NULL,
@@ -191,6 +193,7 @@ CREATE TABLE tombstones (
 CREATE TABLE recalls (
     tenant     TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
     recall     BIGINT NOT NULL DEFAULT nextval('recall_numbers'),
+    id         TEXT   NOT NULL,
     at         BIGINT NOT NULL,
     space      BIGINT,
     query      TEXT   NOT NULL,
@@ -206,6 +209,19 @@ CREATE TABLE recalls (
 );
 CREATE INDEX recalls_by_space ON recalls (tenant, space, recall);
 CREATE INDEX recalls_by_time ON recalls (tenant, at);
+
+-- The uses that followed a recall: opened, confirmed, reflected.
+CREATE TABLE uses (
+    tenant   TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
+    recall   BIGINT NOT NULL,
+    no       BIGINT NOT NULL,
+    strength TEXT   NOT NULL CHECK (strength IN ('opened', 'confirmed', 'reflected')),
+    space    BIGINT NOT NULL,
+    at       BIGINT NOT NULL,
+    PRIMARY KEY (tenant, recall, no, strength)
+);
+CREATE INDEX uses_by_memory ON uses (tenant, no);
+CREATE INDEX uses_by_space ON uses (tenant, space);
 
 -- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included, or left
 -- out: without a form.

@@ -42,7 +42,9 @@ CREATE TABLE memories (
     accessed_at     INTEGER,
     expires_at      INTEGER,
     access_count    INTEGER NOT NULL,
-    recent_uses     INTEGER NOT NULL,
+    last_used_at    INTEGER,
+    use_weight      REAL    NOT NULL,
+    recent_uses     REAL    NOT NULL,
     relevance       REAL    NOT NULL,
     supersedes      TEXT,
     tier_since      INTEGER NOT NULL,
@@ -132,8 +134,10 @@ CREATE TABLE shadow_tiers (
     PRIMARY KEY (no, policy)
 ) WITHOUT ROWID;
 
+-- The recall log, with uses without a query and runs of the rules; `id` begins with the time and is what feedback names.
 CREATE TABLE recalls (
     recall     INTEGER PRIMARY KEY,
+    id         TEXT    NOT NULL,
     at         INTEGER NOT NULL,
     space      INTEGER,
     query      TEXT    NOT NULL,
@@ -147,6 +151,17 @@ CREATE TABLE recalls (
     options    TEXT    NOT NULL
 );
 CREATE INDEX recalls_by_time ON recalls (at);
+
+-- The uses that followed a recall: opened, confirmed, reflected.
+CREATE TABLE uses (
+    recall   INTEGER NOT NULL,
+    no       INTEGER NOT NULL REFERENCES memories (no),
+    strength TEXT    NOT NULL CHECK (strength IN ('opened', 'confirmed', 'reflected')),
+    space    INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    PRIMARY KEY (recall, no, strength)
+) WITHOUT ROWID;
+CREATE INDEX uses_by_memory ON uses (no);
 
 -- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included, or left
 -- out: without a form.

@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.errors import StoreBusy
-from memotherm.hooks.capture import locked
-from memotherm.hooks.destination import destination
-from memotherm.hooks.recalling import scope_of
-from memotherm.hooks.server import store_name
 from memotherm.model import Scope
-from memotherm.spool import Spool
+from memotherm.spool.destination import destination, scope_of, store_name
+from memotherm.spool.queue import Spool, locked
 
 __all__ = ["erase_jobs"]
 

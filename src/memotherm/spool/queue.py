@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from memotherm.settings import data_home
-from memotherm.settings.private_files import create_folder
+from memotherm.settings.private_files import create_file, create_folder
 
-__all__ = ["Job", "Spool", "user_spool"]
+__all__ = ["Job", "Spool", "locked", "user_spool"]
 
 #: The file of a job, and its content.
 Job = tuple[Path, dict[str, Any]]
@@ -87,3 +88,26 @@ class Spool:
     def set_aside(self, path: Path) -> None:
         """Rename a job that cannot be done, so that it is not tried again and can be inspected."""
         path.replace(path.with_name(path.name.removesuffix(_SUFFIX) + _FAILED_SUFFIX))
+
+
+@contextlib.contextmanager
+def locked(spool: Spool) -> Iterator[bool]:
+    """Lock the spool, unless another process has; the operating system releases the lock of a process that dies."""
+    create_file(spool.folder / "lock")
+    with (spool.folder / "lock").open("a+b") as file:
+        yield _try_lock(file)
+
+
+def _try_lock(file: IO[bytes]) -> bool:
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

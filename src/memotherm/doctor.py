@@ -1,0 +1,227 @@
+"""Checks of the installation and of a store, each with how to correct what it finds."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import memotherm
+from memotherm import Memotherm, __version__
+from memotherm.errors import MemothermError, SettingsError
+from memotherm.hooks.capture import postponed
+from memotherm.hooks.clients import CLIENTS, installed
+from memotherm.settings.describing import described_settings
+from memotherm.spool import user_spool
+from memotherm.tiers.clock_check import CLOCK_JUMPED
+
+__all__ = ["Finding", "failure", "findings", "store_findings"]
+
+_EXTRAS = {
+    "mcp": ("mcp",),
+    "server": ("fastapi", "uvicorn", "prometheus_client"),
+    "postgres": ("psycopg", "pgvector"),
+    "encryption": ("sqlcipher3", "cryptography"),
+}
+_REMEDIES = {
+    "not_a_store": "name another file with --store, or move this one away",
+    "wrong_key": "set MEMOTHERM_KEY or MEMOTHERM_KEY_FILE to the key of this store",
+    "schema_too_new": "pip install --upgrade memotherm",
+    "store_damaged": "memotherm restore-checkpoint BACKUP NEW, then use --store NEW",
+    "store_busy": "end the process that writes, or raise the setting busy_timeout_ms",
+    "embedder_refused": "memotherm config show --origin, then set the key in the environment",
+    "plugin_not_found": "unset MEMOTHERM_EMBEDDER, or write another name there",
+}
+
+
+class Finding(NamedTuple):
+    """The result of one check."""
+
+    name: str
+    #: ok, note, warning or failure.
+    state: str
+    detail: str
+    #: How to correct it.
+    remedy: str = ""
+
+
+def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    """Yield the results of all checks.
+
+    Args:
+        store: Yields those of a store; it is not called if the settings cannot be read.
+    """
+    python = f"Memotherm {__version__}, Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield Finding("program", "ok", f"{python}; {shutil.which('memotherm') or sys.executable}")
+    settings = checked("settings", _settings)
+    yield settings
+    yield from _hooks()
+    if settings.state == "failure":
+        return
+    yield from _extras()
+    yield from store()
+    yield checked("write", _write)
+    yield from _clients()
+
+
+def store_findings(
+    mem: Memotherm, url: str, *, inside: bool, elsewhere: Callable[[str], list[str]] = lambda hint: [hint] * bool(hint)
+) -> Iterator[Finding]:
+    """Yield the results of the checks of a store.
+
+    Args:
+        mem: The memory, in the scope to check.
+        url: The address of the store.
+        inside: Whether to count everything at and below the scope.
+        elsewhere: Returns notes about where the memories are, from what the status says.
+    """
+    yield checked("store", lambda: Finding("store", "ok", f"{url}, schema {mem.status().schema}"))
+    yield checked("permission", lambda: _permission(url))
+    yield checked("memories", lambda: _status(mem, elsewhere, inside=inside))
+    yield checked("policy", lambda: _policy(mem))
+    yield checked("embedder", lambda: _embedder(mem, inside=inside))
+    yield checked("maintenance", lambda: _maintenance(mem, inside=inside))
+    yield checked("recall", lambda: _recall(mem, inside=inside))
+    yield checked("check", lambda: _check(mem))
+
+
+def _hooks() -> Iterator[Finding]:
+    """Yield which jobs of the hooks wait, and why."""
+    spool = user_spool()
+    failing = postponed(spool)
+    for store in failing:
+        why = f"{store.jobs} jobs of {store.destination} wait: {store.error}"
+        when = f"attempt {store.attempts} failed, the next is due at {store.retry_at:%Y-%m-%d %H:%M} UTC"
+        yield Finding("hooks", "warning", f"{why} ({when})", "memotherm worker --once --all")
+    others = len(spool.waiting()) - sum(store.jobs for store in failing)
+    if others:
+        yield Finding(
+            "hooks", "note", f"{others} jobs wait for the end of their sessions", "memotherm worker --once --all"
+        )
+    failed = spool.failed()
+    if failed:
+        yield Finding(
+            "hooks", "warning", f"{len(failed)} jobs were set aside, such as {failed[-1]}", "read or delete them"
+        )
+
+
+def _settings() -> Finding:
+    changed = described_settings(changed=True)
+    described = [f"{name} = {entry['value']!r} ({entry['origin']})" for name, entry in changed.items()]
+    return Finding("settings", "ok", ", ".join(described) or "all defaults")
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, modules in _EXTRAS.items():
+        missing = [name for name in modules if find_spec(name) is None]
+        if missing:
+            remedy = f'pip install "memotherm[{extra}]"'
+            yield Finding(f"[{extra}]", "note", f"not installed ({', '.join(missing)})", remedy)
+        else:
+            yield Finding(f"[{extra}]", "ok", "installed")
+
+
+def _permission(url: str) -> Finding:
+    path = Path(url.removeprefix("sqlite:///")).expanduser()
+    if "://" in url and not url.startswith("sqlite:///"):
+        return Finding("permission", "ok", "granted by the database server")
+    read_only = [entry for entry in (path, path.parent) if not os.access(entry, os.W_OK)]
+    if read_only:
+        return Finding(
+            "permission", "failure", f"{read_only[0]} is not writable: it can only be read", f"chmod u+w {read_only[0]}"
+        )
+    return Finding("permission", "ok", "the file and its folder are writable")
+
+
+def _status(mem: Memotherm, elsewhere: Callable[[str], list[str]], *, inside: bool) -> Finding:
+    status = mem.status(inside=inside)
+    counts = ", ".join(f"{count.memories} {tier}" for tier, count in status.tiers.items())
+    where = f"scope: {status.scope}{' and narrower ones' if inside else ''}"
+    notes = elsewhere(status.hint)
+    detail = "; ".join([counts, f"{status.bytes / 1e6:.1f} MB", where, *notes])
+    return Finding("memories", "note" if notes else "ok", detail, "memotherm scopes" if notes else "")
+
+
+def _policy(mem: Memotherm) -> Finding:
+    unused = mem.policies.unused()
+    if unused:
+        return Finding("policy", "warning", unused, "memotherm policy rollback, or adopt another one")
+    return Finding("policy", "ok", mem.status().policy or "the built-in rules are in force")
+
+
+def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
+    status, unused = mem.status(inside=inside), mem.policies.unused()
+    degraded = [reason for reason in status.degraded if reason != unused and not reason.startswith(CLOCK_JUMPED)]
+    if degraded:
+        remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
+        return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(degraded)}", remedy)
+    return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
+
+
+def _maintenance(mem: Memotherm, *, inside: bool) -> Finding:
+    waiting = [reason for reason in mem.status(inside=inside).degraded if reason.startswith(CLOCK_JUMPED)]
+    if waiting:
+        return Finding("maintenance", "warning", waiting[0], "correct the clock of this machine if it is wrong")
+    return Finding("maintenance", "ok", "no memory is kept longer than its grace")
+
+
+def _recall(mem: Memotherm, *, inside: bool) -> Finding:
+    recall = mem.recall("what should I know?", 1, track=False, inside=inside)
+    if recall.degraded:
+        return Finding("recall", "warning", "; ".join(recall.degraded), "memotherm reembed")
+    return Finding("recall", "ok", "vector search and text search work")
+
+
+def _check(mem: Memotherm) -> Finding:
+    problems = mem.check()
+    if problems:
+        remedy = "memotherm check --json; memotherm restore-checkpoint BACKUP NEW"
+        return Finding("check", "failure", "; ".join(str(problem) for problem in problems[:3]), remedy)
+    return Finding("check", "ok", "no problems")
+
+
+def _write() -> Finding:
+    with (
+        tempfile.TemporaryDirectory(prefix="memotherm-doctor-", ignore_cleanup_errors=True) as folder,
+        memotherm.open(Path(folder) / "temporary.db") as mem,
+    ):
+        mem.remember("A memory of the doctor")
+        recall = mem.recall("memory of the doctor")
+    if not len(recall):
+        return Finding("write", "failure", "a stored memory was not found", "report this as a bug")
+    degraded = "".join(f"; {reason}" for reason in recall.degraded)
+    return Finding("write", "ok", f"a memory was stored and found in a temporary store{degraded}")
+
+
+def _clients() -> Iterator[Finding]:
+    for client in CLIENTS:
+        finding = checked(client, lambda name=client: _client(name))  # type: ignore[misc]
+        yield finding
+
+
+def _client(client: str) -> Finding:
+    if installed(client):
+        return Finding(client, "ok", "hooks are installed")
+    return Finding(client, "note", "hooks are not installed", f"memotherm install {client}")
+
+
+def checked(name: str, check: Callable[[], Finding]) -> Finding:
+    """Return the result of a check, also when it fails."""
+    try:
+        return check()
+    except MemothermError as error:
+        return failure(name, error)
+
+
+def failure(name: str, error: MemothermError) -> Finding:
+    """Return an error as the result of a check, with its remedy."""
+    remedy = _REMEDIES.get(error.code, "")
+    if isinstance(error, SettingsError):
+        remedy = "correct the file or variable"
+    return Finding(name, "failure", str(error), remedy)

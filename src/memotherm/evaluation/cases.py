@@ -1,0 +1,116 @@
+"""Regression cases: questions of your own, and the memories that must be found, in a TOML file.
+
+    [[case]]
+    query = "When is the release?"
+    scope = { project = "shop" }
+    expect = ["mem_01j8zq4x000000000000000000"]
+
+The playground of the dashboard writes them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memotherm.errors import InvalidInput
+from memotherm.memory import Memotherm
+from memotherm.model import SCOPE_FIELDS, Scope, Tier
+
+__all__ = ["RecallCase", "RecallCaseResult", "read_cases", "run_cases"]
+
+_KEYS = ("name", "query", "scope", "tiers", "limit", "inside", "expect")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecallCase:
+    """A question, and the memories that must be among its hits."""
+
+    name: str
+    query: str
+    expect: tuple[str, ...]
+    #: Where it is asked, inside the scope of the run.
+    scope: Scope
+    tiers: tuple[Tier, ...]
+    limit: int
+    #: Whether narrower scopes are searched, too.
+    inside: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecallCaseResult:
+    """What a case found."""
+
+    name: str
+    #: The expected memories that were not among the hits.
+    missing: tuple[str, ...]
+    #: The ids of the hits, best first.
+    found: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every expected memory was found."""
+        return not self.missing
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        return {
+            "name": self.name, "passed": self.passed, "missing": list(self.missing), "found": list(self.found),
+        }  # fmt: skip
+
+
+def read_cases(text: str) -> list[RecallCase]:
+    """Return the cases of a file, or raise `InvalidInput` that says which case is wrong."""
+    try:
+        tables = tomllib.loads(text).get("case", [])
+    except tomllib.TOMLDecodeError as exc:
+        raise InvalidInput(f"the file of cases is not valid TOML: {exc}") from exc
+    if not isinstance(tables, list) or not tables:
+        raise InvalidInput("the file has no cases: write [[case]] with a query and the ids that it expects")
+    return [_case(number, table) for number, table in enumerate(tables, 1)]
+
+
+def run_cases(mem: Memotherm, cases: list[RecallCase]) -> Iterator[RecallCaseResult]:
+    """Yield the result of each case; nothing counts as a use."""
+    for case in cases:
+        view = mem.scoped(**dict(case.scope.items())) if case.scope.items() else mem
+        recall = view.read_only().recall(case.query, case.limit, case.tiers, track=False, inside=case.inside)
+        found = tuple(hit.memory.id for hit in recall)
+        missing = tuple(memory_id for memory_id in case.expect if memory_id not in found)
+        yield RecallCaseResult(name=case.name, missing=missing, found=found)
+
+
+def _case(number: int, table: Any) -> RecallCase:  # noqa: ANN401 - a value of the file
+    where = f"case {number}"
+    if not isinstance(table, Mapping):
+        raise InvalidInput(f"{where} is not a table: write [[case]]")
+    unknown = [key for key in table if key not in _KEYS]
+    if unknown:
+        raise InvalidInput(f"{where}: unknown key {unknown[0]!r}: use {', '.join(_KEYS)}")
+    query, limit, inside = table.get("query"), table.get("limit", 10), table.get("inside", False)
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidInput(f'{where} needs a query, such as query = "When is the release?"')
+    if isinstance(limit, bool) or not isinstance(limit, int) or not isinstance(inside, bool):
+        raise InvalidInput(f"{where}: limit must be a whole number, and inside true or false")
+    expect = _texts(table.get("expect"), f"{where}: expect", "the ids that must be found")
+    tiers = _texts(table.get("tiers", ["hot", "warm"]), f"{where}: tiers", "hot, warm and cold")
+    scope = table.get("scope", {})
+    if not isinstance(scope, Mapping) or any(field not in SCOPE_FIELDS for field in scope):
+        raise InvalidInput(f"{where}: scope must be a table with the fields {', '.join(SCOPE_FIELDS)}")
+    return RecallCase(
+        name=str(table.get("name", query)),
+        query=query,
+        expect=expect,
+        scope=Scope(**scope),
+        tiers=tuple(Tier.of(tier) for tier in tiers),
+        limit=limit,
+        inside=inside,
+    )
+
+
+def _texts(value: object, name: str, meaning: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(part, str) for part in value):
+        raise InvalidInput(f"{name} must be a list of texts: {meaning}")
+    return tuple(value)

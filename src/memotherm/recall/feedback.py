@@ -1,0 +1,106 @@
+"""Uses that follow a recall: what was opened, what the caller confirms, and what the agent's answer reflects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.model.uses import Feedback, Strength
+from memotherm.rules.heat import use_weight
+from memotherm.settings import Settings
+from memotherm.storage.contract import Store
+from memotherm.storage.values import LaterUse, LogEntry, Record
+from memotherm.text.reflection import reflected
+
+__all__ = ["FeedbackLog"]
+
+#: How many of the last recalls are looked at for one that returned a memory.
+_MOST_RECENT = 20
+_RECENT = timedelta(days=1)
+
+
+class FeedbackLog:
+    """Records uses that follow a recall, each once."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def named(self, spaces: Sequence[int], recall_id: str) -> LogEntry:
+        """Return the recall with an id, or raise `NotFound`."""
+        found = self._store.logged_recall(spaces, recall_id)
+        if found is None:
+            raise NotFound(
+                f"the recall log has no {recall_id} in this scope: it is written while recall_log is not off (it is "
+                f"{self._settings.recall_log}), and stored for recall_log_days ({self._settings.recall_log_days:g})"
+            )
+        return found
+
+    def last(self, space: int, now: datetime) -> list[LogEntry]:
+        """Return the last recalls in a space, newest first, or raise `NotFound`."""
+        recalls = self._store.recent_recalls((space,), now - _RECENT, now, _MOST_RECENT)
+        if not recalls:
+            raise NotFound("no recall of the last day was logged in this scope: name one by its recall_id")
+        return recalls
+
+    def give(
+        self, recalls: Sequence[LogEntry], used: Sequence[Record], answer: str, spaces: Sequence[int], now: datetime
+    ) -> Feedback:
+        """Count the memories that the caller used as confirmed, and those that the answer reflects as reflected.
+
+        Args:
+            recalls: The recalls, newest first.
+            used: What the caller used of what they returned.
+            answer: What the agent answered; may be empty.
+            spaces: What the caller can see.
+            now: The time.
+        """
+        recall_of = {no: recall for recall in reversed(recalls) for no in recall.returned}
+        for record in used:
+            if record.no not in recall_of:
+                raise InvalidInput(
+                    f"{record.memory.id} was not returned by {recalls[0].id}: name memories that the recall returned"
+                )
+        returned = self._store.records(list(recall_of)) if answer else {}
+        seen = {no: record for no, record in returned.items() if record.space in spaces}
+        ids = {record.no: record.memory.id for record in (*used, *seen.values())}
+        chosen = {
+            Strength.CONFIRMED: [record.no for record in used],
+            Strength.REFLECTED: _reflected(seen, recalls[0].query, answer),
+        }
+        confirmed, repeated = (self._add(recall_of, strength, nos, now) for strength, nos in chosen.items())
+        return Feedback(
+            recall_id=recalls[0].id,
+            confirmed=tuple(ids[no] for no in confirmed),
+            reflected=tuple(ids[no] for no in repeated),
+        )
+
+    def opened(self, record: Record, spaces: Sequence[int], now: datetime) -> None:
+        """Count a memory as opened if one of the last recalls has returned it."""
+        if not self._settings.opened_minutes or self._settings.recall_log == "off":
+            return
+        since = now - timedelta(minutes=self._settings.opened_minutes)
+        for recall in self._store.recent_recalls(spaces, since, now, _MOST_RECENT):
+            if record.no in recall.returned:
+                self._store.log_later_use(self._later(recall, Strength.OPENED, record.no, now))
+                return
+
+    def _add(
+        self, recall_of: Mapping[int, LogEntry], strength: Strength, nos: Iterable[int], now: datetime
+    ) -> list[int]:
+        """Record uses in one transaction, and return the memories of those that were not recorded before."""
+        later = [self._later(recall_of[no], strength, no, now) for no in dict.fromkeys(nos)]
+        if not later:
+            return []
+        with self._store.write() as transaction:
+            return [use.no for use in later if transaction.add_later_use(use)]
+
+    def _later(self, recall: LogEntry, strength: Strength, no: int, now: datetime) -> LaterUse:
+        weight = use_weight(strength, self._settings)
+        return LaterUse(at=now, recall=recall.number, space=recall.space, strength=strength, no=no, weight=weight)
+
+
+def _reflected(records: Mapping[int, Record], query: str, answer: str) -> list[int]:
+    contents = [record.memory.content for record in records.values()]
+    return [no for no, found in zip(records, reflected(contents, query, answer), strict=True) if found]

@@ -1,0 +1,49 @@
+"""A time limit for the headers of a request, which arrive before any application is called."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+__all__ = ["http_protocol"]
+
+#: uvicorn's protocol: that of h11, or of httptools if it is installed.
+_Protocol: Any = AutoHTTPProtocol
+
+
+def http_protocol(max_seconds: float) -> type[asyncio.Protocol]:
+    """Return the protocol of a server that closes connections whose request headers take longer than this.
+
+    The time begins with the connection, and after a response with the first byte of the next request.
+    """
+
+    class HeaderLimit(_Protocol):  # type: ignore[misc,unused-ignore]
+        _limit: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._begin_limit()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is None or self.cycle.response_complete:
+                self._begin_limit()
+            else:
+                self._end_limit()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._end_limit()
+            super().connection_lost(exc)
+
+        def _begin_limit(self) -> None:
+            if self._limit is None:
+                self._limit = self.loop.call_later(max_seconds, self.transport.close)
+
+        def _end_limit(self) -> None:
+            if self._limit is not None:
+                self._limit.cancel()
+                self._limit = None
+
+    return HeaderLimit

@@ -1,0 +1,182 @@
+"""One Chromium, one store and one server for the tests of a module, and pages that notice what they must not do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+
+import memotherm
+from memotherm import Memotherm
+from memotherm.testing import FakeClock, HashEmbedder
+from tests.interfaces.served import serving
+from tests.year import HOSTILE
+
+#: The time of the clocks of the store and of the pages.
+NOW = datetime(2026, 6, 30, 16, 0, tzinfo=UTC)
+REQUIRED = "MEMOTHERM_REQUIRE_BROWSER"
+#: The most milliseconds that a page may take until it shows what a test waits for.
+PATIENCE = 30_000
+
+
+def chromium() -> str:
+    """Return the path of Chromium; without one, skip the test, or fail where it is required."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        reason = "there is no Chromium: `apt-get install chromium`, or `make setup` as root, installs it"
+        if os.environ.get(REQUIRED):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the tests of a module."""
+    path = chromium()
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def mem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memotherm]:
+    """A store with memories of two projects, moves of today, edits, a session, and hostile contents."""
+    clock = FakeClock(NOW - timedelta(days=40))
+    path = tmp_path_factory.mktemp("dashboard") / "memory.db"
+    with memotherm.open(path, embedder=HashEmbedder(), clock=clock) as found:
+        fill(found, clock)
+        yield found
+
+
+def fill(mem: Memotherm, clock: FakeClock) -> None:
+    """Store what the pages show."""
+    shop, billing = mem.scoped(project="shop"), mem.scoped(project="billing", user="ana")
+    drafts = [
+        {
+            "content": f"Invoice {number} is paid within {number % 30} days",
+            "kind": ("fact", "task", "note")[number % 3],
+            "tags": ["release"] if number % 5 == 0 else [],
+            "tier": ("warm", "hot", "cold")[number % 7 % 3],
+            "metadata": {"status": "open" if number % 2 else "done"},
+        }
+        for number in range(240)
+    ]
+    shop.remember_many(drafts)
+    clock.advance(days=39)
+    billing.remember("Answer in the language of the question", priority="pinned", kind="preference")
+    otter = billing.remember("The otter lives in the river near Cologne", key="otter")
+    billing.update(otter.id, content="The otter lives in the lake near Cologne", why="it has moved")
+    billing.remember("The otter eats fish in the lake")
+    session = billing.session("s1")
+    session.session_start(budget=300)
+    session.before_turn("where does the otter live?", budget=300)
+    for content in HOSTILE:
+        shop.remember(content, kind="note", tags=["hostile"])
+    clock.now = NOW
+    billing.move(otter.id, "hot", "needed today")
+
+
+@pytest.fixture(scope="module")
+def address(mem: Memotherm) -> Iterator[str]:
+    """A server of the store that needs no key."""
+    with served(mem) as url:
+        yield url
+
+
+@contextmanager
+def served(mem: Memotherm, **options: Any) -> Iterator[str]:
+    """Serve a memory; event streams end with the server."""
+    stopping = threading.Event()
+    with serving(mem, stopping=stopping, **options) as url:
+        try:
+            yield url
+        finally:
+            stopping.set()
+
+
+class Watched:
+    """What a page did that it must not do."""
+
+    def __init__(self, page: Page, origin: str) -> None:
+        self.problems: list[str] = []
+        #: Statuses of responses that a test expects, which the console reports as errors.
+        self.expected: set[int] = set()
+        self._origin = origin
+        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        page.on("console", self._console)
+        page.context.route("**/*", self._route)
+
+    def _console(self, message: Any) -> None:
+        expected = any(f"status of {status}" in message.text for status in self.expected)
+        if message.type in ("error", "warning") and not expected:
+            self.problems.append(f"console: {message.text}")
+
+    def _route(self, route: Any, request: Request) -> None:
+        if "{0.scheme}://{0.netloc}".format(urlsplit(request.url)) == self._origin:
+            route.continue_()
+        else:
+            self.problems.append(f"foreign request: {request.url}")
+            route.abort()
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(browser: Browser, address: str) -> Iterator[Open]:
+    """Open pages, each in a browser context of its own; a foreign request, error or warning fails the test."""
+    contexts: list[Any] = []
+    watched: list[Watched] = []
+
+    def opened(path: str = "/", at: str = address, expected: tuple[int, ...] = (), **options: Any) -> Page:
+        options = {"viewport": {"width": 1280, "height": 900}, "timezone_id": "Europe/Berlin", **options}
+        context = browser.new_context(locale="de-DE", reduced_motion="reduce", **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.clock.set_fixed_time(NOW)
+        watched.append(Watched(page, at))
+        watched[-1].expected.update(expected)
+        page.goto(f"{at}/#{path}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert [problem for each in watched for problem in each.problems] == []
+
+
+def violations(page: Page, *, colours_only: bool = False) -> list[str]:
+    """Return what axe finds wrong with a page by WCAG 2.2 AA."""
+    rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    if colours_only:
+        rules = ["color-contrast"]
+    only = {"type": "rule" if colours_only else "tag", "values": rules}
+    found = Axe().run(page, options={"runOnly": only, "resultTypes": ["violations"]})
+    return [
+        f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
+        for each in found.response["violations"]
+    ]
+
+
+def overflow(page: Page) -> int:
+    """Return by how many pixels a page is wider than the window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+def screenshot_folder() -> Path:
+    """Return the folder of the pictures in the docs."""
+    return Path(__file__).parents[2] / "docs" / "images" / "dashboard"

@@ -1,0 +1,52 @@
+"""A store of 100,000 memories in the table of memories: `make dashboard`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+import memotherm
+from memotherm import Memotherm
+from tests.dashboard.conftest import Open
+
+COUNT = 100_000
+_BATCH = 5000
+
+
+@pytest.fixture(scope="module")
+def mem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memotherm]:
+    """A store of 100,000 memories."""
+    with memotherm.open(tmp_path_factory.mktemp("large") / "memory.db", embedder="none") as found:
+        for first in range(0, COUNT, _BATCH):
+            found.remember_many([{"content": f"Invoice {first + number} is paid"} for number in range(_BATCH)])
+        yield found
+
+
+def test_a_hundred_thousand_rows_are_scrolled_sorted_and_searched(open_page: Open, mem: Memotherm) -> None:
+    """Only the rows in view are in the document, at the end of the table as well."""
+    page = open_page("/memories?order=oldest")
+    expect(page.locator("main")).to_contain_text("100.000 memories")
+    expect(page.locator("tbody")).to_contain_text("Invoice 0 is paid")
+    page.locator('tr[data-index="0"]').focus()
+    page.keyboard.press("End")
+    expect(page.locator("tbody")).to_contain_text(f"Invoice {COUNT - 1} is paid")
+    assert page.locator("tbody tr").count() < 100
+    page.get_by_role("searchbox", name="Text").fill("invoice 77777 ")
+    expect(page.locator("main")).to_contain_text("1 memory")
+
+
+def test_the_files_of_a_page_are_small(open_page: Open, mem: Memotherm) -> None:
+    """Less than 200 kB over the wire; the time of the main thread is printed."""
+    page = open_page("/memories")
+    expect(page.locator("tbody")).to_contain_text(f"Invoice {COUNT - 1} is paid")
+    client = page.context.new_cdp_session(page)
+    client.send("Performance.enable")
+    metrics = {each["name"]: each["value"] for each in client.send("Performance.getMetrics")["metrics"]}
+    transferred = page.evaluate(
+        "performance.getEntriesByType('resource').filter((each) => each.initiatorType !== 'fetch')"
+        ".reduce((sum, each) => sum + each.transferSize, 0)"
+    )
+    print(f"main thread {metrics['TaskDuration'] * 1000:.0f} ms, files {transferred / 1000:.0f} kB")  # noqa: T201
+    assert transferred < 200_000

@@ -1,0 +1,64 @@
+"""Make the pictures of the dashboard in the docs, from a store of a year: `make screenshots`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+import memotherm
+from memotherm import Memotherm
+from memotherm.testing import FakeClock, HashEmbedder
+from tests.dashboard.conftest import PATIENCE, chromium, screenshot_folder, served
+from tests.year import END, make
+
+_SIZE = {"width": 1280, "height": 860}
+
+
+def pages(mem: Memotherm) -> dict[str, tuple[str, str]]:
+    """Return the address of each page, and a text that it shows when it is complete."""
+    memory = next(each for each in mem.find(inside=True, limit=1000) if "corrected by" in each.content)
+    return {
+        "now": ("/?period=365d", "Moves today"),
+        "memories": ("/memories?order=most_used", "memories"),
+        "memory": (f"/memory/{memory.id}", "Recalled"),
+        "playground": ("/playground?q=When+is+the+checkout+page+deployed%3F&scope=project%3Dshop", "tokens"),
+        "injected": ("/injected", "Turns"),
+        "policies": ("/policies", "History"),
+        "health": ("/health", "Settings"),
+    }
+
+
+def picture(page: Page, address: str, name: str, path: str, text: str) -> None:
+    """Make one picture of a page in each colour scheme."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.goto("about:blank")
+        page.goto(f"{address}/#{path}")
+        expect(page.locator("main")).to_contain_text(text)
+        expect(page.locator(".loading, [aria-busy]")).to_have_count(0)
+        expect(page.locator("figure canvas")).to_have_count(page.locator("figure").count())
+        page.wait_for_load_state("load")
+        page.screenshot(path=screenshot_folder() / f"{name}-{scheme}.png")
+
+
+def main() -> None:
+    """Make all pictures."""
+    screenshot_folder().mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=4 * PATIENCE)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "year.db"
+        make(path, 400, embedder=HashEmbedder())
+        with memotherm.open(path, clock=FakeClock(END), embedder=HashEmbedder()) as mem, served(mem) as address:
+            mem.scoped(project="shop").compact()
+            browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+            page = browser.new_page(viewport=_SIZE, locale="en-GB", timezone_id="UTC")
+            page.clock.set_fixed_time(END)
+            for name, (path_of_page, text) in pages(mem).items():
+                picture(page, address, name, path_of_page, text)
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()

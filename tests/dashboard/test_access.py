@@ -1,0 +1,76 @@
+"""Who may see the dashboard, and what an empty store and a reader who may only read see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import memotherm
+from memotherm import Memotherm
+from memotherm.rest.keys import Keys
+from tests.dashboard.conftest import Open, served, violations
+
+
+@pytest.fixture(scope="module")
+def mem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memotherm]:
+    """An empty store."""
+    with memotherm.open(tmp_path_factory.mktemp("access") / "memory.db", embedder="none") as found:
+        yield found
+
+
+def test_an_empty_store_shows_first_steps_until_something_is_stored(open_page: Open, mem: Memotherm) -> None:
+    """The first memory can be stored on the page itself."""
+    page = open_page("/")
+    expect(page.get_by_role("heading", name="First steps")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_label("Something that an agent should know").fill("We deploy on Fridays")
+    page.get_by_role("button", name="Remember it").click()
+    expect(page.get_by_role("heading", name="Moves today")).to_be_visible()
+    assert [memory.content for memory in mem.find()] == ["We deploy on Fridays"]
+    expect(page.locator("main")).to_contain_text("Degraded:")
+
+
+def test_a_key_logs_in_and_a_read_only_one_offers_no_changes(tmp_path: Path, open_page: Open) -> None:
+    """A wrong key is refused; the right one shows its tenant only; nothing is kept where scripts can read it."""
+    with memotherm.open(tmp_path / "memory.db", embedder="none") as mem:
+        acme = mem.scoped(tenant="acme")
+        acme.remember("An otter of acme")
+        mem.scoped(tenant="rival").remember("A heron of the rival")
+        secret = Keys(mem).create("audit", "acme", read_only=True)
+        with served(mem, require_keys=True) as address:
+            page = open_page("/memories", at=address, expected=(401,))
+            page.get_by_label("API key").fill("mtk_wrong")
+            page.get_by_role("button", name="Log in").click()
+            expect(page.get_by_role("alert")).to_contain_text("unknown or was revoked")
+            assert violations(page) == []
+            page.get_by_label("API key").fill(secret)
+            page.get_by_role("button", name="Log in").click()
+            expect(page.locator("tbody")).to_contain_text("An otter of acme")
+            assert "rival" not in page.locator("main").inner_text()
+            expect(page.get_by_text("read-only")).to_be_visible()
+            expect(page.get_by_role("checkbox")).to_have_count(0)
+            page.get_by_role("link", name="An otter of acme").click()
+            expect(page.get_by_role("heading", name="Story")).to_be_visible()
+            expect(page.get_by_role("button", name="Forget")).to_have_count(0)
+            kept = page.evaluate("[document.cookie, {...localStorage}, {...sessionStorage}]")
+            assert kept == ["", {}, {}]
+            page.get_by_role("button", name="Log out").click()
+            expect(page.get_by_label("API key")).to_be_visible()
+            page.context.close()
+
+
+def test_the_token_of_the_address_logs_one_browser_in(mem: Memotherm, open_page: Open) -> None:
+    """It leaves the address at once, a reload keeps the login, and a second browser is asked for a key."""
+    with served(mem, require_keys=True, token="once") as address:
+        page = open_page("/memories?token=once", at=address)
+        expect(page.get_by_role("heading", name="Memories")).to_be_visible()
+        assert "once" not in page.url
+        page.reload()
+        expect(page.get_by_role("heading", name="Memories")).to_be_visible()
+        second = open_page("/?token=once", at=address, expected=(401,))
+        expect(second.get_by_label("API key")).to_be_visible()
+        page.context.close()
+        second.context.close()
