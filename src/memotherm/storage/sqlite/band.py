@@ -250,7 +250,7 @@ def _keys_of(nos: Numbers, keys: Numbers) -> Numbers:
     parts = np.searchsorted(keys, (nos + 1) << PART_BITS) - first
     # The rows of a memory follow each other: the first one, and how far behind it.
     behind = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-    return keys[np.repeat(first, parts) + behind]
+    return np.asarray(keys[np.repeat(first, parts) + behind], np.int64)
 
 
 def _coded(keys: Numbers, vectors: Vectors) -> Any:  # noqa: ANN401 - turbovec has no types
