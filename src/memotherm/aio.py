@@ -183,6 +183,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     capture = _off_thread(Memotherm.capture)
     secrets_in = _off_thread(Memotherm.secrets_in)
     pinned = _off_thread(Memotherm.pinned)
+    nearest = _off_thread(Memotherm.nearest)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
     widen = _off_thread(Memotherm.widen)
     compact = _off_thread(Memotherm.compact)
