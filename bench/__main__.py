@@ -25,6 +25,7 @@ SUITES = {
     "encryption": "Encrypted files against plain ones",
     "quality": "Retrieval quality, against the best of four controls",
     "context": "Evidence in the context, against the better of two controls",
+    "dashboard": "Pages of the dashboard in Chromium, on a large store",
 }
 
 

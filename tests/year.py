@@ -20,10 +20,9 @@ from memotherm.testing import FakeClock
 #: The last day of the year, which is also the time of the clock at the end.
 END = datetime(2026, 6, 30, 16, 0, tzinfo=UTC)
 DAYS = 365
-_SESSION_EVERY_DAYS = 7
 _MAINTAIN_EVERY_DAYS = 28
 
-_PROJECTS = ("shop", "billing", "handbook")
+PROJECTS = ("shop", "billing", "handbook")
 _USERS = ("ana", "ben", "chen")
 _KINDS = ("fact", "decision", "preference", "task", "note", "message")
 _TAGS = ("release", "database", "customer", "design", "blocker", "security")
@@ -42,6 +41,9 @@ _FACTS = (
     "wird am {day}. geprüft, sagt {person}", "se revisa el día {day} con {person}",
     "は{person}が{day}日に確認します", "يراجعه {person} في اليوم {day}",
 )  # fmt: skip
+_PRIORITIES = ("important", "normal", "low")
+#: The numbers of the critical memories.
+_CRITICAL = range(50, 500, 50)
 _PEOPLE = ("Ana", "Ben", "Chen", "Dora", "Émile", "Farid", "Grete", "Hiro")
 _PINNED = ("Answer in the language of the question", "Never write to the production database", "Sign as the shop team")
 _QUESTIONS = (
@@ -56,25 +58,25 @@ HOSTILE = (
 )
 
 
-def make(path: str | Path, memories: int = 3000, **arguments: Any) -> None:
+def make(path: str | Path, memories: int = 3000, session_days: int = 7, **arguments: Any) -> None:
     """Make a store of a year in a new file; `arguments` are those of `memotherm.open`.
 
     It is made in memory and then copied, which takes a fifth of the time.
     """
     clock = FakeClock(END - timedelta(days=DAYS))
     with memotherm.open(":memory:", clock=clock, scope=Scope(), **arguments) as mem:
-        fill(mem, clock, memories)
+        fill(mem, clock, memories, session_days)
         mem.checkpoint(path)
 
 
-def fill(mem: Memotherm, clock: FakeClock, memories: int = 3000, seed: int = 7) -> None:
+def fill(mem: Memotherm, clock: FakeClock, memories: int = 3000, session_days: int = 7, seed: int = 7) -> None:
     """Live through a year: memories every day, turns of sessions, recalls, maintenance, two policies.
 
-    The clock moves to the end of the year.
+    There is a session every `session_days` days and on the last three. The clock moves to the end of the year.
     """
     chance = random.Random(seed)
     start = clock()
-    drafts = _drafts(chance)
+    drafts = drafts_of_a_year(chance)
     for content in _PINNED:
         mem.remember(content, kind="preference", priority="pinned")
     stored = len(_PINNED)
@@ -83,7 +85,7 @@ def fill(mem: Memotherm, clock: FakeClock, memories: int = 3000, seed: int = 7) 
         due = memories * (day + 1) // DAYS - stored
         stored += due
         _remember(mem, [next(drafts) for _ in range(due)], chance, day)
-        if day % _SESSION_EVERY_DAYS == 0 or day >= DAYS - 3:
+        if day % session_days == 0 or day >= DAYS - 3:
             _converse(mem, clock, chance, day)
         if day % _MAINTAIN_EVERY_DAYS == 0:
             mem.maintain()
@@ -97,7 +99,7 @@ def fill(mem: Memotherm, clock: FakeClock, memories: int = 3000, seed: int = 7) 
     mem.compact()
 
 
-def _drafts(chance: random.Random) -> Iterator[dict[str, Any]]:
+def drafts_of_a_year(chance: random.Random) -> Iterator[dict[str, Any]]:
     """Yield memories without end; the running ticket makes each content different."""
     number = 0
     while True:
@@ -112,15 +114,16 @@ def _drafts(chance: random.Random) -> Iterator[dict[str, Any]]:
             "kind": chance.choice(_KINDS),
             "tags": chance.sample(_TAGS, chance.randint(0, 2)),
             "tier": chance.choices(("hot", "warm", "cold"), (3, 6, 1))[0],
-            "priority": chance.choices(("critical", "important", "normal", "low"), (1, 8, 80, 11))[0],
+            # A scope may have ten critical memories only.
+            "priority": "critical" if number in _CRITICAL else chance.choices(_PRIORITIES, (8, 80, 12))[0],
             "metadata": {"ticket": values["ticket"], "points": values["count"]},
         }
 
 
 def _remember(mem: Memotherm, drafts: list[dict[str, Any]], chance: random.Random, day: int) -> None:
     """Store the memories of a day in a project, every third day in the scope of a user of it, and change one."""
-    view = mem.scoped(project=_PROJECTS[day % len(_PROJECTS)])
-    if day // len(_PROJECTS) % 3 == 0:
+    view = mem.scoped(project=PROJECTS[day % len(PROJECTS)])
+    if day // len(PROJECTS) % 3 == 0:
         view = view.scoped(user=chance.choice(_USERS))
     found = view.remember_many(drafts)
     if not found:
@@ -136,7 +139,7 @@ def _remember(mem: Memotherm, drafts: list[dict[str, Any]], chance: random.Rando
 
 def _converse(mem: Memotherm, clock: FakeClock, chance: random.Random, day: int) -> None:
     """Hold a session of three turns, and recall beside it."""
-    view = mem.scoped(project=_PROJECTS[day % len(_PROJECTS)], user=_USERS[day % len(_USERS)])
+    view = mem.scoped(project=PROJECTS[day % len(PROJECTS)], user=_USERS[day % len(_USERS)])
     session = view.session(f"day-{day:03}")
     session.session_start(budget=600)
     for question in chance.sample(_QUESTIONS, 3):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier
@@ -168,6 +169,10 @@ class ReadingContract(Contract):
         assert self.store.ledger(spaces, whole[0].seq, 1, oldest_first=True) == whole[1:2]
         assert self.store.ledger(spaces, whole[2].seq, 1, oldest_first=False) == whole[1:2]
         assert self.store.ledger((), None, 10, oldest_first=True) == []
+        changes = self.store.tier_changes(spaces, self.clock())
+        assert [change.no for change in changes] == [first.no, second.no, first.no]
+        assert changes[0].retention is changes[2].retention is Retention.PURGED
+        assert self.store.tier_changes(spaces, self.clock() + timedelta(seconds=1)) == []
 
     def test_records_come_by_number(self) -> None:
         """Numbers that do not exist are left out."""
@@ -185,6 +190,20 @@ class ReadingContract(Contract):
 
         assert self.listed() == ["four", "one"]
         assert self.listed(_PROJECT) == ["four", "two", "one"]
+
+    def test_a_listing_has_an_order_a_place_and_a_count(self) -> None:
+        """The order is that of the whole listing, and a text narrows it."""
+        for content in ("one", "two two two", "Three"):
+            self.stored(content)
+        self.stored("for the rival", _OTHER)
+
+        assert self.listed(order="oldest", skip=1) == ["two two two", "Three"]
+        assert self.listed(order="largest", limit=1) == ["two two two"]
+        assert self.listed(contains="THREE") == ["Three"]
+        find = Find(now=self.clock())
+        assert self.store.count(self.seen(), find) == 3
+        assert self.store.count(self.seen(), replace(find, contains="o")) == 2
+        assert self.store.count((), find) == 0
 
     def test_a_listing_filters_every_axis(self) -> None:
         """Tier, priority, kind and tags each narrow a listing; of several tags, one is enough."""

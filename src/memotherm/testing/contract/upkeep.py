@@ -142,6 +142,8 @@ class UpkeepContract(Contract):
         assert (newest.included[0].id, newest.query, newest.tokens) == (second.memory.id, "which?", 20)
         assert self.store.receipts([first.space], newest.number, 10) == [oldest]
         assert self.store.receipts([], None, 10) == []
+        assert self.store.receipts_of([first.space], first.memory.id, 10) == [oldest]
+        assert self.store.receipts_of([], first.memory.id, 10) == []
         self.purged(second)
         newest, _ = self.store.receipts([first.space], None, 10)
         assert (newest.included, newest.query) == ((), None)
@@ -164,6 +166,9 @@ class UpkeepContract(Contract):
         assert (first.returned, first.tiers, third.at) == ((record.no,), (Tier.HOT,), self.clock())
         assert third.options == {"limit": 2, "scope": {"project": "ö"}}
         assert self.store.log_entries([], 0, 10) == []
+        assert [recall.query for recall in self.store.recalls_of([record.space], record.no, 2)] == ["q2", "q1"]
+        assert self.store.recalls_of([record.space], record.no + 1, 2) == []
+        assert self.store.recalls_of([], record.no, 2) == []
 
     def test_uses_that_follow_a_recall_count_once_until_they_are_purged_trimmed_or_erased(self) -> None:
         """A recall is found by its id in its spaces; a use of it is recorded once for each strength."""

@@ -1,16 +1,14 @@
 // Small parts that several pages use.
 import { html } from "../html.js";
 import { relative, scopeName, time } from "../format.js";
-import { formatScope } from "../api.js";
 import { hrefOf } from "../route.js";
 
 export const Tier = ({ tier }) => html`<span class="tier ${tier}">${tier}</span>`;
 export const Time = ({ at }) => (at ? html`<time datetime=${at} title=${time(at)}>${relative(at)}</time>` : "–");
 export const ScopeName = ({ scope }) => html`<span class="scope">${scopeName(scope)}</span>`;
 
-// The address of a memory names its scope in `at`, because a memory is read in its own scope.
-export const memoryHref = (id, scope = {}) => hrefOf(["memory", id], { at: formatScope(scope) });
-export const MemoryLink = ({ id, scope, children }) => html`<a href=${memoryHref(id, scope)}>${children ?? id}</a>`;
+export const memoryHref = (id) => hrefOf(["memory", id]);
+export const MemoryLink = ({ id, children }) => html`<a href=${memoryHref(id)}>${children ?? id}</a>`;
 
 // A value that is loaded: the error with its remedy, a notice while it is loaded, or what it renders to.
 export function Loaded({ state, children }) {

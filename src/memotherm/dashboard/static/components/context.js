@@ -22,7 +22,7 @@ export function nextToEnter(receipt, budget) {
   return waiting.sort((one, other) => one.fits_at - other.fits_at)[0] || null;
 }
 
-const NAME = { name: "memory", label: "Memory", cell: (entry) => html`<${MemoryLink} id=${entry.id} scope=${entry.scope}>${entry.title ?? entry.id}</${MemoryLink}>` };
+const NAME = { name: "memory", label: "Memory", cell: (entry) => html`<${MemoryLink} id=${entry.id}>${entry.title ?? entry.id}</${MemoryLink}>` };
 const REASON = { name: "reason", label: "Why", cell: (entry) => entry.reason };
 const TIER = { name: "tier", label: "Tier", cell: (entry) => (entry.tier ? html`<${Tier} tier=${entry.tier} />` : "–") };
 const SCORE = { name: "score", label: "Score", number: true, cell: (entry) => (entry.score === null ? "–" : decimal(entry.score)) };

@@ -15,7 +15,7 @@ function Hit({ hit, expected, onSelect }) {
     <div class="hit-top"><${Tier} tier=${hit.tier} /> <span>${hit.kind}</span> <${ScopeName} scope=${hit.scope} />
       <span class="hint">${relative(hit.updated_at)}</span>
       <label class="check"><input type="checkbox" checked=${expected} onChange=${() => onSelect(hit.id)} /> expected</label></div>
-    <p class="content"><${MemoryLink} id=${hit.id} scope=${hit.scope}>${shortened(hit.content) || hit.id}</${MemoryLink}></p>
+    <p class="content"><${MemoryLink} id=${hit.id}>${shortened(hit.content) || hit.id}</${MemoryLink}></p>
     <${ScoreBar} score=${hit.score} parts=${hit.parts} />
   </li>`;
 }

@@ -31,7 +31,7 @@ async function answers(receipt, text) {
 
 function Answer({ memory, answer }) {
   return html`<li class="answer ${answer.state}"><strong>${STATES[answer.state]}</strong>: ${answer.reason}.
-    <p class="content"><${MemoryLink} id=${memory.id} scope=${memory.scope}>${shortened(memory.content, 160)}</${MemoryLink}></p></li>`;
+    <p class="content"><${MemoryLink} id=${memory.id}>${shortened(memory.content, 160)}</${MemoryLink}></p></li>`;
 }
 
 function Question({ receipt }) {

@@ -79,7 +79,7 @@ function RowActions({ memory, onClose, onEdit, onChange }) {
   return html`<${Dialog} title="Actions" onClose=${onClose}>
     <p class="content">${memory.content.slice(0, LONGEST)}</p>
     <div class="buttons">
-      <a href=${memoryHref(memory.id, memory.scope)}>Open</a>
+      <a href=${memoryHref(memory.id)}>Open</a>
       <button type="button" disabled=${memory.retention !== "active"} onClick=${onEdit}>Edit</button>
       <${ActionButtons} chosen=${[memory]} onChange=${onChange} onDone=${onClose} />
       <button type="button" onClick=${onClose}>Close</button>
@@ -90,7 +90,7 @@ function columnsOf({ writable, chosen, toggle, onActions }) {
   return [
     ...(writable ? [{ name: "choose", label: html`<span class="hidden">Choose</span>`, cell: (memory) => html`<input type="checkbox"
       aria-label=${`Choose ${memory.content.slice(0, 60)}`} checked=${chosen.has(memory.id)} onChange=${() => toggle(memory)} />` }] : []),
-    { name: "content-cell", label: "Memory", cell: (memory) => html`<${MemoryLink} id=${memory.id} scope=${memory.scope}>${memory.content.slice(0, LONGEST)}</${MemoryLink}>` },
+    { name: "content-cell", label: "Memory", cell: (memory) => html`<${MemoryLink} id=${memory.id}>${memory.content.slice(0, LONGEST)}</${MemoryLink}>` },
     { name: "tier-cell", label: "Tier", cell: (memory) => html`<${Tier} tier=${memory.tier} />` },
     { name: "kind", label: "Kind", cell: (memory) => memory.kind },
     { name: "priority", label: "Priority", cell: (memory) => memory.priority },

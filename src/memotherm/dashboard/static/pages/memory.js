@@ -37,7 +37,7 @@ function Axes({ memory }) {
     <dt>Stored</dt><dd>${time(memory.created_at)}, source ${memory.source}</dd>
     <dt>Uses</dt><dd>${number(memory.access_count)}, ${number(memory.recent_uses)} of them recently; last <${Time} at=${memory.accessed_at} /></dd>
     ${memory.expires_at && html`<dt>Expires</dt><dd>${time(memory.expires_at)}</dd>`}
-    ${memory.supersedes && html`<dt>Supersedes</dt><dd><${MemoryLink} id=${memory.supersedes} scope=${memory.scope} /></dd>`}
+    ${memory.supersedes && html`<dt>Supersedes</dt><dd><${MemoryLink} id=${memory.supersedes} /></dd>`}
     ${Object.keys(memory.metadata).length > 0 && html`<dt>Metadata</dt><dd><code>${JSON.stringify(memory.metadata)}</code></dd>`}
   </dl>`;
 }
@@ -110,7 +110,7 @@ function Neighbours({ memory }) {
   const path = `/memories/${memory.id}/neighbours`;
   const found = useLoaded(() => get(path, { limit: NEIGHBOURS }, { scope: memory.scope }), [memory.version]);
   const columns = [
-    { name: "content", label: "Memory", cell: (item) => html`<${MemoryLink} id=${item.id} scope=${item.scope}>${item.content.slice(0, LONGEST)}</${MemoryLink}>` },
+    { name: "content", label: "Memory", cell: (item) => html`<${MemoryLink} id=${item.id}>${item.content.slice(0, LONGEST)}</${MemoryLink}>` },
     { name: "tier", label: "Tier", cell: (item) => html`<${Tier} tier=${item.tier} />` },
     { name: "score", label: "Score", number: true, cell: (item) => decimal(item.score) },
   ];

@@ -45,7 +45,7 @@ async function movesOfToday(known) {
 const movesColumns = (writable, reload) => [
   { name: "at", label: "When", cell: (event) => html`<${Time} at=${event.at} />` },
   { name: "memory", label: "Memory", cell: (event) => (event.memory
-    ? html`<${MemoryLink} id=${event.id} scope=${event.memory.scope}>${event.memory.content.slice(0, LONGEST)}</${MemoryLink}>` : event.id) },
+    ? html`<${MemoryLink} id=${event.id}>${event.memory.content.slice(0, LONGEST)}</${MemoryLink}>` : event.id) },
   { name: "change", label: "Change", cell: (event) => html`<${Changes} event=${event} />` },
   { name: "cause", label: "Reason and rule", cell: (event) => html`<${Cause} event=${event} />` },
   ...(writable ? [{ name: "undo", label: "Undo", cell: (event) => html`<button type="button" disabled=${event.action === "purge"}
