@@ -104,7 +104,7 @@ conformance: setup ## Let the official MCP inspector and conformance suite look 
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/conformance/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
 
-adapters: setup ## Run the tests of LangGraph and Anthropic with our adapters, and write docs/reference/adapters.md
+adapters: setup ## Run the tests of our adapters and of their frameworks, and write docs/reference/adapters.md
 	$(BIN)/python -m tests.adapters.upstream
 
 hosts: setup ## Drive the real Claude Code and Codex with our hooks, against a model API on this machine

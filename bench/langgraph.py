@@ -1,6 +1,7 @@
 """Filtered searches of the LangGraph store against LangGraph's own SqliteStore, in one run.
 
-`make adapters` installs langgraph-checkpoint-sqlite; then `python -m bench.langgraph [items]`.
+`make adapters` installs langgraph-checkpoint-sqlite in `.venv/adapters/site`; then, with that folder in `PYTHONPATH`,
+`python -m bench.langgraph [items] [folder]`. A folder keeps the stores for the next run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import sqlcipher3.dbapi2
 from langgraph.store.base import PutOp
 
+from bench.report import Row, print_rows, record, write
 from memotherm.adapters.langgraph import MemothermStore
 
 DIMENSIONS = 128
@@ -69,30 +71,48 @@ def measured(
 
 
 def main() -> None:
-    """Print a table."""
+    """Print a table, and write the results."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    if len(sys.argv) > 2:
+        compare(count, Path(sys.argv[2]))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        compare(count, Path(folder))
+
+
+def compare(count: int, folder: Path) -> None:
+    """Search both stores; fill them first unless the folder has them from an earlier run."""
     from langgraph.store.sqlite import SqliteStore
 
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    with tempfile.TemporaryDirectory() as folder:
-        ours = MemothermStore(Path(folder) / "ours.db", index=INDEX, rank="cosine")
-        # The sqlite3 of many Pythons cannot load the extension that the other store needs.
-        connection = sqlcipher3.dbapi2.connect(
-            str(Path(folder) / "theirs.db"), check_same_thread=False, isolation_level=None
-        )
-        theirs = SqliteStore(connection, index=INDEX)
-        theirs.setup()
-        print(
-            f"{count:,} items; puts: ours {fill(ours, count):.1f} s, SqliteStore {fill(theirs, count):.1f} s",
-            flush=True,
-        )
-        print("| filter | ours, ms | SqliteStore, ms | ratio | same answers |")
-        print("|---|---:|---:|---:|---|")
-        for name, place in SEARCHES.items():
-            (mine, found), (other, expected) = (measured(store, *place) for store in (ours, theirs))
-            same = sum(a == b for a, b in zip(found, expected, strict=True))
-            print(f"| {name} | {mine:.1f} | {other:.1f} | {other / mine:.0f} | {same} of {QUERIES} |", flush=True)
-        connection.close()
-        ours.close()
+    new = not (folder / "ours.db").exists()
+    ours = MemothermStore(folder / "ours.db", index=INDEX, rank="cosine")
+    # The sqlite3 of many Pythons cannot load the extension that the other store needs.
+    connection = sqlcipher3.dbapi2.connect(str(folder / "theirs.db"), check_same_thread=False, isolation_level=None)
+    theirs = SqliteStore(connection, index=INDEX)
+    theirs.setup()
+    if new:
+        print(f"{count:,} items; puts: ours {fill(ours, count):.1f} s, SqliteStore {fill(theirs, count):.1f} s")
+    rows = [row_of(name, place, ours, theirs) for name, place in SEARCHES.items()]
+    connection.close()
+    ours.close()
+    print_rows("LangGraph", rows)
+    write("langgraph", record("langgraph", rows, items=count))
+
+
+def row_of(name: str, place: tuple[tuple[str, ...], dict[str, Any] | None], ours: Any, theirs: Any) -> Row:  # noqa: ANN401
+    """Return how many times faster a search is than that of the other store."""
+    (mine, found), (other, expected) = (measured(store, *place) for store in (ours, theirs))
+    same = sum(a == b for a, b in zip(found, expected, strict=True))
+    notes = {"ours_ms": round(mine, 2), "sqlite_store_ms": round(other, 2), "same_answers": same, "searches": QUERIES}
+    return Row(
+        key=f"langgraph_{name.partition(',')[0].replace(' ', '_')}",
+        what=f"filtered search, {name}",
+        value=round(other / mine, 1),
+        unit="times faster than SqliteStore",
+        target=10,
+        rising=True,
+        notes=notes,
+    )
 
 
 if __name__ == "__main__":

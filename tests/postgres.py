@@ -329,16 +329,23 @@ def _new_database(admin: str) -> str:
     return name
 
 
+def equipped_database(url: str, name: str, *extensions: str) -> None:
+    """Make a database for the role of the tests on a server, with pgvector and other extensions."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        if extensions:
+            connection.execute("SET citus.enable_ddl_propagation TO off")
+        _ensure_role(connection)
+        connection.execute(f"CREATE DATABASE {name} OWNER {ROLE}")
+    with psycopg.connect(_on(url, name), autocommit=True) as connection:
+        for extension in extensions:
+            connection.execute(f"CREATE EXTENSION {extension}")
+    _equip(_on(url, name))
+
+
 def distributed_database(urls: list[str], name: str) -> None:
     """Make a database on all nodes of a cluster, in which the role of the tests may distribute tables."""
     for url in urls:
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("SET citus.enable_ddl_propagation TO off")
-            _ensure_role(connection)
-            connection.execute(f"CREATE DATABASE {name} OWNER {ROLE}")
-        with psycopg.connect(_on(url, name), autocommit=True) as connection:
-            connection.execute("CREATE EXTENSION citus")
-        _equip(_on(url, name))
+        equipped_database(url, name, "citus")
     with psycopg.connect(_on(urls[0], name), autocommit=True) as connection:
         for number, url in enumerate(urls):
             parts = urlsplit(url)

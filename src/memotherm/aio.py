@@ -183,6 +183,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     capture = _off_thread(Memotherm.capture)
     secrets_in = _off_thread(Memotherm.secrets_in)
     pinned = _off_thread(Memotherm.pinned)
+    nearest = _off_thread(Memotherm.nearest)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
     widen = _off_thread(Memotherm.widen)
     compact = _off_thread(Memotherm.compact)
@@ -191,6 +192,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     metrics = _off_thread(Memotherm.metrics)
     reembed = _off_thread(Memotherm.reembed)
     check = _off_thread(Memotherm.check)
+    missing_nodes = _off_thread(Memotherm.missing_nodes)
     checkpoint = _off_thread(Memotherm.checkpoint)
     import_ = _off_thread(Memotherm.import_)
 

@@ -46,6 +46,7 @@ from memotherm.notes.notes import NoteServices
 from memotherm.policies import Policies, PolicySource
 from memotherm.policy.replay import Replay
 from memotherm.recall.as_of import require_moment
+from memotherm.recall.nearest import nearest
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.capturing import prepared
@@ -64,7 +65,7 @@ from memotherm.settings import Settings
 from memotherm.spool import user_spool
 from memotherm.spool.erasing import erase_jobs
 from memotherm.storage.contract import Store
-from memotherm.storage.contract.optional import SupportsCheckpoint
+from memotherm.storage.contract.optional import SupportsCheckpoint, SupportsNodes
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
@@ -339,6 +340,30 @@ class Memotherm:
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
+
+    def nearest(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        where: Mapping[str, Any] | None = None,
+        prefix: str | None = None,
+    ) -> list[tuple[Memory, float]]:
+        """Return the memories of all tiers whose vectors are nearest to that of a query, with the cosines.
+
+        Words, names, uses and priorities do not count, nothing is logged, and memories without vectors are not found.
+        Use `recall` for the memories that answer a question.
+
+        Args:
+            query: The text.
+            limit: The most memories.
+            where: Only memories whose metadata matches, as in `recall`.
+            prefix: Only memories whose key begins with this.
+        """
+        require_limit(limit, self.settings.pool_size)
+        question = self._view.question(query, tuple(Tier), where=where, prefix=prefix, min_score=0.0)
+        services = self._services
+        return nearest(services.reader, services.vectorizer.on(services.reader), question, limit)
 
     def _recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
         """Return the hits of an earlier state."""
@@ -1002,6 +1027,11 @@ class Memotherm:
     def check(self) -> list[Problem]:
         """Verify the whole store and return the problems found."""
         return self._services.whole.check()
+
+    def missing_nodes(self) -> tuple[str, ...]:
+        """Return the nodes of a distributed store that do not answer, each as host:port."""
+        store = self._services.whole
+        return store.missing_nodes() if isinstance(store, SupportsNodes) else ()
 
     def checkpoint(self, path: str | Path) -> Path:
         """Write a consistent copy of the whole store to a new file; other processes may keep writing."""

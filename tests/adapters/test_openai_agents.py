@@ -45,6 +45,22 @@ def test_items_come_back_equal_and_in_order(open_mem: Callable[..., Memotherm], 
 
 
 @pytest.mark.sqlite
+def test_items_that_are_popped_at_the_same_time_are_popped_once(
+    open_mem: Callable[..., Memotherm], tmp_path: Path
+) -> None:
+    """Two sessions of one conversation never return the same item."""
+    sessions = [MemothermSession("s", open_mem(tmp_path / "m.db")) for _ in range(2)]
+    stored: Any = [{"role": "user", "content": f"item {number}"} for number in range(8)]
+
+    async def run() -> list[Any]:
+        await sessions[0].add_items(stored)
+        return await asyncio.gather(*(session.pop_item() for session in sessions * 2))
+
+    popped = asyncio.run(run())
+    assert sorted(item["content"] for item in popped) == ["item 4", "item 5", "item 6", "item 7"]
+
+
+@pytest.mark.sqlite
 def test_an_item_that_is_refused_stores_none_of_its_batch(mem: Memotherm) -> None:
     """What JSON cannot express stops all items of the call."""
     session = MemothermSession("s", mem)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memotherm import InvalidInput, Memotherm
+from memotherm import Memotherm
 
 pytest.importorskip("strands", reason="strands-agents is not installed; `make adapters` runs this")
 pytestmark = pytest.mark.sqlite
@@ -63,8 +63,10 @@ def test_what_is_refused_stores_nothing(mem: Memotherm) -> None:
         with pytest.raises(ValueError, match="MemothermMemoryStore: "):
             MemothermMemoryStore(mem, **arguments)  # type: ignore[arg-type]
     store = MemothermMemoryStore(mem)
-    with pytest.raises(InvalidInput, match="content"):
+    with pytest.raises(ValueError, match="content must not be empty"):
         asyncio.run(store.add(" "))
+    with pytest.raises(ValueError, match="not writable"):
+        asyncio.run(MemothermMemoryStore(mem, writable=False).add("a fact"))
     with pytest.raises(ValueError, match="sequence numbers"):
         asyncio.run(store.add_messages([said("user", "a message")], AddMessagesContext(sequence_numbers=[1, 2])))
     assert list(mem.find()) == []

@@ -11,11 +11,11 @@ import psycopg
 
 from tests.postgres import Cluster
 
-__all__ = ["PROGRAMS", "CitusCluster"]
+__all__ = ["OPTIONS", "PROGRAMS", "CitusCluster"]
 
 #: The PostgreSQL into which `build.sh` installs Citus and pgvector.
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
-_OPTIONS = {
+OPTIONS = {
     "shared_preload_libraries": "citus",
     "max_prepared_transactions": "400",
     "max_connections": "400",
@@ -53,13 +53,17 @@ class CitusCluster:
 
     def add(self) -> Cluster:
         """Start one more server; it has no database yet and does not belong to the coordinator."""
-        home = self._folder / f"node{len(self.nodes)}"
-        home.mkdir(mode=0o755)
-        node = Cluster(home / "data", fast=self._fast, options=_OPTIONS, programs=PROGRAMS)
+        node = Cluster(self.add_folder(), fast=self._fast, options=OPTIONS, programs=PROGRAMS)
         node.create()
         node.start()
         self.nodes.append(node)
         return node
+
+    def add_folder(self) -> Path:
+        """Return a folder for one more server."""
+        home = self._folder / f"node{len(list(self._folder.iterdir()))}"
+        home.mkdir(mode=0o755)
+        return home / "data"
 
     @property
     def urls(self) -> list[str]:

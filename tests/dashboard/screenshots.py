@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.testing import FakeClock
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.dashboard.conftest import PATIENCE, chromium, screenshot_folder, served
 from tests.year import END, make
 
@@ -49,11 +49,9 @@ def main() -> None:
     expect.set_options(timeout=4 * PATIENCE)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "year.db"
-        make(path, 700)
-        with memotherm.open(path, clock=FakeClock(END)) as mem, served(mem) as address:
+        make(path, 400, embedder=HashEmbedder())
+        with memotherm.open(path, clock=FakeClock(END), embedder=HashEmbedder()) as mem, served(mem) as address:
             mem.scoped(project="shop").compact()
-            # Load the model before a page waits for it.
-            mem.recall("checkout", track=False)
             browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             page = browser.new_page(viewport=_SIZE, locale="en-GB", timezone_id="UTC")
             page.clock.set_fixed_time(END)

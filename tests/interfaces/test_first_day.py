@@ -8,9 +8,18 @@ from pathlib import Path
 
 import memotherm
 from tests.hosts.clients import HookCommands
-from tests.hosts.day import DECISION, DECISION_PROMPT, FACTS
+from tests.hosts.day import AFTERNOON, DECISION, DECISION_PROMPT, FACTS, MORNING
 from tests.hosts.first_day import CLIENTS, hold
 from tests.interfaces.served import environment, served
+
+
+def test_the_small_talk_of_the_first_day_is_not_captured(tmp_path: Path) -> None:
+    """Otherwise the next small talk would be answered with it; what is said between is kept."""
+    prompts = [prompt for visit in (*MORNING, *AFTERNOON) for prompt in visit.prompts]
+    with memotherm.open(tmp_path / "memory.db", embedder="none") as mem:
+        kept = {prompt.text for prompt in prompts if mem.capture(prompt.text).status == "stored"}
+
+    assert kept == {prompt.text for prompt in prompts if prompt.kind != "small talk"}
 
 
 def test_every_answer_of_the_first_day_is_found_in_its_own_project(tmp_path: Path) -> None:

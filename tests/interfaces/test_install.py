@@ -175,6 +175,7 @@ def test_the_server_of_each_host(home: Path, install: Callable[..., dict[str, An
     claude = json.loads((home / ".claude.json").read_text("utf-8"))["mcpServers"]["memotherm"]
     gemini = json.loads((home / ".gemini/settings.json").read_text("utf-8"))["mcpServers"]["memotherm"]
     codex = tomllib.loads((home / ".codex/config.toml").read_text("utf-8"))["mcp_servers"]["memotherm"]
+    assert {"MEMOTHERM_HOME", "MEMOTHERM_STORE", "MEMOTHERM_KEY"} <= set(codex.pop("env_vars"))
     assert claude["args"][-1] == gemini["args"][-1] == codex["args"][-1] == "mcp"
     assert claude["command"] == gemini["command"] == codex["command"]
 

@@ -178,7 +178,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
 def test_headers_that_never_end_close_the_connection(tmp_path: Path) -> None:
     """On a new connection and after a response; what is sent in time is answered, however long it takes to answer."""
     health = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-    with opened(tmp_path / "memory.db", settings={"server_header_seconds": 0.3}) as mem, serving(mem) as url:
+    with opened(tmp_path / "memory.db", settings={"server_header_seconds": 3}) as mem, serving(mem) as url:
         address = ("127.0.0.1", int(url.rpartition(":")[2]))
         with socket.create_connection(address, timeout=60) as first, socket.create_connection(address, 60) as second:
             first.sendall(health)

@@ -28,6 +28,7 @@ from memotherm.errors import (
     StoreUnavailable,
     WrongKey,
 )
+from memotherm.policy.document import PRESETS
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.remote.session import RemoteSession
 from memotherm.remote.table import ROUTES
@@ -150,6 +151,33 @@ def test_changes_are_made_on_the_server(here: Memotherm, remote: Memotherm) -> N
     assert [each.content for each in remote.purge_many(where={"status": "open"})] == ["the new plan"]
     with pytest.raises(NotFound):
         here.get(memory.id)
+
+
+def test_a_scope_is_erased_on_the_server(here: Memotherm, remote: Memotherm) -> None:
+    """The report is that of the store, other scopes stay, and a memory without a scope is refused."""
+    for user in ("ana", "bob"):
+        here.scoped(user=user).remember(f"{user} lives in Oslo")
+    erased = remote.scoped(user="ana").erase()
+    assert erased.memories == 1
+    assert erased.scope == here.scope.narrowed(user="ana")
+    assert [memory.scope.user for memory in here.find(inside=True)] == ["bob"]
+    with pytest.raises(InvalidInput, match="name the scope to erase"):
+        memotherm.open(str(remote).split("'")[1]).erase()
+
+
+def test_policies_are_adopted_on_the_server(local: Memotherm, address: str, remote: Memotherm) -> None:
+    """Lint, adoption, shadow and rollback have the values of the store itself."""
+    with memotherm.open(address) as whole:
+        name = next(name for name in PRESETS if name != "builtin")
+        assert whole.policies.lint(name) == local.policies.lint(name)
+        adopted = whole.policies.adopt(name)
+        assert whole.policies.history() == local.policies.history() == [adopted]
+        assert whole.policies.start_shadow("builtin").action == "shadow"
+        assert whole.policies.shadow_report() == local.policies.shadow_report()
+        assert whole.policies.stop_shadow().name == "builtin"
+        assert whole.policies.rollback().hash == adopted.hash
+        with pytest.raises(InvalidInput, match="needs the store itself"):
+            whole.policies.current()
 
 
 def test_a_session_works_on_the_server(here: Memotherm, remote: Memotherm) -> None:

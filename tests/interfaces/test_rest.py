@@ -9,7 +9,7 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm, Scope, errors
-from memotherm.errors import NotFound, SettingsError
+from memotherm.errors import LimitReached, NotFound, SettingsError
 from memotherm.rest.app import application
+from memotherm.rest.jobs import Jobs
 from memotherm.rest.keys import Keys
 from memotherm.rest.observability import JsonFormatter
 from memotherm.rest.problems import STATUSES
@@ -891,6 +892,54 @@ def test_notes_are_curated_by_http(tmp_path: Path) -> None:
 
 
 # Policies
+
+
+def test_a_replay_is_a_job_with_progress_a_result_and_an_end(tmp_path: Path) -> None:
+    """It answers at once with its address; only its scope sees it, an error is in the job, and it can be cancelled."""
+
+    def ended(client: TestClient, address: str) -> dict[str, Any]:
+        while (found := client.get(address).json())["state"] == "running":
+            pass
+        return dict(found)
+
+    with opened(tmp_path / "memory.db") as mem, asking(mem) as client:
+        started = client.post("/policy/replay", json={"policies": [{"name": "builtin"}]})
+        assert (started.status_code, started.json()["kind"]) == (202, "replay")
+        failed = ended(client, started.headers["location"])
+        assert (failed["state"], failed["error"]["code"], failed["result"]) == ("failed", "invalid_input", None)
+        mem.remember("we use SQLite")
+        mem.recall("SQLite")
+        address = client.post("/policy/replay", json={"policies": [{"name": "builtin"}]}).headers["location"]
+        done = ended(client, address)
+        assert (done["state"], done["done"] > 0, done["finished_at"] is not None) == ("done", True, True)
+        assert done["result"]["policies"][0]["name"] == "everything"
+        problem(client.get(address, headers={"memotherm-scope": "user=ana"}), 404, "not_found")
+        assert client.delete(address).json()["state"] == "done"
+        problem(client.get("/jobs/job_" + "0" * 26), 404, "not_found")
+        problem(client.post("/policy/replay", json={"policies": []}), 422, "invalid_input")
+
+
+def test_few_jobs_run_at_a_time_and_each_can_be_cancelled() -> None:
+    """A third one is refused until one has ended."""
+
+    def endless(advance: Callable[[int, int], None]) -> dict[str, Any]:
+        while True:
+            advance(1, 2)
+
+    jobs = Jobs()
+    first, _ = (jobs.start("replay", Scope(), endless) for _ in range(2))
+    with pytest.raises(LimitReached, match="cancel"):
+        jobs.start("replay", Scope(), endless)
+    first.cancel()
+    while first.state == "running":
+        pass
+    third = jobs.start("replay", Scope(), lambda _: {"moves": 1})
+    jobs.close()
+
+    assert (first.state, third.result) == ("cancelled", {"moves": 1})
+    assert jobs.get(third.id, Scope()) is third
+    with pytest.raises(NotFound):
+        jobs.get(third.id, Scope(user="ana"))
 
 
 def test_a_policy_is_linted_adopted_and_rolled_back(tmp_path: Path) -> None:

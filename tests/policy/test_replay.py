@@ -65,6 +65,20 @@ def test_the_memories_that_explain_the_regret_are_named_with_their_rule(lived: M
     assert (cause.content, cause.rule, cause.times) == ("we chose the blue ferry", "compact.idle", 2)
 
 
+def test_the_oracle_has_a_bound_of_hot_hits_by_tokens():
+    """As many demanded memories as fit into the hot tokens of the policy, the last one in part."""
+    clock = FakeClock()
+    with memotherm.open(":memory:", clock=clock, embedder=HashEmbedder()) as mem:
+        unrelated = mem.remember("red paint", tier="hot")
+        wanted = mem.remember("the blue ferry leaves the northern harbour at noon", tier="warm")
+        clock.advance(hours=1)
+        mem.recall("the blue ferry leaves the northern harbour at noon", limit=1)
+        found = mem.replay(["builtin"], limit=1)
+
+    assert found.row("builtin").hot_hits == 0.0
+    assert found.row("oracle@builtin").hot_hits == pytest.approx(unrelated.tokens / wanted.tokens)
+
+
 def test_a_replay_writes_nothing(lived: Memotherm):
     """Events, tiers, uses and the log stay as they are."""
     before = [(memory, memory.access_count) for memory in lived.find(limit=100)], lived.metrics().recall_count

@@ -18,7 +18,7 @@ except ImportError as exc:
 
 from memotherm import opening
 from memotherm.adapters.conversation import BUDGET, Conversation
-from memotherm.errors import InvalidInput
+from memotherm.errors import StaleWrite
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
 from memotherm.text.marker import without_blocks
@@ -32,7 +32,7 @@ _SOURCE = "openai-agents"
 _LONGEST_ITEM = 10_000_000
 _PAGE = 1000
 #: How often an item is looked for again that another process has popped meanwhile.
-_ATTEMPTS = 5
+_ATTEMPTS = 20
 
 
 class MemothermSession:
@@ -118,7 +118,7 @@ class MemothermSession:
         cursor = None
         while most is None or most > 0:
             limit = _PAGE if most is None else min(most, _PAGE)
-            page = self.memory.find(prefix=self._prefix, limit=limit, cursor=cursor)
+            page = self.memory.find(prefix=self._prefix, where={"popped": None}, limit=limit, cursor=cursor)
             yield from page
             cursor = page.cursor
             most = None if most is None else most - len(page)
@@ -131,12 +131,14 @@ class MemothermSession:
             if newest is None:
                 return None
             try:
-                self.memory.forget_many("popped from the session", prefix=newest.key, count=1)
-            except InvalidInput:  # Another process was faster.
+                # Of several at the same time, one changes the version.
+                self.memory.update(newest.id, metadata={**newest.metadata, "popped": True}, version=newest.version)
+            except StaleWrite:
                 continue
+            self.memory.forget(newest.id, why="popped from the session")
             item: TResponseInputItem = json.loads(newest.metadata["item"])
             return item
-        raise InvalidInput(f"the session {self.session_id!r} is popped by other processes at the same time: try again")
+        raise StaleWrite(f"the session {self.session_id!r} is popped by other processes at the same time: try again")
 
     def _arguments_of(self, item: TResponseInputItem) -> dict[str, Any]:
         """Return the arguments of `remember` that store an item; only what was said is searched."""

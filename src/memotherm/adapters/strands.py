@@ -16,6 +16,7 @@ except ImportError as exc:
 
 from memotherm.adapters.conversation import storable
 from memotherm.memory import Memotherm
+from memotherm.model import Memory
 
 __all__ = ["MemothermMemoryStore"]
 
@@ -48,10 +49,8 @@ class MemothermMemoryStore(MemoryStore):
             extraction: When to store the messages of the agent; True for the defaults of Strands.
             session_id: The conversation; a new one if not given. Messages of one conversation are stored once.
         """
-        if not name.strip():
-            raise ValueError("MemothermMemoryStore: name must not be empty.")
-        if max_search_results is not None and max_search_results < 1:
-            raise ValueError("MemothermMemoryStore: max_search_results must be at least 1.")
+        _require(bool(name.strip()), "name must not be empty.")
+        _require(max_search_results is None or max_search_results >= 1, "max_search_results must be at least 1.")
         self.memory = memory
         self.name = name
         self.description = description
@@ -62,9 +61,11 @@ class MemothermMemoryStore(MemoryStore):
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
         """Return the memories that answer a query, best first; none if the confidence of the search is low."""
+        asked = (options or {}).get("max_search_results")
+        most = asked if asked is not None else self.max_search_results or _MOST_RESULTS
+        _require(most >= 1, "max_search_results must be at least 1.")
         if not query.strip():
             return []
-        most = (options or {}).get("max_search_results") or self.max_search_results or _MOST_RESULTS
         recall = await asyncio.to_thread(self.memory.recall, query, most)
         if recall.confidence < self.memory.settings.context_min_confidence:
             return []
@@ -75,16 +76,17 @@ class MemothermMemoryStore(MemoryStore):
             for hit in recall
         ][:most]
 
-    async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> dict[str, str]:
-        """Store a fact; one that is stored already is not stored twice."""
-        memory = await asyncio.to_thread(self.memory.remember, content, metadata=metadata, source=_SOURCE)
-        return {"id": memory.id}
+    async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> Memory:
+        """Store a fact, and return it; one that is stored already is not stored twice."""
+        _require(self.writable, "store is not writable.")
+        _require(bool(content.strip()), "content must not be empty.")
+        return await asyncio.to_thread(self.memory.remember, content, metadata=metadata, source=_SOURCE)
 
     async def add_messages(self, messages: list[Message], context: AddMessagesContext | None = None) -> dict[str, int]:
         """Store messages word for word: all of them, or none; a batch that is sent again changes nothing."""
+        _require(self.writable, "store is not writable.")
         numbers = context.sequence_numbers if context is not None else None
-        if numbers is not None and len(numbers) != len(messages):
-            raise ValueError(f"{len(numbers)} sequence numbers do not fit {len(messages)} messages.")
+        _require(numbers is None or len(numbers) == len(messages), "each message needs one of the sequence numbers.")
         told = [
             self._arguments_of(message, uuid4().hex if numbers is None else str(numbers[place]))
             for place, message in enumerate(messages)
@@ -102,3 +104,9 @@ class MemothermMemoryStore(MemoryStore):
             "source": _SOURCE,
             "tier": "warm",
         }
+
+
+def _require(condition: bool, message: str) -> None:
+    """Raise the error of Strands' own stores for bad input."""
+    if not condition:
+        raise ValueError(f"MemothermMemoryStore: {message}")

@@ -40,6 +40,17 @@ _PROGRAMS = {
 RUNNERS = tuple(_PROGRAMS)
 
 
+#: The environment variables that decide which store is opened; Codex passes a server only those that it is told to.
+_FORWARDED = [
+    "MEMOTHERM_HOME",
+    "MEMOTHERM_STORE",
+    "MEMOTHERM_EMBEDDER",
+    "MEMOTHERM_KEY",
+    "MEMOTHERM_KEY_FILE",
+    "MEMOTHERM_API_KEY",
+]
+
+
 class InstallRequest(NamedTuple):
     """The options of an installation."""
 
@@ -108,7 +119,10 @@ def _codex(request: InstallRequest) -> ClientPlan:
         "SessionEnd": (None, 3),
     }
     program, *arguments = _command("mcp", request)
-    table = f"[mcp_servers.memotherm]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
+    table = (
+        f"[mcp_servers.memotherm]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
+        f"env_vars = {json.dumps(_FORWARDED)}\n"
+    )
     return [
         merged_json(home / "hooks.json", _hooks(request, "codex", events)),
         merged_toml(home / "config.toml", None if request.uninstall else table),

@@ -20,6 +20,7 @@ from memotherm.model.uses import Feedback
 from memotherm.policies import Policies
 from memotherm.remote import decoding
 from memotherm.remote.pages import page_sizes
+from memotherm.remote.policies import RemotePolicies
 from memotherm.remote.session import RemoteSession
 from memotherm.remote.spooling import spool_capture
 from memotherm.remote.table import ROUTES
@@ -87,8 +88,8 @@ class RemoteMemotherm(Memotherm):
 
     @property
     def policies(self) -> Policies:
-        """Policies need the store itself."""
-        raise InvalidInput(f"policies need the store itself: use them where the server of {self!r} runs")
+        """The tier policies of the store on the server."""
+        return RemotePolicies(self)
 
     def __repr__(self) -> str:
         return f"<Memotherm {self._transport.url!r} scope: {self.scope}>"
@@ -363,6 +364,8 @@ class RemoteMemotherm(Memotherm):
     import_ = refused(Memotherm.import_)
     maintenance = refused(Memotherm.maintenance)
     reembed = refused(Memotherm.reembed)
+    nearest = refused(Memotherm.nearest)
     check = refused(Memotherm.check)
     checkpoint = refused(Memotherm.checkpoint)
+    missing_nodes = refused(Memotherm.missing_nodes)
     key_value = refused(Memotherm.key_value)

@@ -36,6 +36,7 @@ __all__ = [
     "compaction_of",
     "context_of",
     "ended_of",
+    "erased_of",
     "event_of",
     "feedback_of",
     "flush_of",
@@ -44,6 +45,7 @@ __all__ = [
     "maintenance_of",
     "memory_of",
     "metrics_of",
+    "moves_of",
     "recall_of",
     "receipt_of",
     "scope_count_of",
@@ -217,7 +219,7 @@ def heat_of(found: Json) -> Heat:
 
 def compaction_of(found: Json) -> Compaction:
     """Return the moves of a compaction."""
-    return Compaction(moves=_moves(found["moves"]), dry_run=found["dry_run"], degraded=tuple(found["degraded"]))
+    return Compaction(moves=moves_of(found["moves"]), dry_run=found["dry_run"], degraded=tuple(found["degraded"]))
 
 
 def ended_of(found: Json) -> Compaction | None:
@@ -234,7 +236,7 @@ def maintenance_of(found: Json) -> Maintenance:
     """Return the effects of maintenance."""
     numbers = ("expired", "archived", "deleted", "purged", "ended", "embedded")
     return Maintenance(
-        moves=_moves(found["moves"]),
+        moves=moves_of(found["moves"]),
         **{name: found[name] for name in numbers},
         degraded=tuple(found["degraded"]),
     )
@@ -242,7 +244,7 @@ def maintenance_of(found: Json) -> Maintenance:
 
 def spill_of(found: Json) -> Spill:
     """Return the memories that were spilled."""
-    return Spill(moved=_moves(found["moved"]))
+    return Spill(moved=moves_of(found["moved"]))
 
 
 def status_of(found: Json, store: str, scope: Scope) -> Status:
@@ -297,7 +299,8 @@ def flush_of(found: Json) -> Flush | None:
     return Flush(**{name: found[name] for name in plain}, date=date.fromisoformat(found["date"]))
 
 
-def _moves(found: list[Json]) -> tuple[Move, ...]:
+def moves_of(found: list[Json]) -> tuple[Move, ...]:
+    """Return moves of memories."""
     return tuple(
         Move(
             id=move["id"],

@@ -22,6 +22,7 @@ from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
 from memotherm.rest import reference
 from memotherm.rest.idempotency import Idempotency
+from memotherm.rest.jobs import Jobs
 from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
@@ -91,6 +92,7 @@ def application(
     )
     api.state.mem = mem
     api.state.metrics = RequestMetrics()
+    api.state.jobs = Jobs()
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
     api.include_router(router)
@@ -127,6 +129,7 @@ def _lifespan(mem: Memotherm, *, background: bool) -> Any:  # noqa: ANN401 - the
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            stack.callback(app.state.jobs.close)
             if app.state.mcp is not None:
                 await stack.enter_async_context(app.state.mcp.session_manager.run())
             if background:

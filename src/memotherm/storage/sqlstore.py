@@ -205,10 +205,13 @@ class SqlStore(ABC):
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
-        rows = self._rows("spaces_visible", **scope_row(scope))
+        rows = self._visible_spaces(scope)
         if rows:
             self._shared.saw(rows[0][1])
-        return tuple(space for space, _ in rows)
+        return tuple(row[0] for row in rows)
+
+    def _visible_spaces(self, scope: Scope) -> list[Row]:
+        return self._rows("spaces_visible", **scope_row(scope))
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""

@@ -9,10 +9,10 @@ __all__ = ["is_filler"]
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _LONGEST_CHARS = 80
 _FILLER = frozenset(
-    """ah all alright and awesome bye certainly continue cool do done fine go got goodbye good great ha haha hello
-    hey hi hm hmm it just k keep kk lgtm lol makes much nice no nope now ok okay on perfect please proceed
-    right sense so sounds sure thank thanks that that's then there this thx ty uh um understood very welcome well
-    yea yeah yep yes you you're""".split()  # noqa: SIM905
+    """again ah all alright and awesome back bye certainly continue cool do done evening fine go got goodbye good great
+    ha haha hello hey hi hm hmm i'm it job just k keep kk let's lgtm lol looks makes me morning much nice no nope now
+    ok okay on perfect please proceed right sense so sounds sure thank thanks that that's then there this thx to today
+    ty uh um understood very welcome well work yea yeah yep yes you you're""".split()  # noqa: SIM905
 )
 
 

@@ -138,7 +138,7 @@ def memory_recall(
 
 
 def memory_spill(mem: Memotherm, sessionId: str, count: int = 4, ids: Sequence[str] | None = None) -> Json:  # noqa: N803
-    """Move hot memories of a session out: the least relevant and oldest, or those named by id."""
+    """Move hot memories of a session out: the least relevant and oldest, or `ids`."""
     spill = mem.session(sessionId).spill(count, ids)
     return {
         "spilledCount": spill.spilled_count,
@@ -164,7 +164,7 @@ def memory_keep(mem: Memotherm, sessionId: str, memory_id: str) -> Json:  # noqa
 
 
 def memory_prune(mem: Memotherm, sessionId: str, keep: int | None = None) -> Json:  # noqa: N803
-    """Delete the least relevant cold memories of a session beyond `keep`."""
+    """Delete the least relevant cold memories beyond `keep`."""
     return {"sessionId": sessionId, "pruned": _begun(mem, sessionId).prune(keep)}
 
 
@@ -346,7 +346,7 @@ def memory_search(
     retention: str = "active",
     inside: bool = False,
 ) -> Json:
-    """Search the Markdown notes; all memories if there are no notes, or with filters. memory_get reads more."""
+    """Search the Markdown notes; memories if there are none, or with filters."""
     view = _view(mem, sessionId)
     filters: Json = {"since": since, "until": until, "where": where, "prefix": prefix, "inside": inside}
     if retention != "active":
@@ -381,7 +381,7 @@ def memory_find(
 
 
 def memory_scopes(mem: Memotherm) -> Json:
-    """List the scopes at and below this one, with counts and tokens."""
+    """List the scopes at and below this one, with counts."""
     return {"scopes": [scope_count_json(count) for count in mem.scopes()]}
 
 
@@ -427,7 +427,7 @@ def memory_put_key(
     index: bool = True,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """Store a memory under a key of your own; replaces the memory that has the key, with history."""
+    """Store a memory under a key; replaces the one that has it, with history."""
     view = _view(mem, sessionId)
     memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
     return remembered_json(memory, mem.secrets_in(content))
@@ -445,7 +445,7 @@ def memory_list_keys(
     after: str | None = None,
     sessionId: str | None = None,  # noqa: N803
 ) -> Json:
-    """List keys in order; with a depth, distinct prefixes of so many parts."""
+    """List keys; with a depth, their distinct prefixes."""
     return {"keys": _view(mem, sessionId).keys(prefix, depth, after=after)}
 
 

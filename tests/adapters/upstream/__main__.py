@@ -1,7 +1,8 @@
-"""Run the tests of other frameworks with our adapters, and write docs/reference/adapters.md."""
+"""Run the tests of our adapters and of their frameworks, and write docs/reference/adapters.md."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,102 +11,89 @@ import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.adapters.upstream.suites import FRAMEWORKS, TOOLS, Framework, Suite
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 WORK = Path(sys.prefix) / "adapters"
-TOOLS = (
-    "pytest-asyncio",
-    "pytest-mock",
-    "pytest-retry",
-    "langgraph-checkpoint-sqlite==3.1.2",
-    "sqlite-vec",
-    "aiosqlite",
-)
-
-_INSIDE = "looks inside the other store"
-_DISK = "looks at files on a disk"
+#: What our own tests need in an environment of a framework.
+_OWN = ("pytest", "pytest-timeout", "hypothesis", "psycopg[binary]")
 
 
-class Suite(NamedTuple):
-    """The tests of a package, and those left out: a text of their source, and the reason."""
+class Outcome(NamedTuple):
+    """How many tests passed and failed, and the names of those left out, by reason."""
 
-    adapter: str
-    package: str
-    version: str
-    plugin: str
-    files: tuple[str, ...]
-    left_out: dict[str, str]
+    passed: int
+    failed: int
+    left_out: dict[str, list[str]]
 
-
-SUITES = (
-    Suite("`MemothermStore`", "langgraph-checkpoint", "4.3.1", "langgraph_memory", ("tests/test_store.py",), {}),
-    Suite(
-        "`MemothermStore`",
-        "langgraph-checkpoint-sqlite",
-        "3.1.2",
-        "langgraph_sqlite",
-        ("tests/test_store.py", "tests/test_ttl.py", "tests/test_async_store.py"),
-        {
-            "store.conn": _INSIDE,
-            "MIGRATIONS": _INSIDE,
-            "def test_sql_injection_vulnerability": "asks that some names of fields are refused; ours takes all",
-            "def test_filter_keys_with_hyphens": "uses dotted names for nested fields, which only that store knows",
-            "def test_no_running_loop": "asks that calls from an event loop fail; ours serves both",
-        },
-    ),
-    Suite(
-        "`MemothermMemoryTool`",
-        "anthropic",
-        "2.8.0",
-        "anthropic_store",
-        ("tests/lib/tools/memory_tools/test_filesystem.py",),
-        {"base_path": _DISK, "memory_root": _DISK},
-    ),
-    Suite(
-        "`NotesMemoryTool`",
-        "anthropic",
-        "2.8.0",
-        "anthropic_notes",
-        ("tests/lib/tools/memory_tools/test_filesystem.py",),
-        {},
-    ),
-)
+    def __str__(self) -> str:
+        return f"{self.passed} of {self.passed + self.failed}"
 
 
 def main() -> int:
-    """Run all suites; return 1 if a test failed."""
+    """Run everything; return 1 if a test failed."""
     WORK.mkdir(exist_ok=True)
-    pip("install", "--no-deps", "--target", str(WORK / "site"), "--upgrade", *TOOLS)
+    pip(sys.executable, "install", "--no-deps", "--target", str(WORK / "site"), "--upgrade", *TOOLS)
     # The source distributions are built to be downloaded.
-    pip("install", "hatchling", "hatch-fancy-pypi-readme")
-    rows, failed = [], 0
-    for suite in SUITES:
-        passed, failures, left = run(suite)
-        failed += failures
-        reasons = "; ".join(dict.fromkeys(suite.left_out.values())) or "none"
-        tests = f"{suite.package} {suite.version} | {passed} of {passed + failures}"
-        rows.append(f"| {suite.adapter} | {tests} | {left} | {reasons} |")
-        sys.stdout.write(rows[-1] + "\n")
-    (ROOT / "docs" / "reference" / "adapters.md").write_text(page(rows), "utf-8")
+    pip(sys.executable, "install", "hatchling", "hatch-fancy-pypi-readme")
+    rows, left_out, failed = [], [], 0
+    for framework in FRAMEWORKS:
+        python = environment(framework) if framework.apart else sys.executable
+        own = run_own(framework, python)
+        theirs = [(suite, run_suite(suite, python)) for suite in framework.suites]
+        failed += own.failed + sum(outcome.failed for _, outcome in theirs)
+        rows += rows_of(framework, own, theirs)
+        left_out += [line for suite, outcome in theirs for line in left_out_of(suite, outcome)]
+        sys.stdout.write("\n".join(rows[-max(1, len(theirs)) :]) + "\n")
+        sys.stdout.flush()
+    (ROOT / "docs" / "reference" / "adapters.md").write_text(page(rows, left_out), "utf-8")
     return 1 if failed else 0
 
 
-def run(suite: Suite) -> tuple[int, int, int]:
-    """Return how many tests passed, failed and were left out."""
-    environment = {
+def environment(framework: Framework) -> str:
+    """Create the environment of a framework unless it exists, and return its interpreter."""
+    folder = WORK / "environments" / f"{framework.package}-{framework.version}"
+    python = str(folder / "bin" / "python")
+    if not (folder / "ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        pip(python, "install", "--editable", str(ROOT), f"{framework.package}=={framework.version}", *_OWN)
+        pip(python, "install", "pytest-asyncio")
+        (folder / "ready").touch()
+    return python
+
+
+def run_own(framework: Framework, python: str) -> Outcome:
+    """Run our tests of an adapter, and its how-to page."""
+    tests = [f"tests/adapters/{framework.tests}.py"]
+    tests.append(f"tests/test_docs.py::test_python_blocks_run[docs/how-to/{framework.page}.md]")
+    return run_pytest([python, "-m", "pytest", "-q", "-o", "filterwarnings=", *tests], ROOT, dict(os.environ))
+
+
+def run_suite(suite: Suite, python: str) -> Outcome:
+    """Run tests of a framework with our adapter in place of the framework's own class."""
+    report = WORK / "left_out.json"
+    variables = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(HERE), str(WORK / "site"), "."]),
-        "TESTS_LEFT_OUT": "\n".join(suite.left_out),
+        "PYTHONPATH": os.pathsep.join([str(HERE), *([str(WORK / "site")] if python == sys.executable else []), "."]),
+        "TESTS_LEFT_OUT": json.dumps(suite.left_out),
+        "TESTS_LEFT_OUT_REPORT": str(report),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "leaving_out", "-p", suite.plugin, "-p", "no:cacheprovider"]
+    command = [python, "-m", "pytest", "-q", "-p", "leaving_out", "-p", suite.plugin, "-p", "no:cacheprovider"]
     options = ["--noconftest", "-o", "addopts=", "-o", "asyncio_mode=auto", "-o", "filterwarnings=", *suite.files]
-    done = subprocess.run(
-        [*command, *options], cwd=source(suite), env=environment, capture_output=True, text=True, check=False
-    )
-    counts = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1])}
-    if "passed" not in counts or counts.get("failed") or counts.get("errors"):
+    outcome = run_pytest([*command, *options], source(suite), variables)
+    return outcome._replace(left_out=json.loads(report.read_text("utf-8")))
+
+
+def run_pytest(command: list[str], folder: Path, variables: dict[str, str]) -> Outcome:
+    """Run tests; print the output if one failed."""
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    last = done.stdout.splitlines()[-1] if done.stdout.strip() else ""
+    counts = {word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) (\w+)", last)}
+    if done.returncode != 0:
         sys.stdout.write(done.stdout + done.stderr)
-    return counts.get("passed", 0), counts.get("failed", 0) + counts.get("errors", 0), counts.get("deselected", 0)
+    failed = counts.get("failed", 0) + counts.get("error", 0)
+    return Outcome(counts.get("passed", 0), max(failed, int(done.returncode != 0)), {})
 
 
 def source(suite: Suite) -> Path:
@@ -113,28 +101,51 @@ def source(suite: Suite) -> Path:
     name = f"{suite.package.replace('-', '_')}-{suite.version}"
     if not (WORK / name).is_dir():
         wanted = f"{suite.package}=={suite.version}"
-        pip("download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", "--dest", str(WORK), wanted)
+        options = ("--no-deps", "--no-build-isolation", "--no-binary", ":all:", "--dest", str(WORK))
+        pip(sys.executable, "download", *options, wanted)
         with tarfile.open(WORK / f"{name}.tar.gz") as archive:
             archive.extractall(WORK, filter="data")
     return WORK / name
 
 
-def pip(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], check=True)
+def pip(python: str, *arguments: str) -> None:
+    subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], check=True)
 
 
-def page(rows: list[str]) -> str:
+def rows_of(framework: Framework, own: Outcome, theirs: list[tuple[Suite, Outcome]]) -> list[str]:
+    """Return the rows of a framework: one for each suite of its tests."""
+    begin = f"| [{framework.name}](../how-to/{framework.page}.md) | {framework.package} {framework.version} | {own} |"
+    if not theirs:
+        return [f"{begin} none: {framework.without} | |"]
+    return [
+        f"{begin} {outcome} of {suite.package} (`{suite.plugin}`) | {sum(map(len, outcome.left_out.values()))} |"
+        for suite, outcome in theirs
+    ]
+
+
+def left_out_of(suite: Suite, outcome: Outcome) -> list[str]:
+    """Return the tests of a suite that were left out, a line for each reason."""
+    return [
+        f"- {suite.package}, `{suite.plugin}`: {reason}: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}."
+        for reason, names in outcome.left_out.items()
+    ]
+
+
+def page(rows: list[str], left_out: list[str]) -> str:
     return "\n".join(
         [
             "# Adapters",
             "",
-            "The tests of the frameworks, run with our [LangGraph store](../how-to/langgraph.md)",
-            "and [memory tools](../how-to/anthropic.md).",
-            "`make adapters` runs them and writes this page.",
+            "`make adapters` runs our tests of each adapter with the program of its page,",
+            "and the tests of the frameworks with our class in place of theirs, and writes this page.",
             "",
-            "| adapter | tests of | passed | left out | reasons for leaving out |",
+            "| framework | version | ours passed | theirs passed | theirs left out |",
             "|---|---|---|---|---|",
             *rows,
+            "",
+            "## Tests that were left out",
+            "",
+            *left_out,
             "",
         ]
     )

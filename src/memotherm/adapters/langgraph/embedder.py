@@ -14,23 +14,19 @@ from numpy.typing import NDArray
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.embed.calibration import Calibration
 
 __all__ = ["SEPARATOR", "LangChainEmbedder", "TextsEmbedder"]
 
 #: Stands between the indexed texts of an item.
 SEPARATOR = "\x1e"
-#: The cosine itself, moved to [0, 1]; `2 * relevance - 1` is the cosine again.
-LINEAR = Calibration(((-1.0, 0.0), (1.0, 1.0)))
 
 
 class TextsEmbedder:
     """Makes the vectors of contents that consist of several texts with another embedder."""
 
-    def __init__(self, inner: Embedder, calibration: Calibration | None = None) -> None:
+    def __init__(self, inner: Embedder) -> None:
         self._inner = inner
-        if calibration is None:
-            calibration = getattr(inner, "calibration", None)
+        calibration = getattr(inner, "calibration", None)
         if calibration is not None:
             self.calibration = calibration
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,7 +27,7 @@ from langgraph.store.base import (
 )
 
 from memotherm import embed, opening
-from memotherm.adapters.langgraph.embedder import LINEAR, LangChainEmbedder, TextsEmbedder
+from memotherm.adapters.langgraph.embedder import LangChainEmbedder, TextsEmbedder
 from memotherm.adapters.langgraph.items import arguments_of, fields_of, lifetime, where_of
 from memotherm.adapters.langgraph.keys import full_key, namespace_prefix, namespaces
 from memotherm.embed import Embedder
@@ -46,20 +45,8 @@ Rank = Literal["hybrid", "cosine"]
 
 #: A value is stored as metadata, and may be a whole file.
 _LONGEST_VALUE = 10_000_000
-#: Settings under which the order of a recall is that of the cosines.
-_COSINE = {
-    "fusion": "weighted",
-    "vector_weight": 1,
-    "text_weight": 0,
-    "use_weight": 0,
-    "warm_penalty": 0,
-    "cold_penalty": 0,
-    "pool_size": 10_000,
-}
-#: A recall may exchange versions of a statement among this many of the first hits.
-_EXCHANGED = 20
-#: Of each block of candidates, at least half come from the search by vectors.
-_BLOCK = 100
+#: Settings of each order; a search by cosines may ask for many items.
+_SETTINGS: Mapping[Rank, Mapping[str, Any]] = {"hybrid": {}, "cosine": {"pool_size": 10_000}}
 _PAGE = 1000
 
 
@@ -115,21 +102,20 @@ class MemothermStore(BaseStore):
                 )
             self.memory = memory
             return
-        chosen = {"max_metadata_chars": _LONGEST_VALUE, **(_COSINE if rank == "cosine" else {}), **(settings or {})}
+        chosen = {"max_metadata_chars": _LONGEST_VALUE, **_SETTINGS[rank], **(settings or {})}
         self.memory = opening.open(
             memory, scope=scope, embedder=self._embedder(chosen), settings=chosen, clock=clock, key=key
         )
 
     def _embedder(self, settings: Mapping[str, Any]) -> Embedder | str:
-        calibration = LINEAR if self._rank == "cosine" else None
         if self.embeddings is not None and self.index_config is not None:
-            return TextsEmbedder(LangChainEmbedder(self.embeddings, self.index_config["dims"]), calibration)
+            return TextsEmbedder(LangChainEmbedder(self.embeddings, self.index_config["dims"]))
         if self._rank == "cosine" and self.index_config is None:
             return "none"
         loaded = load(settings)
         keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
         inner = embed.resolve(loaded.embedder, keys=keys)
-        return inner if inner.name == "none" else TextsEmbedder(inner, calibration)
+        return inner if inner.name == "none" else TextsEmbedder(inner)
 
     def close(self) -> None:
         """Stop the sweeper, and close the memory if this store has opened it."""
@@ -229,20 +215,11 @@ class MemothermStore(BaseStore):
 
     def _scored(self, query: str, wanted: int, filters: Mapping[str, Any]) -> Sequence[tuple[Memory, float | None]]:
         """Return the best items with their scores, best first."""
-        cosine = self._rank == "cosine"
-        count = _candidates(wanted) if cosine else wanted
-        hits = self.memory.recall(
-            query,
-            limit=min(count, self.memory.settings.pool_size),
-            tiers=tuple(Tier),
-            min_score=0.0,
-            track=not cosine,
-            **filters,
-        )
-        if not cosine:
-            return [(hit.memory, hit.score) for hit in hits]
-        near = [(hit.memory, 2 * hit.why.vector - 1) for hit in hits if hit.why.vector is not None]
-        return sorted(near, key=lambda scored: -scored[1])[:wanted]
+        limit = min(wanted, self.memory.settings.pool_size)
+        if self._rank == "cosine":
+            return self.memory.nearest(query, limit, **filters)
+        hits = self.memory.recall(query, limit, tiers=tuple(Tier), min_score=0.0, **filters)
+        return [(hit.memory, hit.score) for hit in hits]
 
     def _listed(self, filters: Mapping[str, Any]) -> Iterator[Memory]:
         """Yield all items, newest first."""
@@ -282,13 +259,6 @@ class MemothermStore(BaseStore):
         if self._sweeper is not None:
             self._sweeper.stop()
             self._sweeper = None
-
-
-def _candidates(wanted: int) -> int:
-    """Return how many hits of a recall include the `wanted` nearest ones."""
-    if wanted <= _BLOCK // 2:
-        return max(wanted, _EXCHANGED)
-    return 2 * _BLOCK * math.ceil(wanted / _BLOCK)
 
 
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:

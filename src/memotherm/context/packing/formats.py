@@ -93,8 +93,7 @@ def _clean(text: str) -> str:
 def _labels(memory: Memory, verified: str) -> str:
     """Return the labels of a memory that an agent should see: priority, blocker, and when it was last verified."""
     unmarked = memory.priority in (Priority.NORMAL, Priority.PINNED)
-    blocker = "blocker" in memory.tags and is_blocker(memory)
-    labels = ("" if unmarked else str(memory.priority), "blocker" if blocker else "", verified)
+    labels = ("" if unmarked else str(memory.priority), "blocker" if is_blocker(memory) else "", verified)
     return ", ".join(label for label in labels if label)
 
 

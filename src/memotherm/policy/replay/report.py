@@ -44,7 +44,7 @@ class ReplayRow(Value):
     #: The share of the demanded memories that were hot or warm, and its interval.
     live_hits: float
     interval: Interval
-    #: The share that were hot; None where there is no hot tier.
+    #: The share that were hot, for an oracle a bound by the tokens of hot; None where there is no hot tier.
     hot_hits: float | None = None
     #: The mean tokens of a turn: the hot memories in sight, and the demanded warm ones.
     tokens_per_turn: float | None = None
@@ -224,18 +224,22 @@ def _policy_rows(
     oracle = _asked_hits(belady_hits(outcome.keys, outcome.sizes, outcome.steps), outcome)
     lru = _asked_hits(lru_hits(outcome.keys, outcome.sizes, outcome.steps), outcome)
 
-    def cache(label: str, hits: NDArray[np.bool_], what: str, regret: float | None) -> ReplayRow:
+    def cache(
+        label: str, hits: NDArray[np.bool_], what: str, regret: float | None, hot: float | None = None
+    ) -> ReplayRow:
         return ReplayRow(
             name=f"{label}@{name}",
             live_hits=groups.share(hits),
             interval=_interval(groups.resampled(hits)),
             cold_asked=int((~hits).sum()),
             regret=regret,
+            hot_hits=hot,
             note=what,
             **sizes,  # type: ignore[arg-type]
         )
 
     best = groups.share(oracle)
+    bound = outcome.hot_bound / groups.demanded if groups.demanded else 0.0
     own = ReplayRow(
         name=name,
         live_hits=groups.share(live),
@@ -250,7 +254,7 @@ def _policy_rows(
         **sizes,  # type: ignore[arg-type]
     )
     rows = [
-        cache("oracle", oracle, "knows what is asked later, same size", None),
+        cache("oracle", oracle, "knows what is asked later, same size", None, bound),
         own,
         cache("lru", lru, "keeps what was used last, same size", best - groups.share(lru)),
     ]

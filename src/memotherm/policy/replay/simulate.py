@@ -39,6 +39,8 @@ class Outcome:
     keys: array[int] = field(default_factory=lambda: array("q"))
     steps: array[int] = field(default_factory=lambda: array("b"))
     sizes: array[int] = field(default_factory=lambda: array("q"))
+    #: How many demanded memories could have been hot in as many tokens as are, with a fraction of the last one.
+    hot_bound: float = 0.0
     #: The moves and flaps before the period.
     moves_before: int = 0
     flaps_before: int = 0
@@ -151,6 +153,7 @@ def _count(outcome: Outcome, asked: Asked) -> None:
     if not asked.counted:
         return
     state, tokens = outcome.state, outcome.state.hot_tokens(asked.scope)
+    outcome.hot_bound += _most_hot(state, asked, tokens)
     for index in asked.demanded:
         memory, tier = state.memories[index], state.tier(index) or Tier.COLD
         if memory is not None and tier is Tier.COLD:
@@ -162,6 +165,24 @@ def _count(outcome: Outcome, asked: Asked) -> None:
     outcome.tokens.append(tokens)
     outcome.live.append(state.live)
     outcome.active.append(state.active)
+
+
+def _most_hot(state: State, asked: Asked, room: int) -> float:
+    """Return how many of the demanded memories fit into a number of tokens, the last one in part.
+
+    This fractional knapsack is a bound: nothing costs to make a memory hot before it is demanded.
+    """
+    memories = [memory for index in asked.demanded if (memory := state.memories[index]) is not None]
+    hot = sum(memory.tier is Tier.HOT and memory.retention is Retention.ACTIVE for memory in memories)
+    fitting = 0.0
+    for tokens in sorted(memory.tokens for memory in memories):
+        if tokens > room:
+            fitting += room / tokens
+            break
+        fitting += 1
+        room -= tokens
+    # Hot memories that the scope does not see cost it nothing.
+    return max(fitting, hot)
 
 
 def _ticking(steps: Sequence[TimelineStep], tick: Tick) -> Iterator[TimelineStep]:

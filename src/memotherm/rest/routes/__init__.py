@@ -11,6 +11,7 @@ from memotherm.rest.routes import (
     administration,
     events,
     health,
+    jobs,
     logins,
     memories,
     notes,
@@ -29,5 +30,5 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 router = APIRouter(responses=_PROBLEMS)
-for subject in (memories, search, sessions, notes, administration, policies, health, events, logins, server):
+for subject in (memories, search, sessions, notes, administration, policies, jobs, health, events, logins, server):
     router.include_router(subject.router)

@@ -21,9 +21,14 @@ router = APIRouter(tags=["server"])
 
 @route(router, "health", response_model=HealthResponse, openapi_extra={"security": []})
 def health(request: Request) -> Json:
-    """Return 200 if the server and its store work."""
-    request.app.state.mem.status()
-    return {"status": "ok", "version": __version__}
+    """Return 200 if the server and its store work; of a distributed store, also which nodes are missing.
+
+    Without a node, the tenants of the other nodes are served.
+    """
+    missing = request.app.state.mem.missing_nodes()
+    if not missing:
+        request.app.state.mem.status()
+    return {"status": "degraded" if missing else "ok", "version": __version__, "missing_nodes": list(missing)}
 
 
 @route(

@@ -30,6 +30,8 @@ from memotherm.rest.schemas.memories import MemoryFields, MemoryResponse
 __all__ = [
     "ContextRequest",
     "ContextResponse",
+    "FeedbackRequest",
+    "FeedbackResponse",
     "HitResponse",
     "KeptEntryResponse",
     "KeptReceiptResponse",

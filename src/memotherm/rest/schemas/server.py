@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from memotherm.rest.schemas.fields import Json
 
@@ -14,8 +14,9 @@ __all__ = ["HealthResponse", "LoginResponse", "ProblemResponse"]
 class HealthResponse(BaseModel):
     """The state of the server."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "degraded"]
     version: str
+    missing_nodes: list[str] = Field(default=[], description="Nodes of a distributed store that do not answer.")
 
 
 class LoginResponse(BaseModel):

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from memotherm.text.quantity import pluralize
 
-__all__ = ["Distribution", "SupportsCheckpoint", "SupportsDistribution", "SupportsPartition"]
+__all__ = ["Distribution", "SupportsCheckpoint", "SupportsDistribution", "SupportsNodes", "SupportsPartition"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,3 +55,11 @@ class SupportsDistribution(Protocol):
 
     def distribute(self, shards: int) -> Distribution:
         """Distribute the tables by tenant, all at once, and verify the rows."""
+
+
+@runtime_checkable
+class SupportsNodes(Protocol):
+    """A store that may be on several nodes."""
+
+    def missing_nodes(self) -> tuple[str, ...]:
+        """Return the nodes that do not answer, each as host:port; empty for a store on one server."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from memotherm.storage.statements import marked
 
-__all__ = ["COPIED", "DISTRIBUTED", "NUMBERED", "SCHEMA", "SHARED_SCHEMA", "changes", "copying", "routed", "unrouted"]
+__all__ = ["COPIED", "DISTRIBUTED", "NUMBERED", "SCHEMA", "SHARED_SCHEMA", "changes", "copying", "own_only", "routed"]
 
 #: Where our tables are, so that they can live in a database with others.
 SCHEMA = "memotherm"
@@ -45,6 +45,10 @@ _READ = re.compile(rf"\b(FROM|JOIN) ({_TABLE})\b(?: ([a-z_]+)\b)?")
 _NAMED = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({_TABLE})\b")
 #: The condition that a row belongs to the tenant or to everyone.
 _VISIBLE = re.compile(r"(\w+\.)?tenant = ANY\(:tenants\) AND ")
+#: The condition that it belongs to the tenant.
+_OWN = r"\1tenant = :own_tenant AND "
+#: The condition that two rows belong to the same tenant.
+_SAME = re.compile(r"\w+\.tenant = \w+\.tenant AND ")
 _CHANGE = re.compile(r"(INSERT|UPDATE|DELETE)\b")
 #: The statements whose rows get their number from a sequence, and its column.
 NUMBERED = {"space_add": "space", "note_add": "note"}
@@ -61,10 +65,13 @@ def routed(statements: Mapping[str, str]) -> dict[str, str]:
     return {name: _routed(text, own, visible) for name, text in statements.items()}
 
 
-def unrouted(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return the statements for the rows without a tenant, each of which needs their shard."""
+def own_only(statements: Mapping[str, str]) -> dict[str, str]:
+    """Return the statements that read the rows of one tenant and no others, each of which needs one shard."""
     own = statements["rows_own"]
-    return {name: _routed(text, own, own) for name, text in statements.items()}
+    return {
+        name: _VISIBLE.sub(_OWN, text) if _names_tenants(text) else _routed(text, own, own)
+        for name, text in statements.items()
+    }
 
 
 def copying(statements: Mapping[str, str]) -> dict[str, str]:
@@ -82,10 +89,15 @@ def _with_number(text: str, column: str) -> str:
     return text.replace(" (", f" ({column}, ", 1).replace("VALUES (", "VALUES (:number, ", 1)
 
 
+def _names_tenants(text: str) -> bool:
+    """Return whether each table of a statement has a condition on its tenant; Citus plans such a statement faster."""
+    return len(_READ.findall(text)) <= len(_VISIBLE.findall(text)) + len(_SAME.findall(text))
+
+
 def _routed(text: str, own: str, visible: str) -> str:
     """Return a statement that changes rows of one shard, or reads rows that are visible to its tenant."""
     if changes(text) or "TABLESAMPLE" in text:
-        return _VISIBLE.sub(r"\1tenant = :own_tenant AND ", text)
+        return _VISIBLE.sub(_OWN, text)
 
     def readable(read: re.Match[str]) -> str:
         word, table, alias = read.groups()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
@@ -72,8 +72,10 @@ _OF_ALL = _prepared(_loaded(of_tenant=False))
 class _Distributed(NamedTuple):
     """The statements of a distributed store."""
 
+    #: For a tenant that sees memories without a tenant as well.
     of_tenant: dict[str, str]
-    of_nobody: dict[str, str]
+    #: For a tenant where there are none, and for these memories themselves.
+    of_own: dict[str, str]
     of_all: dict[str, str]
     #: The changes of rows without a tenant, as they are repeated on the copies.
     copying: dict[str, str]
@@ -84,7 +86,7 @@ def _distributed() -> _Distributed:
     of_tenant, of_all = _loaded("citus", of_tenant=True), _loaded("citus", "citus_all", of_tenant=False)
     return _Distributed(
         _prepared(routing.routed(of_tenant)),
-        _prepared(routing.unrouted(of_tenant)),
+        _prepared(routing.own_only(of_tenant)),
         _prepared(of_all),
         _prepared(routing.copying(of_tenant)),
     )
@@ -101,16 +103,32 @@ class PostgresStatements(Statements):
     For all of them, a row that is written belongs to the tenant of the space that its statement names.
     """
 
-    def __init__(self, connection: psycopg.Connection[Any], tenant: str | None, *, distributed: bool = False) -> None:
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        tenant: str | None,
+        *,
+        distributed: bool = False,
+        shared: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._connection = connection
         self.tenant = tenant
         self.distributed = distributed
-        self._sql = _statements_of(tenant, distributed=distributed)
+        #: Whether there are memories without a tenant, as far as is known.
+        self._shared = shared
         #: The changes that are repeated on the copies of rows without a tenant.
         self._copying = _distributed().copying if distributed and not tenant else {}
         self._whose = {"tenants": ["", tenant] if tenant else [""], "own_tenant": tenant}
         self._current = tenant or ""
         self._known: dict[object, str] = {0: "", None: ""}
+
+    @property
+    def _sql(self) -> dict[str, str]:
+        if not self.distributed:
+            return _OF_ALL if self.tenant is None else _OF_TENANT
+        if self.tenant is None:
+            return _distributed().of_all
+        return _distributed().of_tenant if self.tenant and self._shared() else _distributed().of_own
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
@@ -193,15 +211,6 @@ class PostgresStatements(Statements):
         if self._known[space] != self._current:
             self._current = self._known[space]
             self._connection.execute(setting("memotherm.tenant", self._current))
-
-
-def _statements_of(tenant: str | None, *, distributed: bool) -> dict[str, str]:
-    if not distributed:
-        return _OF_ALL if tenant is None else _OF_TENANT
-    found = _distributed()
-    if tenant is None:
-        return found.of_all
-    return found.of_tenant if tenant else found.of_nobody
 
 
 def statement(name: str, marks: Mapping[str, object] | None = None) -> str:

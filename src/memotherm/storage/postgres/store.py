@@ -69,6 +69,7 @@ class PostgresStore(SqlStore):
         self._exact_limit = settings.exact_band_limit // _READING
         self._connections = Connections(url, settings)
         self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
+        self._sharing = _Sharing()
         #: The replica to read from, if any.
         self._source: Replica | None = None
         #: The snapshot that the current thread is in: tenant, replica, statements.
@@ -160,12 +161,28 @@ class PostgresStore(SqlStore):
                 yield statements
 
     def _statements(self, connection: Connection) -> PostgresStatements:
-        return PostgresStatements(connection, self.tenant, distributed=self._connections.distributed)
+        return PostgresStatements(
+            connection,
+            self.tenant,
+            distributed=self._connections.distributed,
+            shared=lambda: self._sharing.exists is not False,
+        )
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"number": number}
 
     # Tenants
+
+    def _visible_spaces(self, scope: Scope) -> list[Row]:
+        """Return the visible spaces; on a cluster, find out whether there are memories without a tenant, too.
+
+        While there are none, a tenant's statements do not read the copies of them, and are planned in half of the time.
+        """
+        rows = super()._visible_spaces(scope)
+        if not self._connections.distributed or not self.tenant or self._sharing.exists:
+            return rows
+        self._sharing.exists = bool(rows[0][2] if rows else self._rows("shared_any")[0][0])
+        return super()._visible_spaces(scope) if self._sharing.exists else rows
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope, as far as they are this tenant's."""
@@ -400,6 +417,12 @@ class PostgresStore(SqlStore):
         """Return the bytes that the tables and their indexes take."""
         return int(self._rows("size", schema=SCHEMA)[0][0])
 
+    def missing_nodes(self) -> tuple[str, ...]:
+        """Return the nodes of the cluster that do not answer, each as host:port; empty for one server."""
+        if not self._connections.distributed:
+            return ()
+        return tuple(node for (node,) in self._all_tenants()._rows("nodes_missing"))
+
     def build_indexes(self) -> None:
         """Index the live vectors of every embedder once a tenant has too many for an exact search."""
         with self._reading() as statements:
@@ -463,6 +486,12 @@ class PostgresStore(SqlStore):
         self._connections.close()
         if self._replica is not None:
             self._replica.close()
+
+
+class _Sharing:
+    """Whether a distributed store has memories without a tenant (None = not known yet); once it has, it always will."""
+
+    exists: bool | None = None
 
 
 def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:

@@ -43,3 +43,9 @@ SELECT no, max(-(vector <#> :vector)) AS strength FROM vectors
 WHERE embedder = :number AND space {in spaces} AND tier {in tiers}
   AND no NOT IN (SELECT no FROM expired) AND ($any OR no IN (SELECT no FROM passing))
 GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
+
+-- find_sorted: A page of memories of all tenants in another order. Its conditions are those of `select`.
+WITH page AS MATERIALIZED (
+    SELECT no FROM memories WHERE $space {in spaces} AND $conditions ORDER BY $order LIMIT :limit OFFSET :skip
+)
+SELECT {columns} FROM memories WHERE no IN (SELECT no FROM page) ORDER BY $order

@@ -1,0 +1,131 @@
+"""Long work of a server: jobs that run on threads of their own, with progress, a result, and an end on request.
+
+Jobs live in the memory of the process. Each belongs to the scope of the request that started it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memotherm.errors import LimitReached, MemothermError, NotFound
+from memotherm.model import Scope
+from memotherm.model.clock import system_clock
+from memotherm.model.ids import new_id
+
+__all__ = ["Job", "Jobs"]
+
+_log = logging.getLogger(__name__)
+
+#: How many jobs run at the same time, and how many are kept with those that have ended.
+_MOST_RUNNING = 2
+_MOST_KEPT = 50
+_RUNNING = "running"
+
+Json = dict[str, Any]
+#: Takes a function to call with (done, total), and returns the result.
+Work = Callable[[Callable[[int, int], None]], Json]
+
+
+class _Cancelled(Exception):
+    """The job was cancelled."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One job: its progress, and its result or error when it has ended."""
+
+    id: str
+    kind: str
+    scope: Scope
+    started_at: datetime
+    #: running, done, failed or cancelled.
+    state: str = _RUNNING
+    done: int = 0
+    total: int = 0
+    finished_at: datetime | None = None
+    result: Json | None = None
+    error: Json | None = None
+    _cancel: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def as_dict(self) -> Json:
+        """Return the job as plain values."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "state": self.state,
+            "done": self.done,
+            "total": self.total,
+            "started_at": self.started_at.isoformat(),
+            "finished_at": None if self.finished_at is None else self.finished_at.isoformat(),
+            "result": self.result,
+            "error": self.error,
+        }
+
+    def cancel(self) -> None:
+        """Let the job end at its next step."""
+        self._cancel.set()
+
+    def advance(self, done: int, total: int) -> None:
+        """Note the progress; raise if the job was cancelled."""
+        if self._cancel.is_set():
+            raise _Cancelled
+        self.done, self.total = done, total
+
+    def run(self, work: Work) -> None:
+        """Do the work, and note how it ended."""
+        try:
+            result = work(self.advance)
+            self.result, state = result, "done"
+        except _Cancelled:
+            state = "cancelled"
+        except MemothermError as exc:
+            self.error, state = {"code": exc.code, "detail": str(exc)}, "failed"
+        except Exception:  # noqa: BLE001 - a job must end, whatever happens
+            _log.exception("a job failed")
+            self.error, state = {"code": "error", "detail": "the job failed: see the log of the server"}, "failed"
+        self.finished_at = system_clock()
+        # Last, so that whoever sees the state sees the rest.
+        self.state = state
+
+
+class Jobs:
+    """The jobs of one server."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+
+    def start(self, kind: str, scope: Scope, work: Work) -> Job:
+        """Start a job, unless too many are running."""
+        job = Job(new_id("job", system_clock()), kind, scope, system_clock())
+        thread = threading.Thread(target=job.run, args=(work,), name=job.id, daemon=True)
+        with self._lock:
+            if sum(each.state == _RUNNING for each in self._jobs.values()) >= _MOST_RUNNING:
+                raise LimitReached(f"{_MOST_RUNNING} jobs are running: wait for one, or cancel it")
+            ended = [each.id for each in self._jobs.values() if each.state != _RUNNING]
+            for job_id in ended[: max(0, len(self._jobs) + 1 - _MOST_KEPT)]:
+                del self._jobs[job_id]
+            self._jobs[job.id] = job
+            self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+            thread.start()
+        return job
+
+    def get(self, job_id: str, scope: Scope) -> Job:
+        """Return a job of a scope, or raise `NotFound`."""
+        job = self._jobs.get(job_id)
+        if job is None or job.scope != scope:
+            raise NotFound(f"there is no job {job_id}: jobs are forgotten when the server stops")
+        return job
+
+    def close(self) -> None:
+        """Cancel all jobs, and wait until they have ended."""
+        for job in list(self._jobs.values()):
+            job.cancel()
+        for thread in self._threads:
+            thread.join()
