@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import click
@@ -17,6 +17,7 @@ from memotherm.cli.policy_replay import replay, report_lines
 from memotherm.cli.progress import progress_bar
 from memotherm.cli.terminal import printable
 from memotherm.errors import InvalidInput, PolicyError
+from memotherm.model.clock import as_moment, system_clock
 from memotherm.policies import require_adoptable
 from memotherm.policy import Finding, Policy, load
 from memotherm.policy.replay import Replay
@@ -185,10 +186,13 @@ def adopt(policy: str, since: str | None, no_replay: bool, yes: bool, store: Sto
                 click.echo(str(difference))
             click.echo(f"{pluralize(len(differing), 'memory')} would end in another tier than now")
         require_adoptable(read, found)
-        replayed = None if no_replay else _replayed(mem, read, since, quiet=as_json)
+        replayed = "--no-replay" if no_replay else _replayed(mem, read, since, quiet=as_json)
         if not as_json:
-            notes = ["the past was not replayed (--no-replay)"] if replayed is None else report_lines(replayed)
-            for line in notes:
+            if isinstance(replayed, str):
+                lines: Iterable[str] = [f"the past was not replayed: {replayed}"]
+            else:
+                lines = report_lines(replayed)
+            for line in lines:
                 click.echo(printable(line))
         _confirm(f"Adopt {read.name} ({read.digest})?", yes=yes)
         adopted = mem.policies.adopt(read)
@@ -199,15 +203,17 @@ def adopt(policy: str, since: str | None, no_replay: bool, yes: bool, store: Sto
                 "findings": [finding_json(finding) for finding in found],
                 "tests": [case_json(result) for result in results],
                 "differences": [difference_json(difference) for difference in differing],
-                "replay": None if replayed is None else replay_json(replayed),
+                "replay": None if isinstance(replayed, str) else replay_json(replayed),
             }
         )
     else:
         click.echo(f"{adopted.name} ({adopted.hash}) is in force")
 
 
-def _replayed(mem: Memotherm, candidate: Policy, since: str | None, *, quiet: bool) -> Replay:
-    """Return what a policy would have done with the past, beside the one in force."""
+def _replayed(mem: Memotherm, candidate: Policy, since: str | None, *, quiet: bool) -> Replay | str:
+    """Return what a policy would have done with the past, beside the one in force; or why that is not known."""
+    if since is not None:
+        as_moment(since, "since", system_clock())
     current = mem.policies.current()
     if current.name == candidate.name:
         current = replace(current, name=f"{current.name} in force")
@@ -216,7 +222,7 @@ def _replayed(mem: Memotherm, candidate: Policy, since: str | None, *, quiet: bo
         try:
             return mem.replay(compared, since=since, progress=update)
         except InvalidInput as exc:
-            raise InvalidInput(f"{exc}. Adopt it with --no-replay, or later") from exc
+            return str(exc)
 
 
 @command.command("rollback")
