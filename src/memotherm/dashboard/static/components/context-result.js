@@ -7,6 +7,8 @@ import { parseRoute } from "../route.js";
 import { Loaded } from "./basics.js";
 import { ContextText, Included, LeftOut, nextToEnter } from "./context.js";
 
+const SHOWN = 30;
+
 export function ContextResult({ query, setting, of }) {
   const body = { query, budget: setting.budget, include_cold: setting.cold, track: false, parts: true };
   const state = useLoaded(() => post("/context", body), [JSON.stringify(body)]);
@@ -25,7 +27,7 @@ export function ContextResult({ query, setting, of }) {
       <h4>In the context: ${number(receipt.included.length)}</h4>
       <${Included} of=${of} entries=${receipt.included} scope=${scope} coloured />
       <h4>Left out: ${number(receipt.left_out.length)}</h4>
-      <${LeftOut} of=${of} entries=${receipt.left_out} scope=${scope} />
+      <${LeftOut} of=${of} most=${SHOWN} entries=${receipt.left_out} scope=${scope} />
     </div>`;
   }}</${Loaded}>`;
 }

@@ -37,9 +37,11 @@ export function Included({ entries, scope, of = "", coloured = false }) {
   ]} />`;
 }
 
-export function LeftOut({ entries, scope, of = "", budgets = true }) {
+// At most `most` rows are shown: a long table takes most of the time of the page.
+export function LeftOut({ entries, scope, of = "", budgets = true, most = 100 }) {
   const fits = { name: "fits", label: "Enters at", number: true, cell: (entry) => (entry.fits_at ? `${number(entry.fits_at)} tokens` : "no budget") };
-  const rows = entries.map((entry) => ({ ...entry, scope }));
+  const rows = entries.slice(0, most).map((entry) => ({ ...entry, scope }));
   return html`<${Table} caption=${`Memories that were left out${of}`} empty="Nothing was left out." rows=${rows}
-    columns=${[NAME, TIER, ...(budgets ? [fits] : []), SCORE, REASON]} />`;
+    columns=${[NAME, TIER, ...(budgets ? [fits] : []), SCORE, REASON]} />
+    ${entries.length > most && html`<p class="hint">The first ${number(most)} of ${number(entries.length)}, most important first.</p>`}`;
 }
