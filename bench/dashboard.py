@@ -108,9 +108,8 @@ def _loaded(browser: Browser, address: str, path: str, shown: str) -> tuple[floa
     received: list[int] = []
     session = context.new_cdp_session(page)
     session.send("Network.enable")
-    session.on("Network.dataReceived", lambda event: received.append(event["encodedDataLength"] or event["dataLength"]))
-    session.send("Performance.setTimeDomain", {"timeDomain": "threadTicks"})
-    session.send("Performance.enable")
+    session.on("Network.loadingFinished", lambda event: received.append(int(event["encodedDataLength"])))
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.goto(f"{address}/#{path}")
     page.wait_for_selector(shown)
     metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}

@@ -10,7 +10,7 @@ import gzip
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import memotherm
 from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
-from bench.tiers import lived, wanted
+from bench.tiers import lived_days
 from memotherm import Memory, Memotherm, Tier
 from memotherm.policy.replay import Replay
 from memotherm.testing import FakeClock, HashEmbedder
@@ -80,25 +80,16 @@ def _rows(name: str, found: Replay) -> Iterator[Row]:
 
 def _year(days: int, per_day: int = 8) -> Replay:
     """Return the replay of a year of an agent that asks all tiers."""
-    source, clock = random.Random(7), FakeClock()
+    clock = FakeClock()
     with memotherm.open(":memory:", embedder=HashEmbedder(), settings=_SETTINGS, clock=clock) as mem:
-        known: list[Memory] = []
-        projects: list[list[int]] = [[]]
-        for day in range(days):
-            if day % 30 == 29:
-                projects.append([])
-            for _ in range(per_day):
-                projects[-1].append(len(known))
-                known.append(lived(mem, source, len(known), len(projects)))
-                clock.advance(minutes=60)
-            for _ in range(per_day if day > 7 else 0):
-                words = known[wanted(source, known, projects)].content.split()
-                mem.recall(" ".join(words[1:3] + words[5:6]), limit=3, tiers=tuple(Tier))
-                clock.advance(minutes=1)
-            clock.advance(minutes=1440 - 61 * per_day)
-            mem.maintain()
-            if day % 7 == 6:
-                mem.compact()
+
+        def ask(known: Sequence[Memory], index: int) -> None:
+            words = known[index].content.split()
+            mem.recall(" ".join(words[1:3] + words[5:6]), limit=3, tiers=tuple(Tier))
+            clock.advance(minutes=1)
+
+        for _ in lived_days(mem, clock, ask, days, per_day):
+            pass
         return mem.replay(_POLICIES, limit=3)
 
 

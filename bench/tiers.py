@@ -33,7 +33,7 @@ from memotherm.rules import DEFAULT_RULES, Situation
 from memotherm.rules.rule import RuleSet
 from memotherm.testing import FakeClock, HashEmbedder
 
-__all__ = ["lived", "measure", "wanted", "year"]
+__all__ = ["lived_days", "measure", "year"]
 
 #: Days until hot and warm cool: the defaults, and a store that is kept small.
 CLOCKS: dict[str, dict[str, Any]] = {"default": {}, "quick": {"cool_hot_days": 7, "cool_warm_days": 45}}
@@ -74,32 +74,49 @@ class Year:
 
 def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
     """Simulate a year of an agent that works on projects and recalls what it stored."""
-    random_ = random.Random(7)
     clock = FakeClock()
     found = Year()
     with memotherm.open(":memory:", embedder=HashEmbedder(), settings=settings, clock=clock) as mem:
-        known: list[Memory] = []
-        projects: list[list[int]] = [[]]
-        for day in range(days):
-            if day % 30 == 29:
-                projects.append([])
-            for _ in range(per_day):
-                projects[-1].append(len(known))
-                known.append(lived(mem, random_, len(known), len(projects)))
-                clock.advance(minutes=60)
-            for _ in range(per_day if day > 7 else 0):
-                _asked(mem, known, wanted(random_, known, projects), found)
-            clock.advance(minutes=1440 - 60 * per_day)
-            mem.maintain()
-            if day % 7 == 6:
-                mem.compact()
+        for day in lived_days(mem, clock, lambda known, index: _asked(mem, known, index, found), days, per_day):
             if day % 28 == 27:
                 tiers = mem.status().tiers
                 found.chart.append((day // 7 + 1, *(tiers[tier].memories for tier in Tier)))
     return found
 
 
-def lived(mem: Memotherm, random_: random.Random, number: int, project: int) -> Memory:
+def lived_days(
+    mem: Memotherm, clock: FakeClock, ask: Callable[[Sequence[Memory], int], None], days: int, per_day: int = 8
+) -> Iterator[int]:
+    """Let days of an agent happen that works on projects; yield each day when it is over.
+
+    Args:
+        mem: The memory.
+        clock: Its clock.
+        ask: Asks for one of the memories that are known, by its index.
+        days: How many days.
+        per_day: How many memories a day has, and from the second week on questions.
+    """
+    random_ = random.Random(7)
+    known: list[Memory] = []
+    projects: list[list[int]] = [[]]
+    for day in range(days):
+        end = clock() + timedelta(days=1)
+        if day % 30 == 29:
+            projects.append([])
+        for _ in range(per_day):
+            projects[-1].append(len(known))
+            known.append(_lived(mem, random_, len(known), len(projects)))
+            clock.advance(minutes=60)
+        for _ in range(per_day if day > 7 else 0):
+            ask(known, _wanted(random_, known, projects))
+        clock.advance(seconds=(end - clock()).total_seconds())
+        mem.maintain()
+        if day % 7 == 6:
+            mem.compact()
+        yield day
+
+
+def _lived(mem: Memotherm, random_: random.Random, number: int, project: int) -> Memory:
     """Store a memory of the day: a code makes it unique, a project makes it similar to others."""
     words = " ".join(random_.sample(_WORDS, 4))
     kind = random_.choices(["fact", "message", "decision", "preference", "entity"], [50, 25, 10, 5, 10])[0]
@@ -111,7 +128,7 @@ def lived(mem: Memotherm, random_: random.Random, number: int, project: int) -> 
     return memory
 
 
-def wanted(random_: random.Random, known: Sequence[Memory], projects: Sequence[Sequence[int]]) -> int:
+def _wanted(random_: random.Random, known: Sequence[Memory], projects: Sequence[Sequence[int]]) -> int:
     """Return the memory to recall: mostly of the current project, some frequently used ones, some at random."""
     kind = random_.random()
     if kind < 0.6 and projects[-1]:

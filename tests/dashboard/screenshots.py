@@ -37,7 +37,7 @@ def picture(page: Page, address: str, name: str, path: str, text: str) -> None:
         page.goto("about:blank")
         page.goto(f"{address}/#{path}")
         expect(page.locator("main")).to_contain_text(text)
-        expect(page.locator(".loading, [aria-busy]")).to_have_count(0)
+        expect(page.locator(".loading, [aria-busy=true]")).to_have_count(0)
         expect(page.locator("figure canvas")).to_have_count(page.locator("figure").count())
         page.wait_for_load_state("load")
         page.screenshot(path=screenshot_folder() / f"{name}-{scheme}.png")

@@ -113,7 +113,7 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
     left_out = mem.get(last.left_out[-1].id, inside=True)
     earlier = [memory for memory in mem.find(inside=True, limit=400) if memory.created_at < last.at]
     other = next(memory for memory in earlier if not last.scope.sees(memory.scope))
-    cold = next(memory for memory in earlier if last.scope.sees(memory.scope) and memory.tier == "cold")
+    cold = next(memory for memory in earlier if "cold then" in mem.explain_receipt(last.number, memory.id).reason)
     page = open_page("/")
     page.get_by_role("link", name="Injected").click()
     page.get_by_role("link", name=re.compile(r"Why was a memory \(not\) in the last prompt")).click()
@@ -136,7 +136,7 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
 
 def test_turns_are_listed_by_session_with_their_tokens(open_page: Open, mem: Memotherm) -> None:
     """A session of the list limits the turns; its link shows the same in another browser."""
-    receipts = mem.receipts(limit=100).receipts
+    receipts = mem.receipts(limit=40).receipts
     page = open_page("/injected")
     turns = page.get_by_role("region", name="Turns").locator("tbody tr")
     expect(turns).to_have_count(len(receipts))

@@ -125,3 +125,13 @@ def test_a_policy_is_shown_with_its_conditions_and_what_its_rules_moved(mem: Mem
     assert client.get("/policy").json()["shadow"] == "research"
     client.delete("/policy/shadow")
     assert client.get("/policy").json()["shadow"] is None
+
+
+def test_large_responses_are_compressed_for_clients_that_accept_it(client: TestClient) -> None:
+    """The page and its data cross the wire once compressed; a client that does not accept it gets them plain."""
+    compressed = client.get("/settings", headers={"accept-encoding": "gzip"})
+    plain = client.get("/settings", headers={"accept-encoding": "identity"})
+
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert compressed.json() == plain.json()

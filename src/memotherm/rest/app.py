@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
@@ -45,6 +46,9 @@ _CODES = {
     405: "method_not_allowed",
     409: "conflict",
 }
+#: Responses of this size are compressed for clients that accept it; a higher level costs more time than it saves.
+_COMPRESSED_BYTES = 2000
+_COMPRESSION = 4
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
@@ -116,6 +120,8 @@ def _with_middleware(api: FastAPI, mem: Memotherm, host: str, *, required: bool,
     any_host = not is_loopback(host) and not settings.server_hosts
     hosts = frozenset() if any_host else frozenset({"localhost", "127.0.0.1", "::1", host, *settings.server_hosts})
     app = HostCheck(app, hosts, frozenset(settings.server_origins))
+    # Streams of events stay uncompressed: an event is sent when it is recorded.
+    app = GZipMiddleware(app, minimum_size=_COMPRESSED_BYTES, compresslevel=_COMPRESSION)
     return RequestLog(app, api.state.metrics)
 
 

@@ -21,7 +21,8 @@ __all__ = ["ENGLISH", "FUNCTION_WORDS", "SCRIPT_FUNCTION_WORDS", "latin_language
 ENGLISH = "english"
 
 #: Languages that are written in the Latin script, by the names of their stemmers: frequent function words, most of
-#: which are not words of the other languages. Words are case-folded, so that the German sharp s is "ss".
+#: which are not words of the other languages, the languages with more speakers first: of two that fit equally well,
+#: the first is taken. Words are case-folded, so that the German sharp s is "ss".
 FUNCTION_WORDS = {
     language: frozenset(text.split())
     for language, text in {
@@ -34,88 +35,91 @@ FUNCTION_WORDS = {
             them themselves then there these they this those through to too under until up ve very was wasn we were
             weren what when where which while who whom why will with won would wouldn y you your yours yourself
             yourselves""",
-        "catalan": """
-            el la els les un una uns unes de del dels al als a en amb per i o que qui quin quina quins com quan on
-            és era són ser ha han va van no més també aquest aquesta seu seva es s'ha què molt""",
-        "czech": """
-            a i v ve na se je jsou byl byla bylo by že který která které kdo co jak kdy kde proč z ze do pro s k o
-            od po při jako ale nebo jeho jejich tento tato jsem mám není kolik jaký jaká jaké""",
-        "danish": """
-            og i at det en et den til er som på de med han af for ikke der var mig sig men har om vi havde hvad hvem
-            hvor hvornår hvorfor hvordan hvilken hvilke fra ud blev jeg du kan skal også eller""",
-        "dutch": """
-            de het een en van ik te dat die in is niet zijn op aan met als voor er maar om hem dan zou of wat mijn
-            dit zo door over ze uit ook tot je naar heeft hoe waar wanneer wie waarom welke werd wordt bij hebben""",
-        "finnish": """
-            ja on ei se että oli joka mutta ovat hän kun niin myös tai sen mikä mitä missä milloin kuka miksi
-            kuinka miten minä sinä me he olla ole ollut jos kuin sekä ne tämä minun mitkä""",
+        "spanish": """
+            el la los las un una unos unas de del al a en con por para y e o pero que qué quién quien quiénes cuál
+            cual cuáles cuándo cuando dónde donde cómo como cuánto cuántos cuántas no es son fue era ser está se más
+            también este esta su sus mi lo le les ha han sobre entre desde""",
         "french": """
             le la les un une des de du au aux et en est que qui quoi dans pour par sur pas ne ce cette ces il elle
             ils elles je tu nous vous se sa son ses leur leurs mon ma mes avec ou où quand comment pourquoi quel
             quelle quels quelles sont était été mais comme qu""",
+        "portuguese": """
+            o a os as um uma uns umas de do da dos das em no na nos nas por pelo pela para com e ou mas que quem
+            qual quais quando onde como porque não é são foi era ser se mais também este esta seu sua ao à quanto
+            quantos eu você ele ela""",
         "german": """
             der die das den dem des ein eine einen einem einer eines und oder aber nicht ist sind war waren wird
             werden wurde wurden hat haben hatte ich du er sie es wir ihr mein meine sein seine mit von vom zu zum zur
             auf für im am an bei nach aus über unter durch als auch wie was wer wo wann warum wieviel wem wen
             welche welcher welches welchen welchem
             wessen in ihm ihn ihre ihrer seiner seinem uns hiess dass sich noch nur wenn man kein keine heisst""",
-        "hungarian": """
-            a az és hogy nem is egy ez van volt meg de ha mint csak már ki mi mit hol mikor miért hogyan melyik
-            milyen mennyi hány lesz vagy után által ami aki amely akkor én te ő""",
-        "indonesian": """
-            yang dan di ke dari untuk dengan pada adalah ini itu tidak dalam oleh akan sebagai juga atau telah apa
-            siapa kapan mana mengapa bagaimana berapa saya kamu mereka kami kita ada karena para""",
         "italian": """
             il lo la i gli le un uno una di del della dei delle degli da dal dalla in nel nella con su per tra e ed
             o ma che chi cosa quale quali quando dove come perché non è sono era ha hanno si più anche questo questa
             suo sua mio mia quanto quanti al alla ai alle""",
-        "norwegian": """
-            og i jeg det at en et den til er som på de med han av ikke der så var meg seg men har om vi hadde hva
-            hvem hvor når hvorfor hvordan hvilken hvilke fra ut ble kan skal også eller etter""",
-        "polish": """
-            i w we na z ze do się nie to że jest są był była było co kto jak kiedy gdzie dlaczego który która
-            które ile jaki jaka jakie od po przez dla o ale czy za przy jego ich oraz jako tym tego""",
-        "portuguese": """
-            o a os as um uma uns umas de do da dos das em no na nos nas por pelo pela para com e ou mas que quem
-            qual quais quando onde como porque não é são foi era ser se mais também este esta seu sua ao à quanto
-            quantos eu você ele ela""",
-        "romanian": """
-            și si în în la de pe cu din un o unei unui ale al a ai care ce cine când unde cum cât câți câte nu este
-            sunt era fost au fi se mai pentru că sau dar prin după lui său sa acest această""",
-        "spanish": """
-            el la los las un una unos unas de del al a en con por para y e o pero que qué quién quien quiénes cuál
-            cual cuáles cuándo cuando dónde donde cómo como cuánto cuántos cuántas no es son fue era ser está se más
-            también este esta su sus mi lo le les ha han sobre entre desde""",
-        "swedish": """
-            och i att det en ett den till är som på de med han av för inte var jag sig men har om vi hade vad vem
-            hur när varför vilken vilket vilka från ut blev kan ska också eller efter där""",
         "turkish": """
             ve bir bu da de için ile ne kim nerede zaman nasıl neden hangi kaç mı mi mu mü değil var yok olan
             olarak daha çok en gibi kadar sonra ama veya o ben sen biz onun tarafından ki ise""",
         "vietnamese": """
             là của và các có được trong cho không một những với này đã người khi để ở từ như ai gì nào đâu bao
             nhiêu tại sao thế bị về ra vào đến theo trên cũng nhưng tôi""",
+        "indonesian": """
+            yang dan di ke dari untuk dengan pada adalah ini itu tidak dalam oleh akan sebagai juga atau telah apa
+            siapa kapan mana mengapa bagaimana berapa saya kamu mereka kami kita ada karena para""",
+        "polish": """
+            i w we na z ze do się nie to że jest są był była było co kto jak kiedy gdzie dlaczego który która
+            które ile jaki jaka jakie od po przez dla o ale czy za przy jego ich oraz jako tym tego""",
+        "dutch": """
+            de het een en van ik te dat die in is niet zijn op aan met als voor er maar om hem dan zou of wat mijn
+            dit zo door over ze uit ook tot je naar heeft hoe waar wanneer wie waarom welke werd wordt bij hebben""",
+        "romanian": """
+            și si în în la de pe cu din un o unei unui ale al a ai care ce cine când unde cum cât câți câte nu este
+            sunt era fost au fi se mai pentru că sau dar prin după lui său sa acest această""",
+        "czech": """
+            a i v ve na se je jsou byl byla bylo by že který která které kdo co jak kdy kde proč z ze do pro s k o
+            od po při jako ale nebo jeho jejich tento tato jsem mám není kolik jaký jaká jaké""",
+        "hungarian": """
+            a az és hogy nem is egy ez van volt meg de ha mint csak már ki mi mit hol mikor miért hogyan melyik
+            milyen mennyi hány lesz vagy után által ami aki amely akkor én te ő""",
+        "swedish": """
+            och i att det en ett den till är som på de med han av för inte var jag sig men har om vi hade vad vem
+            hur när varför vilken vilket vilka från ut blev kan ska också eller efter där""",
+        "danish": """
+            og i at det en et den til er som på de med han af for ikke der var mig sig men har om vi havde hvad hvem
+            hvor hvornår hvorfor hvordan hvilken hvilke fra ud blev jeg du kan skal også eller""",
+        "norwegian": """
+            og i jeg det at en et den til er som på de med han av ikke der så var meg seg men har om vi hadde hva
+            hvem hvor når hvorfor hvordan hvilken hvilke fra ut ble kan skal også eller etter""",
+        "finnish": """
+            ja on ei se että oli joka mutta ovat hän kun niin myös tai sen mikä mitä missä milloin kuka miksi
+            kuinka miten minä sinä me he olla ole ollut jos kuin sekä ne tämä minun mitkä""",
+        "catalan": """
+            el la els les un una uns unes de del dels al als a en amb per i o que qui quin quina quins com quan on
+            és era són ser ha han va van no més també aquest aquesta seu seva es s'ha què molt""",
     }.items()
 }
 #: Letters that English does not use count as one function word of the languages that use them.
 _LETTERS = {
-    "catalan": "àçèéíïòóúü",
-    "czech": "áčďéěíňóřšťúůýž",
-    "danish": "æøå",
-    "dutch": "ëïé",
-    "finnish": "äö",
-    "french": "àâçèéêëîïôùûœ",
-    "german": "äöü",
-    "hungarian": "áéíóöőúüű",
-    "italian": "àèéìòù",
-    "norwegian": "æøå",
-    "polish": "ąćęłńóśźż",
-    "portuguese": "áâãàçéêíóôõú",
-    "romanian": "ăâîșțşţ",
-    "spanish": "áéíñóúü",
-    "swedish": "åäö",
-    "turkish": "çğıöşü",
-    "vietnamese": "ăâđêôơưáàảãạếềểễệốồổỗộớờởỡợứừửữự",
+    language: frozenset(letters)
+    for language, letters in {
+        "catalan": "àçèéíïòóúü",
+        "czech": "áčďéěíňóřšťúůýž",
+        "danish": "æøå",
+        "dutch": "ëïé",
+        "finnish": "äö",
+        "french": "àâçèéêëîïôùûœ",
+        "german": "äöü",
+        "hungarian": "áéíóöőúüű",
+        "italian": "àèéìòù",
+        "norwegian": "æøå",
+        "polish": "ąćęłńóśźż",
+        "portuguese": "áâãàçéêíóôõú",
+        "romanian": "ăâîșțşţ",
+        "spanish": "áéíñóúü",
+        "swedish": "åäö",
+        "turkish": "çğıöşü",
+        "vietnamese": "ăâđêôơưáàảãạếềểễệốồổỗộớờởỡợứừửữự",
+    }.items()
 }
 #: Function words of other scripts; they are those of the languages that are mostly written in them.
 SCRIPT_FUNCTION_WORDS = frozenset(
@@ -159,21 +163,23 @@ _LANGUAGES_OF: dict[str, tuple[str, ...]] = {
     for word in frozenset().union(*FUNCTION_WORDS.values())
 }
 
+#: Function words that English does not have.
+_FOREIGN_WORDS = _LANGUAGES_OF.keys() - FUNCTION_WORDS[ENGLISH]
+
 
 def latin_language(words: Iterable[str]) -> str:
     """Return the language of a text in Latin letters; English unless its case-folded words say otherwise."""
-    hits: Counter[str] = Counter()
-    letters: set[str] = set()
-    for word in islice(dict.fromkeys(words), _MOST_WORDS):
-        hits.update(_LANGUAGES_OF.get(word, ()))
-        if not word.isascii():
-            letters.update(word)
-    if letters:
-        hits.update(language for language, own in _LETTERS.items() if not letters.isdisjoint(own))
+    distinct = set(islice(dict.fromkeys(words), _MOST_WORDS))
+    letters = "".join(distinct)
+    if letters.isascii() and distinct.isdisjoint(_FOREIGN_WORDS):
+        return ENGLISH
+    hits = Counter(language for word in distinct for language in _LANGUAGES_OF.get(word, ()))
+    if not letters.isascii():
+        hits.update(language for language, own in _LETTERS.items() if not own.isdisjoint(letters))
     english = hits.pop(ENGLISH, 0)
     if not hits:
         return ENGLISH
-    best = max(hits, key=lambda language: hits[language])
+    best = max((language for language in FUNCTION_WORDS if language in hits), key=lambda language: hits[language])
     return best if hits[best] >= _LEAST_HITS and hits[best] > english else ENGLISH
 
 

@@ -1,5 +1,5 @@
 // The state of a page in its address: #/page/part?name=value
-import { useEffect, useState } from "./html.js";
+import { useEffect, useRef, useState } from "./html.js";
 
 export function parseRoute(hash = location.hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
@@ -30,8 +30,11 @@ export function setParams(changes, { replace = true } = {}) {
 
 export function useRoute() {
   const [route, setRoute] = useState(parseRoute);
+  const seen = useRef(location.hash);
   useEffect(() => {
     const update = () => setRoute(parseRoute());
+    // The address may have changed between the first rendering and this effect.
+    if (location.hash !== seen.current) update();
     addEventListener("hashchange", update);
     addEventListener("popstate", update);
     return () => { removeEventListener("hashchange", update); removeEventListener("popstate", update); };

@@ -226,6 +226,8 @@ class CodedBand:
         if self._dead:
             alive = ~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))
             keys, strengths = keys[alive], strengths[alive]
+        if not len(self._fresh):
+            return best(keys, strengths, limit)
         fresh_keys, fresh_strengths = self._fresh.search(query, limit, allowed)
         return best(np.concatenate([keys, fresh_keys]), np.concatenate([strengths, fresh_strengths]), limit)
 
@@ -233,13 +235,22 @@ class CodedBand:
         options: dict[str, Any] = {}
         limit = min(limit, len(self._keys))
         if allowed is not None:
-            listed = self._keys[np.isin(self._keys >> PART_BITS, allowed)]
+            listed = _keys_of(allowed, self._keys)
             limit = min(limit, len(listed))
             options["allowlist"] = listed.astype(np.uint64)
         if not limit:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         strengths, keys = self._index.search(query[np.newaxis, :], limit, **options)
         return keys[0].astype(np.int64), strengths[0].astype(np.float32)
+
+
+def _keys_of(nos: Numbers, keys: Numbers) -> Numbers:
+    """Return those of the sorted keys that belong to some memories."""
+    first = np.searchsorted(keys, nos << PART_BITS)
+    parts = np.searchsorted(keys, (nos + 1) << PART_BITS) - first
+    # The rows of a memory follow each other: the first one, and how far behind it.
+    behind = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    return np.asarray(keys[np.repeat(first, parts) + behind], np.int64)
 
 
 def _coded(keys: Numbers, vectors: Vectors) -> Any:  # noqa: ANN401 - turbovec has no types

@@ -9,7 +9,7 @@ import { count, number, scopeName } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { hrefOf, useParam, useRoute } from "../route.js";
 
-const PAGE = 100;
+const PAGE = 40;
 
 // Return the sessions of receipts, newest first, each with its turns and tokens.
 export function sessionsOf(receipts) {
