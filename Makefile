@@ -91,7 +91,7 @@ mutants: setup ## Change the pure code in 200 places and count the changes that 
 	$(BIN)/python -m tests.mutants
 
 dashboard: setup ## Test the dashboard in Chromium, also on a store of 100,000 memories
-	MEMOTHERM_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -q tests/dashboard tests/dashboard/large.py
+	REQUIRE_BROWSER=1 $(BIN)/python -m pytest -q tests/dashboard tests/dashboard/large.py
 
 screenshots: setup ## Make the pictures of the dashboard in the docs from a store of a year
 	$(BIN)/python -m tests.dashboard.screenshots

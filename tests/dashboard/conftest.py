@@ -24,7 +24,7 @@ from tests.year import HOSTILE
 
 #: The time of the clocks of the store and of the pages.
 NOW = datetime(2026, 6, 30, 16, 0, tzinfo=UTC)
-REQUIRED = "MEMOTHERM_REQUIRE_BROWSER"
+REQUIRED = "REQUIRE_BROWSER"
 #: The most milliseconds that a page may take until it shows what a test waits for.
 PATIENCE = 30_000
 

@@ -158,7 +158,7 @@ def test_a_recall_logs_the_use_of_a_memory_that_was_purged_meanwhile(
     first, second = pair
     memory = first.remember("the otter swims")
     clock.advance(minutes=1)
-    with stopped_before("memory_touch", lambda: first.recall("otter")) as recall:
+    with stopped_before("memory_use", lambda: first.recall("otter")) as recall:
         pass
     with stopped_before("candidates", lambda: first.recall("otter")) as late:
         second.purge(memory.id)
