@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,10 @@ _PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "s
 _INSTALL = re.compile(r"pip install ([^`\n]+)")
 #: What the project was called before; in two parts, so that this file does not contain it.
 _OLD_NAME = "thermo" + "cline"
+#: Extras with the packages of other frameworks, which take a minute to install; `make adapters` installs them.
+_FRAMEWORKS = re.compile(
+    r"\[(agent-framework|anthropic|claude-agent|google-adk|langgraph|llama-index|openai-agents|pydantic-ai|strands)\]"
+)
 _TEXT_FOLDERS = ("src", "tests", "docs", "bench", "deploy", ".ci")
 
 
@@ -55,7 +60,7 @@ def test_the_install_commands_of_the_docs_install_this_package(tmp_path: Path) -
     venv.create(tmp_path / "venv")
     python, command = tmp_path / "venv" / "bin" / "python", tmp_path / "venv" / "bin" / "memotherm"
     home = {"MEMOTHERM_HOME": str(tmp_path / "home")}
-    lines = install_arguments()
+    lines = [words for words in install_arguments() if not _FRAMEWORKS.search(" ".join(words))]
     assert ["memotherm[mcp]"] in lines
 
     for number, words in enumerate(lines):
@@ -69,6 +74,14 @@ def test_the_install_commands_of_the_docs_install_this_package(tmp_path: Path) -
     modules = "memotherm.mcp.server, memotherm.rest.app, memotherm.storage.postgres.store"
     location = run([python, "-c", f"import {modules}; print(memotherm.__file__)"], tmp_path, **home)
     assert Path(location.strip()).is_relative_to(tmp_path)
+
+
+def test_the_extras_of_the_docs_exist() -> None:
+    """Those of frameworks too, which are not installed here."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    named = [re.findall(r"\[(.+)\]", word) for words in install_arguments() for word in words]
+
+    assert {extra for found in named for text in found for extra in text.split(",")} <= {*extras}
 
 
 def test_the_old_name_of_the_project_is_gone() -> None:

@@ -52,6 +52,8 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
             mem.scopes()[0],
             mem.metrics().live_recalls,
             mem.heat(stored.id),
+            mem.uses(stored.id),
+            mem.tier_history(since="1d", points=2)[0],
             mem.everything(),
             mem.everything().recalls[0],
             mem.scoped(user="ana").erase(),

@@ -420,7 +420,7 @@ class Memotherm:
         moment = self._view.now() if at is None else as_moment(at, "at", self._view.now())
         records = [self._view.record(memory_id) for memory_id in used]
         if recall is None:
-            return log.give(log.last(spaces[-1], moment), records, answer, spaces, moment)
+            return log.give(log.last(spaces[-1:], moment), records, answer, spaces, moment)
         recall_id = recall if isinstance(recall, str) else recall.recall_id
         if recall_id is None:
             raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")

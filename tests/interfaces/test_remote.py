@@ -83,7 +83,7 @@ def test_the_server_has_a_handler_for_every_route_of_the_table(local: Memotherm)
     """The table and the OpenAPI document name the same operations."""
     api: Any = application(local)
     while not hasattr(api, "openapi"):
-        api = api._app
+        api = getattr(api, "_app", None) or api.app  # ours, or that of a library
     served = {
         operation["operationId"]: (method.upper(), path)
         for path, methods in api.openapi()["paths"].items()
@@ -189,6 +189,7 @@ def test_a_session_works_on_the_server(here: Memotherm, remote: Memotherm) -> No
     assert session.status() == here.session_status("s1")
     assert "badger" in session.before_turn("what did the badger say?").text
     assert session.spill().spilled_ids == (added.id,)
+    assert session.recall("badger").promoted == ()
     assert session.recall("badger").promoted == (added.id,)
     assert session.forget(added.id).retention == "deleted"
     flush = session.flush_due(199_000)

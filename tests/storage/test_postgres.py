@@ -65,7 +65,7 @@ def fill(mem: Memotherm) -> None:
         session.add(f"a message of {tenant}", metadata={"speaker": "Ann"})
         view.purge(view.remember(f"gone from {tenant}").id)
         view.remember(f"the secret of {tenant}", tags=["red"])
-        view.recall("secret")
+        view.feedback(view.recall("secret"), [view.find(contains="secret")[0].id])
         session.before_turn("the secret?")
         session.flush_due(190_000)
     mem.maintenance().run_once()

@@ -37,9 +37,9 @@ class FeedbackLog:
             )
         return found
 
-    def last(self, space: int, now: datetime) -> list[LogEntry]:
-        """Return the last recalls in a space, newest first, or raise `NotFound`."""
-        recalls = self._store.recent_recalls((space,), now - _RECENT, now, _MOST_RECENT)
+    def last(self, spaces: Sequence[int], now: datetime) -> list[LogEntry]:
+        """Return the last recalls in some spaces, newest first, or raise `NotFound`."""
+        recalls = self._store.recent_recalls(spaces, now - _RECENT, now, _MOST_RECENT) if spaces else []
         if not recalls:
             raise NotFound("no recall of the last day was logged in this scope: name one by its recall_id")
         return recalls
