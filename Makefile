@@ -35,7 +35,8 @@ demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the termina
 	$(BIN)/memotherm demo
 
 test: lint ## Lint, types and every test
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/dashboard
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard
 
 lint: setup ## Style and types only
 	$(BIN)/ruff check .

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 import memotherm
 from memotherm import Memotherm
@@ -49,6 +52,10 @@ def browser() -> Iterator[Browser]:
         found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield found
         found.close()
+    # What Playwright leaves behind must not be collected in the middle of another test.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +180,9 @@ def violations(page: Page, *, colours_only: bool = False) -> list[str]:
 
 
 def overflow(page: Page) -> int:
-    """Return by how many pixels a page is wider than the window."""
+    """Return by how many pixels a page is wider than the window, when its charts have their size."""
+    with suppress(PlaywrightTimeout):
+        page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth", timeout=5000)
     return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
 
 
