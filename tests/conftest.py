@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,18 @@ def store_kind(request: pytest.FixtureRequest) -> Iterator[str]:
     kind = getattr(request, "param", "postgres" if marked else "sqlite")
     with stores.using(request.getfixturevalue("postgres") if kind == "postgres" else None):
         yield kind
+
+
+@pytest.fixture
+def event_loop() -> Iterator[None]:
+    """Give `run_sync` of a framework an event loop, and close it; the one that it makes by itself is never closed."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
+    with suppress(RuntimeError):  # there is none after `asyncio.run`
+        asyncio.get_event_loop_policy().get_event_loop().close()
+    asyncio.set_event_loop(None)
 
 
 @pytest.fixture

@@ -78,6 +78,7 @@ _FRAMEWORKS = {
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(python_blocks(page))], ids=title)
+@pytest.mark.usefixtures("event_loop")
 def test_python_blocks_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -11,7 +11,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from memotherm import InvalidInput, Memotherm
 from memotherm.adapters.pydantic_ai import MemothermCapability
 
-pytestmark = pytest.mark.sqlite
+pytestmark = [pytest.mark.sqlite, pytest.mark.usefixtures("event_loop")]
 
 
 class Script:

@@ -6,9 +6,10 @@ import gc
 import os
 import shutil
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from urllib.parse import urlsplit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 import memotherm
 from memotherm import Memotherm
@@ -180,10 +180,16 @@ def violations(page: Page, *, colours_only: bool = False) -> list[str]:
 
 
 def overflow(page: Page) -> int:
-    """Return by how many pixels a page is wider than the window, when its charts have their size."""
-    with suppress(PlaywrightTimeout):
-        page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth", timeout=5000)
-    return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+    """Return by how many pixels a page is wider than the window, when its charts have their size.
+
+    The policy of the page forbids the evaluation of strings, so `wait_for_function` cannot be used.
+    """
+    deadline = time.monotonic() + 5
+    while True:
+        wider = int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+        if wider <= 0 or time.monotonic() > deadline:
+            return wider
+        page.wait_for_timeout(50)
 
 
 def screenshot_folder() -> Path:
