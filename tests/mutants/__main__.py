@@ -3,7 +3,7 @@
 The sample is the same for the same code. Each mutant is run against the tests that reach its lines, the quickest
 first: a first round of a few seconds, and for those that survive it a second one with all of them, up to the first
 failure. Results are kept under `build/mutants/`: an interrupted run continues, and after a change of some tests only
-the survivors are run again. `MEMOTHERM_MUTANTS` sets the size of the sample, `MEMOTHERM_MUTANTS_JOBS` how many are
+the survivors are run again. `MUTANTS` sets the size of the sample, `MUTANTS_JOBS` how many are
 run at once. The result is written to `docs/reference/mutants.md`.
 """
 
@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
 SOURCE = ROOT / "src"
 KEPT = ROOT / "build" / "mutants"
-COUNT = int(os.environ.get("MEMOTHERM_MUTANTS", "200"))
-JOBS = int(os.environ.get("MEMOTHERM_MUTANTS_JOBS", "1"))
+COUNT = int(os.environ.get("MUTANTS", "200"))
+JOBS = int(os.environ.get("MUTANTS_JOBS", "1"))
 LEAST_KILLED = 0.9
 #: The pure code: decisions without input, output or a clock.
 PURE = (
@@ -193,7 +193,7 @@ def main() -> int:
 
 if __name__ == "__main__":
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    os.environ["MEMOTHERM_BUDGET_CASES"] = "1000"
+    os.environ["BUDGET_CASES"] = "1000"
     sys.path.insert(0, str(SOURCE))
     os.chdir(ROOT)
     sys.exit(main())
