@@ -29,6 +29,7 @@ from memotherm.storage.selecting import compiled_filter, filtered_numbers
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
+    Allowed,
     Band,
     CodedBand,
     ExactBand,
@@ -54,8 +55,6 @@ _MOST_BANDS = 512
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 #: The largest cache of filter results, in numbers of memories of 8 bytes each.
 _FILTER_CACHE_SIZE = 1_000_000
-#: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
-_ENTRY_SIZE = 64
 #: How many times as many of the nearest memories as are wanted are filtered before the whole band is.
 _FILTERED_FIRST = 8
 _BATCH = 20_000
@@ -80,7 +79,7 @@ class Bands:
         self._folder = folder
         self._exact_limit = exact_limit if coding_available() else 1 << 62
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
-        self._allowed: OrderedDict[tuple[BandKey, Filter], Numbers] = OrderedDict()
+        self._allowed: OrderedDict[tuple[BandKey, Filter], Allowed] = OrderedDict()
         self._allowed_size = 0
         self._identity: Identity | None = None
         self._seq = 0
@@ -238,7 +237,7 @@ class Bands:
 
     def _allowed_in(
         self, connection: sqlite3.Connection, key: BandKey, where: Filter, band: Band, query: Vectors, wanted: int
-    ) -> Numbers:
+    ) -> Allowed:
         """Return the memories of a band that a filter lets through: enough of the nearest, or all."""
         cache_key = (key, replace(where, now=_ANY_TIME))
         allowed = self._allowed.get(cache_key)
@@ -248,14 +247,14 @@ class Bands:
             nearest, _ = band.search(query, _FILTERED_FIRST * wanted, None)
             passing = filtered_numbers(statements, (nearest >> PART_BITS).tolist(), where)
             if len(passing) >= wanted:
-                return np.fromiter(sorted(passing), np.int64)
+                return Allowed(np.fromiter(sorted(passing), np.int64))
             conditions, values = compiled_filter(statements, where)
             place = {"space": key.space, "tier": key.tier.rank}
             rows = statements.rows_of("matching", {"conditions": conditions}, **place, **values)
-            allowed = self._allowed[cache_key] = np.fromiter((no for (no,) in rows), np.int64)
-            self._allowed_size += len(allowed) + _ENTRY_SIZE
+            allowed = self._allowed[cache_key] = Allowed(np.fromiter((no for (no,) in rows), np.int64), len(band))
+            self._allowed_size += allowed.size
             while self._allowed_size > _FILTER_CACHE_SIZE:
-                self._allowed_size -= len(self._allowed.popitem(last=False)[1]) + _ENTRY_SIZE
+                self._allowed_size -= self._allowed.popitem(last=False)[1].size
         else:
             self._allowed.move_to_end(cache_key)
         return allowed
