@@ -13,6 +13,7 @@ from memotherm import Memory
 from memotherm.context.packing import Candidate, Limits, Packed, pack
 from memotherm.context.packing.budget import min_rest_for_hot, min_rest_for_recalled, split
 from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, format_of
+from memotherm.text.marker import OPEN
 from memotherm.text.tokens import counter
 
 SIZES = range(6)
@@ -25,7 +26,8 @@ def hot(*memories: Memory) -> list[Candidate]:
 
 
 def packed(listed: list[Candidate], limits: Limits = LIMITS, recalled: Iterable[Candidate] = ()) -> Packed:
-    return pack(listed, recalled, format_of("markdown"), counter().count, limits)
+    # In this format a section has lines of its own, which cost something.
+    return pack(listed, recalled, format_of("xml"), counter().count, limits)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +102,11 @@ def test_a_recalled_memory_has_a_part_of_the_space_where_others_need_it(a_memory
 
 
 def test_a_text_in_a_message_costs_no_more_than_the_budget_without_its_message(a_memory: MakeMemory) -> None:
-    """A tokenizer may count less where line breaks are escaped; the budget holds for what a host extracts, too."""
+    """A tokenizer may count more without the message; the budget holds for what a host extracts, too."""
     listed = hot(*(a_memory(f"the ferry {place} leaves at nine", id=f"mem_{place}") for place in range(8)))
 
     def count(text: str) -> int:
-        return len(text.split())
+        return len(text.split()) + 20 * text.startswith(OPEN)
 
     for budget in range(90):
         text = pack(listed, (), format_of("messages"), count, replace(LIMITS, budget=budget)).text
