@@ -9,7 +9,7 @@ JOBS   ?= auto
 CITUS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint check fix docs bench bench-compare torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -55,6 +55,9 @@ docs: setup ## Write the reference pages that follow from the code
 
 bench: setup ## Measure speed, print the tables, write JSON under bench/results/
 	$(BIN)/python -m bench
+
+bench-compare: setup ## Measure the revision REVISION and this tree in turn, call by call
+	$(BIN)/python -m bench.compare $(REVISION)
 
 load: setup ## Let 32 clients at a real server for a minute, alone and beside maintenance, and look for losses
 	$(BIN)/python -m bench.load
