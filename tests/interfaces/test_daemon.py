@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import python
 from tests.interfaces.served import environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")
@@ -83,6 +84,19 @@ def test_a_client_of_the_daemon_imports_next_to_nothing(running: Installation, c
 
     assert "heron" in done.stdout if command[0] == "hook" else "1 memory" in done.stdout
     assert not [name for name in modules(done) if name.startswith(_HEAVY)]
+
+
+def test_the_commands_import_only_what_they_use():
+    """A first recall waits for neither network clients, models, notes nor replays."""
+    code = "import sys, memotherm.cli.recall, memotherm.cli.reading, memotherm.opening; print(*sys.modules)"
+    loaded = set(python(code).stdout.split())
+
+    assert "memotherm.memory" in loaded
+    assert not loaded & {
+        "asyncio", "email", "http.client", "httpx", "memotherm.notes.notes", "memotherm.notes.importing",
+        "memotherm.policy.replay", "memotherm.remote.client", "onnxruntime", "pydantic", "splintr", "ssl",
+        "turbovec", "urllib.request", "urllib3", "watchfiles",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
