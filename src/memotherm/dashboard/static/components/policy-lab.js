@@ -30,7 +30,7 @@ const Tests = ({ tests, failed }) => html`<p>${number(tests.length - failed)} of
 
 const Next = ({ move }) => (move ? html`<${Tier} tier=${move.to} /> (${move.rule})` : "stays");
 const Differences = ({ differences }) => html`<p>The next move of ${memories(differences.length)} differs.</p>
-  <${Table} caption="Memories whose next move differs" empty="Nothing differs." rows=${differences.slice(0, 200)} columns=${[
+  <${Table} caption="Memories whose next move differs" empty="Nothing differs." rows=${differences} most=${100} columns=${[
     { name: "memory", label: "Memory", cell: (each) => html`<${MemoryLink} id=${each.id}>${each.content.slice(0, 120)}</${MemoryLink}>` },
     { name: "tier", label: "Is", cell: (each) => html`<${Tier} tier=${each.tier} />` }, { name: "run", label: "Run", cell: (each) => each.run },
     { name: "first", label: "In force", cell: (each) => html`<${Next} move=${each.first} />` }, { name: "second", label: "This policy", cell: (each) => html`<${Next} move=${each.second} />` },

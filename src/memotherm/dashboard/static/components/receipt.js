@@ -52,8 +52,8 @@ export function ReceiptDetail({ receiptNumber }) {
       ${receipt.query !== null && html` Prompt: <q>${receipt.query}</q>`}</p>
     <${Question} receipt=${receipt.number} />
     <h3>In the context: ${number(receipt.included.length)}</h3>
-    <${Included} entries=${receipt.included} scope=${receipt.scope} />
+    <${Included} entries=${receipt.included} />
     <h3>Left out: ${number(receipt.left_out.length)}</h3>
     <p class="hint">The first memories of each section; the playground shows at which budget each would enter.</p>
-    <${LeftOut} entries=${receipt.left_out} scope=${receipt.scope} budgets=${false} />`}</${Loaded}></section>`;
+    <${LeftOut} entries=${receipt.left_out} budgets=${false} />`}</${Loaded}></section>`;
 }

@@ -49,7 +49,7 @@ function Recalls() {
   }, [recent.value]);
   return html`<section><h2>Recalls</h2>
     <${Loaded} state=${recent}>${({ recalls }) => recalls.length
-      ? html`<${Chart} title=${`Duration of the last ${number(recalls.length)} recalls`} times=${chart.times} series=${chart.series} format=${milliseconds} />`
+      ? html`<${Chart} title=${`Duration of the last ${number(recalls.length)} recalls`} times=${chart.times} series=${chart.series} format=${milliseconds} single />`
       : html`<p class="empty">The recall log is empty here.</p>`}</${Loaded}>
     <h3>Slowest queries</h3>
     <${Loaded} state=${slowest}>${({ recalls }) => html`<${Table} caption="Slowest queries" rows=${recalls.map((recall) => ({ ...recall, id: recall.number }))} columns=${RECALL_COLUMNS} />`}</${Loaded}>

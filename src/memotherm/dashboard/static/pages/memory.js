@@ -11,7 +11,7 @@ import { difference } from "../diff.js";
 import { decimal, number, percent, scopeName, time } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
-import { navigate } from "../route.js";
+import { hrefOf, navigate } from "../route.js";
 import { useLogin, useWritable } from "../session.js";
 
 const SHOWN_CHARACTERS = 20_000;
@@ -101,7 +101,8 @@ function Uses({ id, uses }) {
     { name: "form", label: "How", cell: (receipt) => { const entry = entryOf(receipt); return entry?.form ? `${entry.form}, ${number(entry.tokens)} tokens` : "left out"; } },
     { name: "reason", label: "Why", cell: (receipt) => entryOf(receipt)?.reason || "" },
   ];
-  return html`<h3>Recalled</h3><${Table} caption="Recalls that returned it" columns=${recalls} rows=${uses.recalls} empty="No logged recall has returned it." />
+  return html`<p><a href=${hrefOf(["injected"], { receipt: "last", memory: id })}>Why was it (not) in the last prompt?</a></p>
+    <h3>Recalled</h3><${Table} caption="Recalls that returned it" columns=${recalls} rows=${uses.recalls} empty="No logged recall has returned it." />
     <h3>Injected</h3><${Table} caption="Contexts that considered it" columns=${receipts} rows=${uses.receipts.map((each) => ({ ...each, seq: each.number }))}
       empty="No context whose receipt is kept has considered it." />`;
 }

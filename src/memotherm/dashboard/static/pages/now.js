@@ -11,7 +11,7 @@ import { number, memories as memoriesText, scopeName } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { remedyOf } from "../remedies.js";
-import { useParam } from "../route.js";
+import { hrefOf, useParam } from "../route.js";
 import { useWritable } from "../session.js";
 import { FirstSteps } from "./first_steps.js";
 
@@ -115,6 +115,7 @@ export function Now() {
           </section>
           <${Tokens} status=${found} scopes=${found.scopes} />
         </div>
+        <p><a href=${hrefOf(["injected"], { receipt: "last" })}>Why was a memory (not) in the last prompt?</a></p>
         <h2>Moves today</h2>
         <${Loaded} state=${moves}>${(list) => html`<${Table} caption="Moves today" columns=${movesColumns(writable, reload)} rows=${list}
           empty="No memory has moved today." />`}</${Loaded}>`;
