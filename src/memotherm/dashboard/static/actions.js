@@ -80,12 +80,15 @@ export async function applyAction(action, chosen, { onProgress, signal, onChange
   return results.length > 0;
 }
 
+// Return what a toast calls to undo the change that led to a memory.
+export const undoOf = (after, onChange) => async () => { await undo(after.version, after.scope); onChange(); };
+
 // Undo an event of the ledger. A memory below the scope is changed in its own scope.
 export async function undoEvent(event, onChange = () => {}) {
   try {
     const memory = await get(`/memories/${event.id}`, { inside: true, hidden: true });
     const after = await undo(event.seq, memory.scope);
-    toast(`Undone: ${event.action}`, { undo: async () => { await undo(after.version, after.scope); onChange(); } });
+    toast(`Undone: ${event.action}`, { undo: undoOf(after, onChange) });
     onChange();
   } catch (error) {
     toastError(error);

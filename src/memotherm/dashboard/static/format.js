@@ -25,6 +25,8 @@ export function relative(iso, now = Date.now()) {
   return RELATIVE.format(Math.round(seconds / size), unit);
 }
 
+// Return the beginning of a long text; what follows is marked by dots.
+export const shortened = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 export const memories = (value) => count(value, "memory", "memories");
 export const scopeName = (scope) => Object.entries(scope).map(([name, value]) => `${name}=${value}`).join(" ") || "(no scope)";

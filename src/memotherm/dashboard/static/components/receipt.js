@@ -1,13 +1,12 @@
 // One turn: what was in its context, what was left out, and the answer for any memory.
 import { html } from "../html.js";
 import { get, post } from "../api.js";
-import { number, scopeName, time } from "../format.js";
+import { number, scopeName, shortened, time } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { useParam } from "../route.js";
 import { Loaded, MemoryLink } from "./basics.js";
 import { Included, LeftOut } from "./context.js";
 import { TextFilter } from "./filters.js";
-import { shortened } from "./hits.js";
 
 const ID = /^mem_[0-9a-z]{26}$/;
 const MOST_ANSWERS = 8;

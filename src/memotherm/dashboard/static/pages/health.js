@@ -1,5 +1,6 @@
 // Whether everything works: store, recalls, settings, keys, and the checks that the reader runs.
 import { html, useMemo, useState } from "../html.js";
+import { TIERS } from "../actions.js";
 import { get } from "../api.js";
 import { ErrorNotice, Loaded, ScopeName, Tier, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
@@ -11,7 +12,6 @@ import { useParam } from "../route.js";
 
 const RECENT = 300;
 const SLOWEST = 10;
-const TIERS = ["hot", "warm", "cold"];
 const milliseconds = (value) => `${decimal(value, value < 10 ? 1 : 0)} ms`;
 const megabytes = (bytes) => `${decimal(bytes / 1e6, 1)} MB`;
 

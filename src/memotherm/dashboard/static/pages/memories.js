@@ -11,7 +11,7 @@ import { memories as memoriesText, number, scopeName, shortTime } from "../forma
 import { useEvents } from "../live.js";
 import { allRows, useRows } from "../rows.js";
 import { hrefOf, navigate, setParams } from "../route.js";
-import { useWritable } from "../session.js";
+import { useWritable } from "../login.js";
 
 const KINDS = ["message", "fact", "decision", "entity", "context", "preference", "task", "note"];
 const RETENTIONS = [["active", "active"], ["archived", "archived"], ["deleted", "deleted"], ["any", "any"]];
@@ -124,9 +124,8 @@ export function Memories({ route }) {
   const rows = useRows(filters, order);
   const [chosen, setChosen] = useState(new Map());
   const [dialog, setDialog] = useState(null);
-  const timer = useRef(0);
   useEffect(() => setChosen(new Map()), [JSON.stringify(filters)]);
-  useEvents(() => { clearTimeout(timer.current); timer.current = setTimeout(rows.reload, DELAY_MILLISECONDS); });
+  useEvents(rows.reload, { delay: DELAY_MILLISECONDS });
   const toggle = (memory) => {
     const next = new Map(chosen);
     if (!next.delete(memory.id)) next.set(memory.id, memory);

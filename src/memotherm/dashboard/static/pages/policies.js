@@ -8,7 +8,7 @@ import { Table } from "../components/table.js";
 import { toast, toastError } from "../components/toast.js";
 import { count, memories, number } from "../format.js";
 import { useLoaded } from "../loading.js";
-import { useWritable } from "../session.js";
+import { useWritable } from "../login.js";
 
 const RUNS = { compact: "Compaction", maintain: "Maintenance", promote: "After a recall", spill: "When a session is full" };
 
