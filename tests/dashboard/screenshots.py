@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
@@ -60,8 +61,9 @@ def main() -> None:
     """Make all pictures."""
     screenshot_folder().mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=4 * PATIENCE)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        path = Path(folder) / "year.db"
+    # The page Health shows the path of the store, so it is one without the folders of a machine.
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), sync_playwright() as playwright:
+        path = Path("agent.db")
         make(path, 400, embedder=HashEmbedder())
         with memotherm.open(path, clock=FakeClock(END), embedder=HashEmbedder()) as mem, served(mem) as address:
             move_some(mem)
