@@ -143,7 +143,7 @@ def survivors(round_: list[tuple[Mutant, list[str]]], run: Run) -> Iterator[Muta
             mutant, tests = waiting.pop()
             known = run.results.known(mutant, tests) if tests else False
             if known is None:
-                limit = 10 + 10 * sum(run.seconds[test] for test in tests)
+                limit = 5 + 10 * sum(run.seconds[test] for test in tests)
                 running[Forked(_call(mutant, [run.items[test] for test in tests]), limit)] = mutant, tests
             elif not known:
                 yield mutant
