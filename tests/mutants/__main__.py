@@ -1,10 +1,10 @@
 """Change the pure code in 200 places, one at a time, and count the changes that the fast tests notice.
 
-The sample is the same for the same code. Each mutant is run against the tests that reach its lines, the quickest
-first: a first round of a few seconds, and for those that survive it a second one with all of them, up to the first
-failure. Results are kept under `build/mutants/`: an interrupted run continues, and after a change of some tests only
-the survivors are run again. `MEMOTHERM_MUTANTS` sets the size of the sample, `MEMOTHERM_MUTANTS_JOBS` how many are
-run at once. The result is written to `docs/reference/mutants.md`.
+The sample is the same for the same code. Each mutant is run against the tests that reach its statement, up to the first
+failure: a first round with the quickest of them, and for those that survive it a second one with all the others.
+Results are kept under `build/mutants/`: an interrupted run continues, and after a change of some tests only the
+survivors are run again. `MUTANTS` sets the size of the sample, `MUTANTS_JOBS` how many are run at once. The result is
+written to `docs/reference/mutants.md`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.mutants.mutations import Mutant, mutants_of, sample
 from tests.mutants.records import ReachCache, Results
-from tests.mutants.running import Forked, Reach, preload, run_mutant, trace
+from tests.mutants.running import Forked, Reach, run_mutant, trace, with_collected
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
 SOURCE = ROOT / "src"
 KEPT = ROOT / "build" / "mutants"
-COUNT = int(os.environ.get("MEMOTHERM_MUTANTS", "200"))
-JOBS = int(os.environ.get("MEMOTHERM_MUTANTS_JOBS", "1"))
+COUNT = int(os.environ.get("MUTANTS", "200"))
+JOBS = int(os.environ.get("MUTANTS_JOBS", "1"))
 LEAST_KILLED = 0.9
 #: The pure code: decisions without input, output or a clock.
 PURE = (
@@ -50,24 +51,27 @@ TESTS = (
     "tests/properties/test_budget.py", "tests/properties/test_tiers.py",
 )  # fmt: skip
 _SELECTED = ("-k", "not postgres", "-m", "not postgres")
-#: The tests of a first and a second round: the most of them, and the most seconds that they took.
-_FIRST, _SECOND = (40, 2.0), (250, 20.0)
-_TIMEOUT = 300.0
+#: The tests of the first round: the most of them, and the most seconds that they took.
+_FIRST = 40, 2.0
 
 
 def mutants() -> list[Mutant]:
     """Return the sample."""
-    files = {f"memotherm.{part.replace('/', '.')}": SOURCE / "memotherm" / f"{part}.py" for part in PURE}
-    return sample((mutant for module, path in files.items() for mutant in mutants_of(module, path)), COUNT)
+    return sample((mutant for module, path in modules().items() for mutant in mutants_of(module, path)), COUNT)
 
 
-def reach(modules: Sequence[Path]) -> Reach:
-    """Return which tests reach which lines of the modules; only test files that are new or changed are run."""
+def modules() -> dict[str, Path]:
+    """Return the files of the modules of the pure code."""
+    return {f"memotherm.{part.replace('/', '.')}": SOURCE / "memotherm" / f"{part}.py" for part in PURE}
+
+
+def reach() -> Reach:
+    """Return which tests reach which lines of the pure code; only test files that are new or changed are run."""
     files = [file for name in TESTS for file in _test_files(ROOT / name)]
-    cache = ReachCache(KEPT / "reach", modules)
-    for file in cache.stale(files):
-        print("tracing ", file.relative_to(ROOT), flush=True)
-        cache.add(file, _traced(modules, file))
+    cache = ReachCache(KEPT / "reach", list(modules().values()))
+    if stale := cache.stale(files):
+        print("tracing the tests of", len(stale), "files", flush=True)
+        cache.add(stale, _traced(stale), ROOT)
     return cache.merged(files)
 
 
@@ -75,33 +79,38 @@ def _test_files(path: Path) -> list[Path]:
     return [path] if path.is_file() else sorted(path.rglob("test_*.py"))
 
 
-def _traced(modules: Sequence[Path], file: Path) -> Reach:
-    """Run the tests of a file in a fork and return what they reach."""
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "reach"
+def _traced(files: Sequence[Path]) -> Reach:
+    """Run the tests of some files in a fork and return what they reach."""
+    with tempfile.TemporaryDirectory() as place:
+        result = Path(place) / "reach"
 
-        def run() -> int:
-            code, found = trace(modules, [str(file.relative_to(ROOT)), *_SELECTED])
+        def run() -> bool:
+            tests = [str(file.relative_to(ROOT)) for file in files]
+            failed, found = trace(modules(), [*tests, *_SELECTED])
             result.write_bytes(pickle.dumps(found))
-            return code
+            return failed
 
         process = Forked(run, 3600)
-        while (code := process.poll()) is None:
+        while (failed := process.failed()) is None:
             time.sleep(0.1)
-        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            raise SystemExit(f"{file.relative_to(ROOT)} fails without a mutant: run it first")
+        if failed:
+            raise SystemExit("a test fails without a mutant: run the tests first")
         return pickle.loads(result.read_bytes())  # type: ignore[no-any-return]
 
 
-def reaching(mutant: Mutant, found: Reach) -> list[str]:
-    """Return the tests that reach the lines of a mutant: those named for its module first, and the quickest of them."""
+def reaching(mutant: Mutant, found: Reach, modules_of: Counter[str]) -> list[str]:
+    """Return the tests that reach the lines of a mutant, those that reach the fewest modules first."""
     lines, seconds = found
     reached = lines.get(str(mutant.path), {})
     # What a module or a class defines is used by every test that reaches the module.
     first, last = mutant.lines if mutant.runs else (min(reached, default=0), max(reached, default=0))
     tests = {test for line in range(first, last + 1) for test in reached.get(line, ())}
-    names = mutant.module.split(".")[1:]
-    return sorted(tests, key=lambda test: (-sum(name in test.partition("::")[0] for name in names), seconds[test]))
+    return sorted(tests, key=lambda test: (modules_of[test], seconds[test]))
+
+
+def breadth(found: Reach) -> Counter[str]:
+    """Return how many modules each test reaches."""
+    return Counter(test for lines in found[0].values() for test in set().union(*lines.values()))
 
 
 def within(tests: Sequence[str], seconds: dict[str, float], limits: tuple[int, float]) -> list[str]:
@@ -117,30 +126,55 @@ def within(tests: Sequence[str], seconds: dict[str, float], limits: tuple[int, f
     return chosen
 
 
-def survivors(round_: list[tuple[Mutant, list[str]]], results: Results) -> Iterator[Mutant]:
+class Run(NamedTuple):
+    """What a run of mutants needs: the collected tests, the seconds that each of them took, and known results."""
+
+    items: dict[str, pytest.Item]
+    seconds: dict[str, float]
+    results: Results
+
+
+def survivors(round_: list[tuple[Mutant, list[str]]], run: Run) -> Iterator[Mutant]:
     """Run each mutant against its tests, unless the result is known, and yield those that survive."""
     waiting, running = list(reversed(round_)), dict[Forked, tuple[Mutant, list[str]]]()
     while waiting or running:
         while waiting and len(running) < JOBS:
             mutant, tests = waiting.pop()
-            known = results.known(mutant, tests)
+            known = run.results.known(mutant, tests) if tests else False
             if known is None:
-                running[Forked(_call(mutant, tests), _TIMEOUT)] = mutant, tests
+                limit = 10 + 10 * sum(run.seconds[test] for test in tests)
+                running[Forked(_call(mutant, [run.items[test] for test in tests]), limit)] = mutant, tests
             elif not known:
                 yield mutant
         for process, (mutant, tests) in list(running.items()):
-            code = process.poll()
-            if code is not None:
+            killed = process.failed()
+            if killed is not None:
                 del running[process]
-                print("survives" if code == 0 else "killed  ", mutant.name, flush=True)
-                results.add(mutant, tests, killed=code != 0)
-                if code == 0:
+                print("killed  " if killed else "survives", mutant.name, flush=True)
+                run.results.add(mutant, tests, killed=killed)
+                if not killed:
                     yield mutant
         time.sleep(0.02 if running else 0)
 
 
-def _call(mutant: Mutant, tests: list[str]) -> Callable[[], int]:
+def _call(mutant: Mutant, tests: list[pytest.Item]) -> Callable[[], bool]:
     return lambda: run_mutant(mutant, tests)
+
+
+def survive(tried: Sequence[Mutant], found: Reach, run: Run) -> list[Mutant]:
+    """Return the mutants that no test notices, in two rounds; also those that no test reaches."""
+    modules_of = breadth(found)
+    tests = {mutant.name: reaching(mutant, found, modules_of) for mutant in tried}
+    first = {mutant.name: within(tests[mutant.name], run.seconds, _FIRST) for mutant in tried}
+    survived = list(survivors([(mutant, first[mutant.name]) for mutant in tried], run))
+    rest = [(m, [test for test in tests[m.name] if test not in first[m.name]]) for m in survived]
+    return list(survivors([(mutant, by_file(others)) for mutant, others in rest], run))
+
+
+def by_file(tests: Sequence[str]) -> list[str]:
+    """Return the tests with those of one file together, so that its fixtures are set up once."""
+    files = {file: place for place, file in enumerate(dict.fromkeys(test.partition("::")[0] for test in tests))}
+    return sorted(tests, key=lambda test: files[test.partition("::")[0]])
 
 
 def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
@@ -170,21 +204,15 @@ def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
 def main() -> int:
     """Run the sample, write the page, and fail if too many mutants survive."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    results = Results(KEPT / "results.jsonl", ROOT)
-    tried = mutants()
-    preload([*TESTS, *_SELECTED])
-    found = reach(sorted({mutant.path for mutant in tried}))
-    tests = {mutant.name: reaching(mutant, found) for mutant in tried}
-    unreached = [mutant for mutant in tried if not tests[mutant.name]]
-    first = [(m, within(tests[m.name], found[1], _FIRST)) for m in tried if tests[m.name]]
-    tough = list(survivors(first, results))
-    known = {mutant.name: chosen for mutant, chosen in first}
-    rest = {m.name: [test for test in tests[m.name] if test not in known[m.name]] for m in tough}
-    again = [(m, within(rest[m.name], found[1], _SECOND)) for m in tough if rest[m.name]]
-    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again, results)}
+    tried, found = mutants(), reach()
     reasons: dict[str, str] = tomllib.loads((Path(__file__).parent / "explained.toml").read_text("utf-8"))
-    survived = {m.name: reasons.get(m.name, "not explained yet") for m in tough if m.name not in beaten}
-    survived |= {m.name: reasons.get(m.name, "no fast test reaches it") for m in unreached}
+    survived: dict[str, str] = {}
+
+    def work(items: dict[str, pytest.Item]) -> None:
+        run = Run(items, found[1], Results(KEPT / "results.jsonl", ROOT))
+        survived.update((m.name, reasons.get(m.name, "not explained yet")) for m in survive(tried, found, run))
+
+    with_collected([*TESTS, *_SELECTED], work)
     PAGE.write_text(page(tried, survived), encoding="utf-8")
     killed = 1 - len(survived) / len(tried)
     print(f"{len(tried)} mutants, {len(survived)} survive: {killed:.1%} killed; see {PAGE.relative_to(ROOT)}")
@@ -193,7 +221,9 @@ def main() -> int:
 
 if __name__ == "__main__":
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    os.environ["MEMOTHERM_BUDGET_CASES"] = "1000"
+    os.environ["BUDGET_CASES"] = "1000"
+    if Path("/dev/shm").is_dir():
+        os.environ.setdefault("TMPDIR", "/dev/shm")
     sys.path.insert(0, str(SOURCE))
     os.chdir(ROOT)
     sys.exit(main())

@@ -81,6 +81,7 @@ COMMANDS = {
     "plugin-dir": Command("install", "Print the path of the plugins in the package.", "plugin_dir"),
     "hook": Command("hook", "Answer a hook event of a coding agent (JSON on standard input)."),
     "worker": Command("worker", "Process the jobs that hooks have spooled."),
+    "daemon": Command("daemon", "Start or stop the process that answers hooks and commands faster."),
     "config": Command("config", "Show the settings and where each value comes from, or change one."),
     "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
     "cases": Command("cases", "Run questions of your own, and fail if one does not find what it must."),
@@ -170,8 +171,7 @@ def _run(arguments: Sequence[str]) -> int:
         click.echo(exc.format_message(), err=True)
         return exit_codes.USAGE
     except click.UsageError as exc:
-        path = exc.ctx.command_path if exc.ctx else "memotherm"
-        _print_error(exc.format_message(), f"`{path} --help` lists the arguments and options")
+        _print_error(exc.format_message(), _usage_hint(exc))
         return exit_codes.USAGE
     except click.ClickException as exc:
         _print_error(exc.format_message(), None)
@@ -179,6 +179,13 @@ def _run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return exit_codes.INTERRUPTED
     return result if isinstance(result, int) else exit_codes.OK
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx else "memotherm"
+    if isinstance(error, click.NoSuchOption) and isinstance(error.ctx and error.ctx.command, click.Group):
+        return f"options come after the command, as in `{path} COMMAND {error.option_name}`"
+    return f"`{path} --help` lists the arguments and options"
 
 
 def _print_error(message: str, hint: str | None) -> None:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from memotherm.text.stemming import stem_function
+import Stemmer
 
 __all__ = ["ENGLISH", "FUNCTION_WORDS", "SCRIPT_FUNCTION_WORDS", "latin_language", "script_language", "stemmer"]
 
@@ -191,13 +191,13 @@ def script_language(word: str) -> str | None:
 @functools.cache
 def stemmer(language: str) -> Callable[[str], str]:
     """Return the function that stems a word of a language; words stay as they are where there is none."""
-    stem = stem_function(language)
-    if stem is None:
+    if language not in Stemmer.algorithms():
         return str
+    stem = Stemmer.Stemmer(language).stemWord
     stemming = threading.Lock()  # a stemmer has state and is not thread-safe
 
     def locked(word: str) -> str:
         with stemming:
-            return stem(word)
+            return str(stem(word))
 
     return locked

@@ -29,6 +29,7 @@ from memotherm.storage.selecting import compiled_filter, filtered_numbers
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
+    Allowed,
     Band,
     CodedBand,
     ExactBand,
@@ -54,8 +55,6 @@ _MOST_BANDS = 512
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 #: The largest cache of filter results, in numbers of memories of 8 bytes each.
 _FILTER_CACHE_SIZE = 1_000_000
-#: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
-_ENTRY_SIZE = 64
 #: How many times as many of the nearest memories as are wanted are filtered first, and then, before the whole band is.
 _FILTERED_FIRST = (3, 8)
 _BATCH = 20_000
@@ -80,7 +79,7 @@ class Bands:
         self._folder = folder
         self._exact_limit = exact_limit if coding_available() else 1 << 62
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
-        self._allowed: OrderedDict[tuple[BandKey, Filter], Numbers] = OrderedDict()
+        self._allowed: OrderedDict[tuple[BandKey, Filter], Allowed] = OrderedDict()
         self._allowed_size = 0
         self._identity: Identity | None = None
         self._seq = 0
@@ -247,10 +246,10 @@ class Bands:
             near = _nearest_allowed(connection, band, query, wanted, where)
             if near is not None:
                 return near
-            allowed = self._allowed[cache_key] = _all_allowed(connection, key, where)
-            self._allowed_size += len(allowed) + _ENTRY_SIZE
+            allowed = self._allowed[cache_key] = Allowed(_all_allowed(connection, key, where), len(band))
+            self._allowed_size += allowed.size
             while self._allowed_size > _FILTER_CACHE_SIZE:
-                self._allowed_size -= len(self._allowed.popitem(last=False)[1]) + _ENTRY_SIZE
+                self._allowed_size -= self._allowed.popitem(last=False)[1].size
         else:
             self._allowed.move_to_end(cache_key)
         return band.search(query, wanted, allowed)
