@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 import memotherm
-from memotherm import Memotherm, Scope
+from memotherm import Memotherm, Scope, policy
 from memotherm.cli.app import run
 from memotherm.errors import (
     InvalidInput,
@@ -30,6 +31,7 @@ from memotherm.errors import (
 )
 from memotherm.policy.document import PRESETS
 from memotherm.remote.client import RemoteMemotherm
+from memotherm.remote.jobs import finished_job
 from memotherm.remote.session import RemoteSession
 from memotherm.remote.table import ROUTES
 from memotherm.rest.app import application
@@ -73,7 +75,7 @@ def public(cls: type) -> set[str]:
 
 def test_every_verb_of_the_facade_is_a_request_or_a_clear_error() -> None:
     """No verb is inherited that would look for a store here, except those made of other verbs."""
-    composed = {"get_relevant_memories", "pin", "secrets_in"}
+    composed = {"get_relevant_memories", "pin", "replay", "secrets_in"}
 
     assert public(Memotherm) - composed <= set(vars(RemoteMemotherm))
     assert public(Session) <= set(vars(RemoteSession))
@@ -176,8 +178,43 @@ def test_policies_are_adopted_on_the_server(local: Memotherm, address: str, remo
         assert whole.policies.shadow_report() == local.policies.shadow_report()
         assert whole.policies.stop_shadow().name == "builtin"
         assert whole.policies.rollback().hash == adopted.hash
-        with pytest.raises(InvalidInput, match="needs the store itself"):
-            whole.policies.current()
+
+
+def test_policies_are_compared_and_replayed_on_the_server(
+    local: Memotherm, here: Memotherm, address: str, remote: Memotherm
+) -> None:
+    """The policy in force, the differences and the report are those of the store; an error is that of the job."""
+    keep = policy.loads('[policy]\nname = "keep"\n[[rule]]\nid = "house.cold"\nto = "cold"\nwhy = "all of it"\n')
+    with pytest.raises(InvalidInput, match="the recall log has no questions"):
+        remote.replay(["builtin"])
+    here.remember("the blue ferry", kind="decision")
+    here.recall("ferry")
+    seen: list[tuple[int, int]] = []
+    with memotherm.open(address) as whole:
+        assert whole.policies.current().digest == policy.load("builtin").digest
+        assert whole.policies.unused() is None
+        assert whole.policies.diff("builtin", keep) == local.policies.diff("builtin", keep) != []
+    found = remote.replay([keep, policy.load("builtin")], since="1d", progress=lambda *at: seen.append(at))
+
+    assert replace(here.replay([keep, "builtin"], since="1d"), final={}) == found
+    assert seen[-1][0] == seen[-1][1] > 0
+
+
+def test_an_interrupted_replay_is_cancelled_on_the_server() -> None:
+    """Whoever stops waiting leaves no work behind."""
+    calls: list[str] = []
+
+    class Waiting:
+        def _call(self, operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+            calls.append(operation)
+            return {"id": arguments["job_id"], "state": "running", "done": 1, "total": 2}
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        finished_job(Waiting(), {"id": "job_1", "state": "running", "done": 1, "total": 2}, interrupt)
+    assert calls == ["job_cancel"]
 
 
 def test_a_session_works_on_the_server(here: Memotherm, remote: Memotherm) -> None:

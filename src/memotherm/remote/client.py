@@ -360,7 +360,6 @@ class RemoteMemotherm(Memotherm):
 
     notes = refused(Memotherm.notes)
     everything = refused(Memotherm.everything)
-    replay = refused(Memotherm.replay)
     import_ = refused(Memotherm.import_)
     maintenance = refused(Memotherm.maintenance)
     reembed = refused(Memotherm.reembed)

@@ -309,6 +309,7 @@ def moves_of(found: list[Json]) -> tuple[Move, ...]:
             rule=move["rule"],
             why=move["why"],
             retention=None if move.get("retention") is None else Retention(move["retention"]),
+            policy=move.get("policy") or "",
         )
         for move in found
     )

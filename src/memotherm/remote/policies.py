@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from memotherm.model import Tier
+from memotherm.errors import InvalidInput, PolicyError
+from memotherm.model import Move, Tier
 from memotherm.model.results import TierCount
 from memotherm.policies import Policies, PolicySource
-from memotherm.policy import Finding, Policy, load
+from memotherm.policy import Finding, Policy, load, loads
+from memotherm.policy.compare import Difference
 from memotherm.policy.document import PRESETS
+from memotherm.policy.replay import Replay
 from memotherm.remote import decoding
-from memotherm.remote.verbs import refused
+from memotherm.remote.jobs import Remote, finished_job, replay_of
+from memotherm.remote.verbs import plain
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport, Skipped
+from memotherm.vectors.vectorizer import Progress
 
 __all__ = ["RemotePolicies"]
 
 Json = dict[str, Any]
-
-
-class Remote(Protocol):
-    """A memory whose verbs are requests."""
-
-    def _call(self, operation: str, arguments: Mapping[str, Any]) -> Json:
-        """Carry out an operation."""
 
 
 class RemotePolicies(Policies):
@@ -71,17 +69,52 @@ class RemotePolicies(Policies):
         """Return what the policy in the shadow would have missed and spared, and where it would have memories."""
         return _report_of(self._memory._call("policy_shadow_report", {}))
 
-    current = refused(Policies.current)
-    diff = refused(Policies.diff)
-    replay = refused(Policies.replay)
-    unused = refused(Policies.unused)
+    def current(self) -> Policy:
+        """Return the policy in force on the server."""
+        found = self._memory._call("policy_show", {})
+        if _is_preset(found["name"], found["hash"]):
+            return load(found["name"])
+        try:
+            return loads(found["text"], found["name"])
+        except PolicyError as exc:
+            raise InvalidInput(
+                f"the policy in force, {found['name']}, extends a file of the server's machine: run this there ({exc})"
+            ) from exc
+
+    def unused(self) -> str | None:
+        """Return why the adopted policy is not used; None if it is."""
+        reason: str | None = self._memory._call("policy_show", {})["unused"]
+        return reason
+
+    def diff(self, first: PolicySource, second: PolicySource) -> list[Difference]:
+        """Return the memories whose next move differs between two policies."""
+        body = {"policy": _body(second), "against": _body(first), "memories": True}
+        return [_difference_of(found) for found in self._memory._call("policy_diff", body)["differences"]]
+
+    def replay(
+        self,
+        policies: Sequence[PolicySource],
+        since: datetime | str | None = None,
+        limit: int = 10,
+        progress: Progress | None = None,
+    ) -> Replay:
+        """Return what policies would have done with the past, from a job of the server; `final` is empty.
+
+        The job is cancelled if `progress` raises, or the call is interrupted.
+        """
+        body = {"policies": [_body(policy) for policy in policies], **plain({"since": since, "limit": limit})}
+        return replay_of(finished_job(self._memory, self._memory._call("policy_replay", body), progress))
 
 
 def _body(policy: PolicySource) -> Json:
     """Return a policy as the server takes it: the name of one of the package, or a text."""
-    if isinstance(policy, str) and policy in PRESETS:
-        return {"name": policy}
-    return {"text": policy.text if isinstance(policy, Policy) else load(policy).text}
+    loaded = policy if isinstance(policy, Policy) else load(policy)
+    return {"name": loaded.name} if _is_preset(loaded.name, loaded.digest) else {"text": loaded.text}
+
+
+def _is_preset(name: str, digest: str) -> bool:
+    """Tell whether a policy is one of those that come with the package."""
+    return name in PRESETS and load(name).digest == digest
 
 
 def _finding_of(found: Json) -> Finding:
@@ -92,6 +125,15 @@ def _finding_of(found: Json) -> Finding:
         line=found["line"],
         path=tuple(int(part) if part.isdecimal() else part for part in found["path"].split(".") if part),
     )
+
+
+def _difference_of(found: Json) -> Difference:
+    first, second = (_move_of(found[side]) for side in ("first", "second"))
+    return Difference(memory=decoding.memory_of(found["memory"]), run=found["run"], first=first, second=second)
+
+
+def _move_of(found: Json | None) -> Move | None:
+    return None if found is None else decoding.moves_of([found])[0]
 
 
 def _adoption_of(found: Json) -> Adoption:

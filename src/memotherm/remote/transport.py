@@ -19,7 +19,7 @@ from memotherm.remote.table import ROUTES, SCOPE_HEADER
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["Transport", "is_remote"]
+__all__ = ["Transport", "error_of", "is_remote"]
 
 _log = logging.getLogger(__name__)
 
@@ -148,10 +148,14 @@ class Transport:
             return InvalidInput(detail)
         if status == 429:
             return StoreBusy(f"{self.url} gets too many requests: try again later")
-        kind = _CLASSES.get(code)
-        if kind is not None and detail:
-            return kind(detail)
+        if code in _CLASSES and detail:
+            return error_of(code, detail)
         return StoreError(f"{self.url} answered {status}: is it the address of `memotherm serve`?")
+
+
+def error_of(code: str, detail: str) -> MemothermError:
+    """Return the error with a code."""
+    return _CLASSES.get(code, StoreError)(detail)
 
 
 def _query_text(value: object) -> str:

@@ -11,6 +11,7 @@ from memotherm import Memotherm, policy
 from memotherm.errors import PolicyError
 from memotherm.policies import Policies
 from memotherm.policy import Finding, Policy
+from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import WholeStore
@@ -89,7 +90,15 @@ def diff(policies: Administered, body: DiffRequest) -> Json:
     """Return the memories whose next move differs from that of the policy in force, or of another one."""
     against = policies.current() if body.against is None else _read(body.against)
     found = policies.diff(against, _read(body.policy))
-    return {"differences": [serializers.difference_json(difference) for difference in found]}
+    return {
+        "differences": [
+            {
+                **serializers.difference_json(difference),
+                "memory": encoding.memory_json(difference.memory) if body.memories else None,
+            }
+            for difference in found
+        ]
+    }
 
 
 @route(router, "policy_adopt", response_model=AdoptionResponse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_validator
 
 from memotherm.policy.document import PRESETS
 from memotherm.rest.schemas.administration import MoveResponse
@@ -51,6 +51,7 @@ class DiffRequest(RequestBody):
 
     policy: PolicyRequest
     against: PolicyRequest = absent()
+    memories: bool = Field(False, description="Whether to return the memories as a whole.")
 
 
 class AdoptionResponse(BaseModel):
@@ -139,6 +140,7 @@ class DifferenceResponse(BaseModel):
     #: What each policy would do; null leaves it where it is.
     first: MoveResponse | None
     second: MoveResponse | None
+    memory: Json | None = None
 
 
 class DiffResponse(BaseModel):
