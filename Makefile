@@ -9,7 +9,7 @@ JOBS   ?= auto
 CITUS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint check fix docs bench bench-compare torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -56,11 +56,14 @@ docs: setup ## Write the reference pages that follow from the code
 bench: setup ## Measure speed, print the tables, write JSON under bench/results/
 	$(BIN)/python -m bench
 
+bench-compare: setup ## Measure the revision REVISION and this tree in turn, call by call
+	$(BIN)/python -m bench.compare $(REVISION)
+
 load: setup ## Let 32 clients at a real server for a minute, alone and beside maintenance, and look for losses
 	$(BIN)/python -m bench.load
 
 budget: setup ## Pack a million generated contexts and look for one that is too long
-	MEMOTHERM_BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
+	BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
 
 stores: setup ## Also run on PostgreSQL what `make test` runs on SQLite alone
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --every-store -k postgres tests/adapters tests/notes tests/rules \
@@ -75,7 +78,7 @@ golden: setup ## Write the golden contexts and receipts anew; read the differenc
 
 encryption: setup ## Run the tests of services, rules and notes, and the contract of stores, on encrypted files
 	KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))'); \
-	MEMOTHERM_KEY=$$KEY MEMOTHERM_TEST_KEY=$$KEY $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
+	MEMOTHERM_KEY=$$KEY TEST_KEY=$$KEY $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
 	    -m 'not plain_file' -k 'not postgres' tests/spec tests/rules tests/notes tests/test_changes.py \
 	    tests/test_context.py tests/test_recall.py tests/test_remember.py tests/test_tenants.py
 	$(BIN)/python -m pytest -n $(JOBS) tests/test_encryption.py tests/storage/test_conformance.py -k 'ncrypt'

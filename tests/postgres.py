@@ -2,7 +2,7 @@
 
 `Cluster` starts, kills, restarts, copies and promotes servers. `database` gives a test an empty database,
 copied from a template whose schema is there already, on one server that all tests of a run share.
-`MEMOTHERM_TEST_POSTGRES` names another server to use instead: the URL of a superuser. `CITUS_TEST_NODES` names the
+`TEST_POSTGRES` names another server to use instead: the URL of a superuser. `CITUS_TEST_NODES` names the
 nodes of a Citus cluster, the coordinator first: then databases are distributed (see `tests.citus`).
 """
 
@@ -183,7 +183,7 @@ def _joined(home: Path) -> str:
     note = home / "postgres.url"
     if note.exists():
         return note.read_text().splitlines()[0]
-    admin, place = os.environ.get("MEMOTHERM_TEST_POSTGRES"), ""
+    admin, place = os.environ.get("TEST_POSTGRES"), ""
     if nodes():
         admin = nodes()[0]
     if admin is None:

@@ -44,7 +44,7 @@ def located(path: Path | str = ":memory:") -> Path | str:
 
 def encryption(place: Path | str) -> dict[str, str]:
     """Return the argument that encrypts a file, if the run is to test that (`make encryption`)."""
-    key = os.environ.get("MEMOTHERM_TEST_KEY")
+    key = os.environ.get("TEST_KEY")
     return {"key": key} if key and "://" not in str(place) else {}
 
 

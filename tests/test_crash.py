@@ -20,7 +20,7 @@ from memotherm.testing import HashEmbedder
 from tests.crash_writer import OPTIONS, state
 from tests.helpers import Peer, peers
 
-KILLS = int(os.environ.get("MEMOTHERM_TORTURE_KILLS", "30"))
+KILLS = int(os.environ.get("TORTURE_KILLS", "30"))
 #: Kills of a writer that creates a store, or changes its embedder.
 RARE_KILLS = max(8, KILLS // 20)
 

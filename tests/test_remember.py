@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memotherm import Memory, Memotherm
-from memotherm.errors import LimitReached, NotFound
+from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import contents, opened
 
@@ -96,6 +96,14 @@ def test_an_explicit_tier_wins_over_the_lifetime(mem: Memotherm, clock: FakeCloc
 
     assert (memory.tier, memory.tier_rule) == ("hot", "explicit")
     assert memory.expires_at == clock.now + timedelta(hours=1)
+
+
+@pytest.mark.parametrize("moment", ["7d", "tomorrow", "2026-13-01"])
+@pytest.mark.sqlite
+def test_a_moment_of_expiry_is_a_date_or_time(mem: Memotherm, moment: str) -> None:
+    """A duration is a time to live: before now, as in filters, it would have passed."""
+    with pytest.raises(InvalidInput, match=r"write a date such as 2026-01-31 or a time such as [^ ]*$"):
+        mem.remember("a fact", expires_at=moment)
 
 
 def test_the_bounds_of_lifetimes_are_settings() -> None:

@@ -105,10 +105,13 @@ def test_a_wrong_setting_is_refused_with_what_is_right(
         load(values, environ=home, folder=project)
 
 
-def test_an_unknown_environment_variable_is_an_error(home: dict[str, str], project: Path) -> None:
-    """The message says where it was found."""
-    with pytest.raises(SettingsError, match="the environment: did you mean 'max_pinned'"):
-        load(environ={**home, "MEMOTHERM_MAX_PINED": "3"}, folder=project)
+@pytest.mark.parametrize(
+    ("name", "says"), [("MAX_PINED", "the environment: did you mean 'max_pinned'"), ("TEST_KEY", "the environment")]
+)
+def test_an_unknown_environment_variable_is_an_error(name: str, says: str, home: dict[str, str], project: Path) -> None:
+    """The message says where it was found; variables of our tests have no name that looks like a setting."""
+    with pytest.raises(SettingsError, match=says):
+        load(environ={**home, f"MEMOTHERM_{name}": "3"}, folder=project)
 
 
 def test_a_broken_file_is_named(home: dict[str, str], project: Path) -> None:

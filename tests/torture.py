@@ -1,6 +1,6 @@
 """Run every test of a fault, the random ones with many more tries, and write what held: `make torture`.
 
-`MEMOTHERM_TORTURE_KILLS` sets the kills of a writer; the other random faults follow it. A test that is not random is
+`TORTURE_KILLS` sets the kills of a writer; the other random faults follow it. A test that is not random is
 repeated as often as the table says. The result is printed and, unless the run is of some tests only, written to
 `docs/reference/torture.md`.
 """
@@ -113,7 +113,7 @@ def page(record: Record) -> str:
 
 def run_line(record: Record) -> str:
     """Return what the run was."""
-    kills, minutes = int(os.environ["MEMOTHERM_TORTURE_KILLS"]), (time.monotonic() - record.began) / 60
+    kills, minutes = int(os.environ["TORTURE_KILLS"]), (time.monotonic() - record.began) / 60
     return f"This run killed a writer {kills:,} times and took {minutes:.0f} minutes."
 
 
@@ -138,5 +138,5 @@ def main() -> int:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    os.environ.setdefault("MEMOTHERM_TORTURE_KILLS", "1000")
+    os.environ.setdefault("TORTURE_KILLS", "1000")
     sys.exit(main())

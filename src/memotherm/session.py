@@ -108,7 +108,8 @@ class Session(Generic[M]):
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
 
-        return self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
+        recall = self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
+        return recall if recall.hits else replace(recall, hint=self._hint())
 
     def status(self) -> SessionStatus:
         """Return the counts of the session, the use of its hot tokens, and suggestions."""
@@ -228,6 +229,13 @@ class Session(Generic[M]):
         day = local_day(self._view.now(), settings)
         file = f"memory/{day.isoformat()}.md" if root is None else Layout(root).day(day)
         return flush_for(total_tokens, context_window, day, file, settings)
+
+    def _hint(self) -> str:
+        """Return that the session is empty, if it is; otherwise an empty text."""
+        counts = self._services.store.counts((self._space,), self._view.now())
+        if any(counts.tiers[tier].memories for tier in Tier):
+            return ""
+        return f"session {self.id!r} has no memories; a recall without a session searches the scope around it"
 
     def _compact(self) -> Compaction:
         self._view.refresh()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import memotherm
-from memotherm.errors import StoreError
+from memotherm.errors import StoreError, StoreUnavailable
 from memotherm.testing import HashEmbedder
 from tests.citus.cluster import CitusCluster
 from tests.interfaces.served import serving
@@ -50,10 +50,15 @@ def _tenant_on(cluster: CitusCluster, node: int) -> str:
 
 
 def test_without_a_node_the_tenants_of_the_others_are_served(cluster: CitusCluster, tmp_path: Path) -> None:
-    """Requests of the dead node's tenants fail, those of others succeed; nothing is lost when the node comes back."""
+    """Requests of the dead node's tenants fail, those of others succeed; nothing is lost when the node comes back.
+
+    The store is opened by its coordinator only.
+    """
     url = cluster.nodes[0].url(_NAME)
     memotherm.open(url, embedder=HashEmbedder()).close()
     memotherm.distribute(url, 4)
+    with pytest.raises(StoreUnavailable, match="is a worker of a Citus cluster"):
+        memotherm.open(cluster.nodes[1].url(_NAME), embedder=HashEmbedder())
     dead, alive = _tenant_on(cluster, 1), _tenant_on(cluster, 2)
     with memotherm.open(url, embedder=HashEmbedder()) as mem, serving(mem) as address:
         kept = {tenant: mem.scoped(tenant=tenant).remember(f"an otter of {tenant}") for tenant in (dead, alive)}

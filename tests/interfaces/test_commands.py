@@ -498,6 +498,7 @@ def test_import_reads_standard_input(cli: Cli):
 
 def test_an_unknown_command_suggests_a_similar_one(cli: Cli):
     """In the list of commands and in a group."""
+    assert "options come after the command" in cli("--store", "x.db", "recall", "y").err
     assert "did you mean 'recall'?" in cli("recal", "x").err
     assert "did you mean 'append'?" in cli("notes", "apend", "x").err
     assert cli("zzz").code == exit_codes.USAGE

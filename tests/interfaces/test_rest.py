@@ -26,6 +26,7 @@ from memotherm.rest.keys import Keys
 from memotherm.rest.observability import JsonFormatter
 from memotherm.rest.problems import STATUSES
 from memotherm.rest.serve import require_safe
+from memotherm.tools import call
 from tests.helpers import opened, python, together
 from tests.interfaces.served import Served, environment, free_port, served
 
@@ -773,6 +774,18 @@ def test_reading_the_status_of_a_session_does_not_begin_it(mem: Memotherm, clien
     assert client.get("/sessions/somebody/status").json()["hot"]["items"] == 1
     assert len(client.get("/sessions/somebody/hot").json()["memories"]) == 1
     problem(client.get("/sessions/nobody/status"), 404, "not_found")
+
+
+def test_a_recall_in_an_empty_session_says_that_it_is_empty(mem: Memotherm, client: TestClient) -> None:
+    """Over REST, MCP and in Python; a session with memories gets no hint, whatever it finds."""
+    mem.remember("The otter is the mascot")
+    told = "session 'new' has no memories; a recall without a session searches the scope around it"
+
+    assert client.post("/sessions/new/recall", json={"query": "otter"}).json()["hint"] == told
+    assert mem.session("new").recall("otter").hint == told
+    assert call(mem, "memory_recall", {"sessionId": "new", "query": "otter"})["hint"] == told
+    mem.session("new").add("A heron")
+    assert mem.session("new").recall("otter").hint == ""
 
 
 # Wrong keys

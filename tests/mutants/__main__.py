@@ -1,10 +1,10 @@
 """Change the pure code in 200 places, one at a time, and count the changes that the fast tests notice.
 
-The sample is the same for the same code. Each mutant is run against the tests that reach its lines, the quickest
-first: a first round of a few seconds, and for those that survive it a second one with all of them, up to the first
-failure. Results are kept under `build/mutants/`: an interrupted run continues, and after a change of some tests only
-the survivors are run again. `MEMOTHERM_MUTANTS` sets the size of the sample, `MEMOTHERM_MUTANTS_JOBS` how many are
-run at once. The result is written to `docs/reference/mutants.md`.
+The sample is the same for the same code. Each mutant is run against the tests that reach its statement, up to the first
+failure: a first round with the quickest of them, and for those that survive it a second one with all the others.
+Results are kept under `build/mutants/`: an interrupted run continues, and after a change of some tests only the
+survivors are run again. `MUTANTS` sets the size of the sample, `MUTANTS_JOBS` how many are run at once. The result is
+written to `docs/reference/mutants.md`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
 SOURCE = ROOT / "src"
 KEPT = ROOT / "build" / "mutants"
-COUNT = int(os.environ.get("MEMOTHERM_MUTANTS", "200"))
-JOBS = int(os.environ.get("MEMOTHERM_MUTANTS_JOBS", "1"))
+COUNT = int(os.environ.get("MUTANTS", "200"))
+JOBS = int(os.environ.get("MUTANTS_JOBS", "1"))
 LEAST_KILLED = 0.9
 #: The pure code: decisions without input, output or a clock.
 PURE = (
@@ -50,24 +50,27 @@ TESTS = (
     "tests/properties/test_budget.py", "tests/properties/test_tiers.py",
 )  # fmt: skip
 _SELECTED = ("-k", "not postgres", "-m", "not postgres")
-#: The tests of a first and a second round: the most of them, and the most seconds that they took.
-_FIRST, _SECOND = (40, 2.0), (250, 20.0)
-_TIMEOUT = 300.0
+#: The tests of the first round: the most of them, and the most seconds that they took.
+_FIRST = 40, 2.0
 
 
 def mutants() -> list[Mutant]:
     """Return the sample."""
-    files = {f"memotherm.{part.replace('/', '.')}": SOURCE / "memotherm" / f"{part}.py" for part in PURE}
-    return sample((mutant for module, path in files.items() for mutant in mutants_of(module, path)), COUNT)
+    return sample((mutant for module, path in modules().items() for mutant in mutants_of(module, path)), COUNT)
 
 
-def reach(modules: Sequence[Path]) -> Reach:
-    """Return which tests reach which lines of the modules; only test files that are new or changed are run."""
+def modules() -> dict[str, Path]:
+    """Return the files of the modules of the pure code."""
+    return {f"memotherm.{part.replace('/', '.')}": SOURCE / "memotherm" / f"{part}.py" for part in PURE}
+
+
+def reach() -> Reach:
+    """Return which tests reach which lines of the pure code; only test files that are new or changed are run."""
     files = [file for name in TESTS for file in _test_files(ROOT / name)]
-    cache = ReachCache(KEPT / "reach", modules)
-    for file in cache.stale(files):
-        print("tracing ", file.relative_to(ROOT), flush=True)
-        cache.add(file, _traced(modules, file))
+    cache = ReachCache(KEPT / "reach", list(modules().values()))
+    if stale := cache.stale(files):
+        print("tracing the tests of", len(stale), "files", flush=True)
+        cache.add(stale, _traced(stale), ROOT)
     return cache.merged(files)
 
 
@@ -75,13 +78,14 @@ def _test_files(path: Path) -> list[Path]:
     return [path] if path.is_file() else sorted(path.rglob("test_*.py"))
 
 
-def _traced(modules: Sequence[Path], file: Path) -> Reach:
-    """Run the tests of a file in a fork and return what they reach."""
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "reach"
+def _traced(files: Sequence[Path]) -> Reach:
+    """Run the tests of some files in a fork and return what they reach."""
+    with tempfile.TemporaryDirectory() as place:
+        result = Path(place) / "reach"
 
-        def run() -> int:
-            code, found = trace(modules, [str(file.relative_to(ROOT)), *_SELECTED])
+        def run(folder: Path) -> int:
+            tests = [str(file.relative_to(ROOT)) for file in files]
+            code, found = trace(modules(), [*tests, *_SELECTED], folder)
             result.write_bytes(pickle.dumps(found))
             return code
 
@@ -89,7 +93,7 @@ def _traced(modules: Sequence[Path], file: Path) -> Reach:
         while (code := process.poll()) is None:
             time.sleep(0.1)
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            raise SystemExit(f"{file.relative_to(ROOT)} fails without a mutant: run it first")
+            raise SystemExit("a test fails without a mutant: run the tests first")
         return pickle.loads(result.read_bytes())  # type: ignore[no-any-return]
 
 
@@ -117,7 +121,7 @@ def within(tests: Sequence[str], seconds: dict[str, float], limits: tuple[int, f
     return chosen
 
 
-def survivors(round_: list[tuple[Mutant, list[str]]], results: Results) -> Iterator[Mutant]:
+def survivors(round_: list[tuple[Mutant, list[str]]], seconds: dict[str, float], results: Results) -> Iterator[Mutant]:
     """Run each mutant against its tests, unless the result is known, and yield those that survive."""
     waiting, running = list(reversed(round_)), dict[Forked, tuple[Mutant, list[str]]]()
     while waiting or running:
@@ -125,7 +129,8 @@ def survivors(round_: list[tuple[Mutant, list[str]]], results: Results) -> Itera
             mutant, tests = waiting.pop()
             known = results.known(mutant, tests)
             if known is None:
-                running[Forked(_call(mutant, tests), _TIMEOUT)] = mutant, tests
+                limit = 60 + 10 * sum(seconds[test] for test in tests)
+                running[Forked(_call(mutant, tests), limit)] = mutant, tests
             elif not known:
                 yield mutant
         for process, (mutant, tests) in list(running.items()):
@@ -139,8 +144,8 @@ def survivors(round_: list[tuple[Mutant, list[str]]], results: Results) -> Itera
         time.sleep(0.02 if running else 0)
 
 
-def _call(mutant: Mutant, tests: list[str]) -> Callable[[], int]:
-    return lambda: run_mutant(mutant, tests)
+def _call(mutant: Mutant, tests: list[str]) -> Callable[[Path], int]:
+    return lambda folder: run_mutant(mutant, tests, folder)
 
 
 def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
@@ -172,16 +177,16 @@ def main() -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     results = Results(KEPT / "results.jsonl", ROOT)
     tried = mutants()
+    found = reach()
     preload([*TESTS, *_SELECTED])
-    found = reach(sorted({mutant.path for mutant in tried}))
     tests = {mutant.name: reaching(mutant, found) for mutant in tried}
     unreached = [mutant for mutant in tried if not tests[mutant.name]]
     first = [(m, within(tests[m.name], found[1], _FIRST)) for m in tried if tests[m.name]]
-    tough = list(survivors(first, results))
+    tough = list(survivors(first, found[1], results))
     known = {mutant.name: chosen for mutant, chosen in first}
     rest = {m.name: [test for test in tests[m.name] if test not in known[m.name]] for m in tough}
-    again = [(m, within(rest[m.name], found[1], _SECOND)) for m in tough if rest[m.name]]
-    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again, results)}
+    again = [(m, rest[m.name]) for m in tough if rest[m.name]]
+    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again, found[1], results)}
     reasons: dict[str, str] = tomllib.loads((Path(__file__).parent / "explained.toml").read_text("utf-8"))
     survived = {m.name: reasons.get(m.name, "not explained yet") for m in tough if m.name not in beaten}
     survived |= {m.name: reasons.get(m.name, "no fast test reaches it") for m in unreached}
@@ -193,7 +198,9 @@ def main() -> int:
 
 if __name__ == "__main__":
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    os.environ["MEMOTHERM_BUDGET_CASES"] = "1000"
+    os.environ["BUDGET_CASES"] = "1000"
+    if Path("/dev/shm").is_dir():
+        os.environ.setdefault("TMPDIR", "/dev/shm")
     sys.path.insert(0, str(SOURCE))
     os.chdir(ROOT)
     sys.exit(main())

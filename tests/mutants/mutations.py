@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Mutant", "mutants_of", "mutated", "sample"]
+__all__ = ["REACHED", "Mutant", "mutants_of", "mutated", "recorded", "sample"]
 
+#: The name of the function that the statements of a recorded module call with their line.
+REACHED = "__reached__"
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -65,6 +67,26 @@ def mutated(mutant: Mutant) -> ast.Module:
     _, before, after = next(itertools.islice(_changes(tree), mutant.number, None))
     _Replace(before, after).visit(tree)
     return ast.fix_missing_locations(tree)
+
+
+def recorded(path: Path) -> ast.Module:
+    """Return a module in which every statement of a function first calls `REACHED` with its line."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+        function.body = [*_recording(function.body)]
+    return ast.fix_missing_locations(tree)
+
+
+def _recording(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield ast.copy_location(ast.parse(f"{REACHED}({statement.lineno})").body[0], statement)
+        yield statement
+        blocks = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        for block, name in itertools.product(blocks, ("body", "orelse", "finalbody")):
+            if inner := getattr(block, name, None):
+                setattr(block, name, [*_recording(inner)])
 
 
 def sample(mutants: Iterator[Mutant], count: int) -> list[Mutant]:

@@ -76,9 +76,17 @@ class ReachCache:
         """Return the test files that have to be traced."""
         return [file for file in files if file not in self._found or self._found[file][0] != digest([file])]
 
-    def add(self, file: Path, reach: Reach) -> None:
-        """Keep what the tests of a file reach."""
-        self._found[file] = digest([file]), reach
+    def add(self, files: Iterable[Path], reach: Reach, root: Path) -> None:
+        """Keep what the tests of each file reach."""
+        lines, seconds = reach
+        for file in files:
+            begin = f"{file.relative_to(root)}::"
+            reached = {
+                module: {line: {test for test in tests if test.startswith(begin)} for line, tests in found.items()}
+                for module, found in lines.items()
+            }
+            took = {test: each for test, each in seconds.items() if test.startswith(begin)}
+            self._found[file] = digest([file]), (reached, took)
         self._path.write_bytes(pickle.dumps((self._modules, self._found)))
 
     def merged(self, files: Iterable[Path]) -> Reach:

@@ -1,4 +1,4 @@
-"""Run tests in forked processes: once to see which lines each test reaches, then once for each mutant.
+"""Run tests in forked processes: once to see which statements each test reaches, then once for each mutant.
 
 A fork has the package and its tests already, so that a mutant of a function costs no more than its tests: the changed
 code is given to the function that is there. What runs at import, such as a constant, needs the package imported anew.
@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
-from tests.mutants.mutations import Mutant, mutated
+from tests.mutants.mutations import REACHED, Mutant, mutated, recorded
 
 __all__ = ["Forked", "Reach", "preload", "run_mutant", "trace"]
 
@@ -32,71 +35,76 @@ _QUIET = ("-q", "-n", "0", "-p", "no:randomly", "--no-header", "--tb=no", "-W", 
 
 
 class Forked:
-    """A function that runs in a process of its own; its result is an exit code."""
+    """A function that runs in a process of its own and gets a folder; its result is an exit code.
 
-    def __init__(self, call: Callable[[], int], seconds: float) -> None:
-        self.ends = time.monotonic() + seconds
+    The limit of time is of the processor, because other programs may slow the machine down. A function that waits for
+    ever ends after ten times as many seconds.
+    """
+
+    def __init__(self, call: Callable[[Path], int], seconds: float) -> None:
+        self._ends = time.monotonic() + 10 * seconds
+        self._folder = Path(tempfile.mkdtemp(prefix="memotherm-mutant-"))
         sys.stdout.flush()
         self.pid = os.fork()
         if not self.pid:
             os.setsid()
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
             with Path(os.devnull).open("w") as nowhere:
                 os.dup2(nowhere.fileno(), 1)
                 os.dup2(nowhere.fileno(), 2)
             code = 1
             try:
-                code = call()
+                code = call(self._folder)
             finally:
                 os._exit(code)
 
     def poll(self) -> int | None:
-        """Return the exit code, -9 after the time is over, or None while it runs."""
+        """Return the exit code, negative after the time is over, or None while it runs."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() < self.ends:
+        if not pid and time.monotonic() < self._ends:
             return None
+        # Also what the function has started and left behind.
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        return -signal.SIGKILL
+        if not pid:
+            _, status = os.waitpid(self.pid, 0)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return os.waitstatus_to_exitcode(status)
 
 
-class _Tracer:
-    """A pytest plugin that records which lines of some files each test reaches."""
+class _Recorder:
+    """A pytest plugin that records which statements of some files each test reaches."""
 
-    def __init__(self, files: frozenset[str]) -> None:
-        self._files = files
+    def __init__(self, files: Sequence[Path]) -> None:
         self._test = ""
-        self.lines: dict[str, dict[int, set[str]]] = {file: defaultdict(set) for file in files}
+        self.lines: dict[str, dict[int, set[str]]] = {str(file): defaultdict(set) for file in files}
         self.seconds: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         self._test, began = item.nodeid, time.process_time()
-        sys.settrace(self._called)
         try:
             return (yield)
         finally:
-            sys.settrace(None)
             self.seconds[item.nodeid] = time.process_time() - began
 
-    def _called(self, frame: FrameType, _event: str, _argument: object) -> Any:
-        return self._line if frame.f_code.co_filename in self._files else None
-
-    def _line(self, frame: FrameType, _event: str, _argument: object) -> Any:
-        self.lines[frame.f_code.co_filename][frame.f_lineno].add(self._test)
-        return self._line
+    def reached(self, path: Path) -> Callable[[int], None]:
+        """Return the function that the statements of a file call with their line."""
+        lines = self.lines[str(path)]
+        return lambda line: lines[line].add(self._test)
 
 
-def trace(files: Sequence[Path], tests: Sequence[str]) -> tuple[int, Reach]:
-    """Run the tests in this process and return pytest's exit code and what each test reaches."""
-    tracer = _Tracer(frozenset(str(file) for file in files))
-    code = pytest.main([*_QUIET, *tests], plugins=[tracer])
-    return int(code), ({file: dict(lines) for file, lines in tracer.lines.items()}, tracer.seconds)
+def trace(modules: dict[str, Path], tests: Sequence[str], folder: Path) -> tuple[int, Reach]:
+    """Run the tests in this process and return pytest's exit code and what each test reaches in the modules."""
+    recorder = _Recorder(list(modules.values()))
+    for name, path in modules.items():
+        code = compile(recorded(path), str(path), "exec")
+        sys.meta_path.insert(0, _Finder(name, path, code, recorder.reached(path)))
+    exit_code = pytest.main([*_QUIET, f"--basetemp={folder / 'pytest'}", *tests], plugins=[recorder])
+    return int(exit_code), ({file: dict(lines) for file, lines in recorder.lines.items()}, recorder.seconds)
 
 
-def run_mutant(mutant: Mutant, tests: Sequence[str]) -> int:
+def run_mutant(mutant: Mutant, tests: Sequence[str], folder: Path) -> int:
     """Make the change in this process, run the tests up to the first failure, and return pytest's exit code."""
     if mutant.runs:
         _exchange(mutant)
@@ -104,8 +112,9 @@ def run_mutant(mutant: Mutant, tests: Sequence[str]) -> int:
         for name in [name for name in sys.modules if name.partition(".")[0] in ("memotherm", "tests")]:
             if not name.startswith("tests.mutants"):
                 del sys.modules[name]
-        sys.meta_path.insert(0, _Finder(mutant))
-    return int(pytest.main([*_QUIET, "-x", *tests]))
+        code = compile(mutated(mutant), str(mutant.path), "exec")
+        sys.meta_path.insert(0, _Finder(mutant.module, mutant.path, code))
+    return int(pytest.main([*_QUIET, "-x", f"--basetemp={folder / 'pytest'}", *tests]))
 
 
 def preload(tests: Sequence[str]) -> None:
@@ -134,26 +143,33 @@ def _pairs(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeTy
 
 
 class _Finder(MetaPathFinder):
-    """Finds the module of the mutant, and leaves every other one to the finders behind it."""
+    """Finds one module, with other code than its file has, and leaves every other one to the finders behind it."""
 
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
+    def __init__(self, module: str, path: Path, code: CodeType, reached: Callable[[int], None] | None = None) -> None:
+        self._module, self._loader = module, _Loader(module, path, code, reached)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the module with the change."""
-        if fullname != self._mutant.module:
+        """Return the module with the other code."""
+        if fullname != self._module:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         assert spec is not None
-        spec.loader = _loader(self._mutant)
+        spec.loader = self._loader
         return spec
 
 
-def _loader(mutant: Mutant) -> Loader:
-    class Changed(SourceFileLoader):
-        def get_code(self, fullname: str) -> CodeType:
-            return compile(mutated(mutant), str(mutant.path), "exec")
+class _Loader(SourceFileLoader):
+    def __init__(self, module: str, path: Path, code: CodeType, reached: Callable[[int], None] | None) -> None:
+        super().__init__(module, str(path))
+        self._code, self._reached = code, reached
 
-    return Changed(mutant.module, str(mutant.path))
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the other code."""
+        return self._code
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module, with the function that its statements call."""
+        vars(module)[REACHED] = self._reached
+        super().exec_module(module)

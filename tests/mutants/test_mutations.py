@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
-from tests.mutants.mutations import mutants_of, mutated, sample
+from tests.mutants.mutations import REACHED, mutants_of, mutated, recorded, sample
 
 CODE = '''"""A module."""
 LIMIT: int = 3
@@ -47,3 +48,15 @@ def test_a_sample_is_the_same_for_the_same_code(tmp_path: Path) -> None:
 
     assert [len(each) for each in names] == [3, 3, 5, 7]
     assert names[0] == names[1] < names[2] < names[3]
+
+
+def test_a_recorded_module_tells_which_statements_are_reached(tmp_path: Path) -> None:
+    """Each statement of a function calls with its line when it runs, and the result is the same."""
+    path = tmp_path / "module.py"
+    path.write_text(CODE)
+    lines: list[int] = []
+    module: dict[str, Any] = {REACHED: lines.append}
+    exec(compile(recorded(path), str(path), "exec"), module)
+
+    assert module["within"](3)
+    assert lines == [5, 6, 8]

@@ -25,7 +25,7 @@ from memotherm.text.marker import CLOSE, OPEN
 from memotherm.text.tokens import Counter, counter
 from tests.properties import texts
 
-CASES = int(os.environ.get("MEMOTHERM_BUDGET_CASES", "20000"))
+CASES = int(os.environ.get("BUDGET_CASES", "20000"))
 PARTS = 20
 FORMATS = ("markdown", "xml", "messages", "index")
 #: Counters beside the default, which takes most cases: other vocabularies, and the upper bound.

@@ -64,29 +64,30 @@ def as_duration(value: timedelta | float | str) -> timedelta:
     return duration
 
 
-def as_moment(value: datetime | str, name: str, now: datetime) -> datetime:
+def as_moment(value: datetime | str, name: str, now: datetime | None) -> datetime:
     """Return a moment with a time zone, from a datetime with a time zone, or from text.
 
-    Text is a date or time in ISO format (UTC unless it has an offset), or a duration before now, such as "7d".
+    Text is a date or time in ISO format (UTC unless it has an offset), or, if the current time is given, a duration
+    before it, such as "7d".
 
     Args:
         value: The moment.
         name: The name of the argument, for messages.
-        now: The current time.
+        now: The current time, or None for a moment that may not be a duration.
     """
     if isinstance(value, str):
-        if _DURATION.fullmatch(value):
+        if now is not None and _DURATION.fullmatch(value):
             return _earlier(now, value)
         try:
             parsed = datetime.fromisoformat(value.strip())
         except ValueError:
             raise InvalidInput(
-                f"{name} cannot be {value!r}: write a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, "
-                "or a duration before now such as 7d"
+                f"{name} cannot be {value!r}: write a date such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z"
+                + ("" if now is None else ", or a duration before now such as 7d")
             ) from None
         value = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
     if not isinstance(value, datetime):
-        raise InvalidInput(f"{name} must be a datetime or text such as '7d', not {value!r}")
+        raise InvalidInput(f"{name} must be a datetime or text such as 2026-01-31, not {value!r}")
     if value.utcoffset() is None:
         raise InvalidInput(f"{name} must have a time zone, such as datetime(2026, 1, 31, tzinfo=UTC)")
     return value

@@ -58,11 +58,14 @@ def newer_first(
     words_of = functools.cache(lambda no: frozenset(texts.get(no, "").split()))
     for low in range(1, len(front)):
         for high in range(low):
+            # Most pairs differ in what they cover: the cheapest test comes first.
+            if abs(covered[high] - covered[low]) > _COVERAGE_GAP:
+                continue
             older, newer = front[high], front[low]
             # Compared as if both were in the same tier, where the newer one is in a lower tier.
             farther = max(0.0, newer.penalty - older.penalty)
             gap = older.score - newer.score
-            if newer.no < older.no or gap - farther > _SCORE_GAP or abs(covered[high] - covered[low]) > _COVERAGE_GAP:
+            if newer.no < older.no or gap - farther > _SCORE_GAP:
                 continue
             if older.priority is not newer.priority or not _are_versions(words_of(older.no), words_of(newer.no)):
                 continue

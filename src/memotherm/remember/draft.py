@@ -136,7 +136,7 @@ def lifetime_of(
         raise InvalidInput("ttl and expires_at both say when the memory expires: give one of them")
     if expires_at is None:
         return None if ttl is None else as_duration(ttl)
-    moment = as_moment(expires_at, "expires_at", now)
+    moment = as_moment(expires_at, "expires_at", None)
     if moment <= now:
         raise InvalidInput(f"expires_at {moment.isoformat()} has passed: give a later time, or leave it out")
     return moment - now

@@ -120,7 +120,9 @@ class Jobs:
         """Return a job of a scope, or raise `NotFound`."""
         job = self._jobs.get(job_id)
         if job is None or job.scope != scope:
-            raise NotFound(f"there is no job {job_id}: jobs are forgotten when the server stops")
+            raise NotFound(
+                f"this scope has no job {job_id}: a job is seen in the scope that started it, until the server stops"
+            )
         return job
 
     def close(self) -> None:

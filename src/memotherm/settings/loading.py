@@ -26,7 +26,7 @@ from memotherm.settings.settings import FIELDS, Settings
 __all__ = ["known", "load", "origins"]
 
 #: Environment variables with the prefix that are not settings.
-_RESERVED = {"HOME", "PLUGINS", "TORTURE_KILLS", "BUDGET_CASES", "TEST_POSTGRES", "TEST_KEY", "DATA", "VECTORS"}
+_RESERVED = {"HOME", "DATA", "VECTORS"}
 #: Variables of other programs that also give an API key.
 _KEY_VARIABLES = {
     "openai_api_key": ("OPENAI_API_KEY",),

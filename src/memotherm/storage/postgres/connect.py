@@ -14,7 +14,7 @@ from psycopg.types import TypeInfo
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from memotherm.errors import InvalidInput
+from memotherm.errors import InvalidInput, StoreUnavailable
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.storage.deferral import Deferral
@@ -96,6 +96,10 @@ class Connections:
         with self.alone() as connection:
             self._vector = TypeInfo.fetch(connection, "vector")
             self.distributed = is_distributed(connection)
+            if self.distributed and not _is_coordinator(connection):
+                raise StoreUnavailable(
+                    f"{self.name} is a worker of a Citus cluster: open the store with the URL of the coordinator"
+                )
         self._pool.open()
 
     def _configure(self, connection: Connection) -> None:
@@ -204,6 +208,11 @@ class Connections:
 def is_distributed(connection: Connection) -> bool:
     """Return whether the tables are distributed: then there are copies of the rows that all tenants see."""
     row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SHARED_SCHEMA}.memories",)).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _is_coordinator(connection: Connection) -> bool:
+    row = connection.execute("SELECT citus_is_coordinator()").fetchone()
     return row is not None and bool(row[0])
 
 

@@ -19,15 +19,15 @@ from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
-from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.files import MEMORY, require_openable
 from memotherm.storage.sqlite.keys import vector_base, vector_range
+from memotherm.storage.sqlite.matches import best_matches
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
-from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings, strengths
+from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings
 from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
@@ -185,15 +185,15 @@ class SqliteStore(SqlStore):
     ) -> Scores:
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._reading() as statements:
-            nos, worth = strengths(*self._counted(statements, spaces, tiers, words))
+            lists, total = self._counted(statements, spaces, tiers, words)
             filtered = where.selective or any_expired(statements, spaces, where.now)
             wanted = limit
             while True:
-                best_nos, best_worth = best(nos, worth, wanted)
-                scores = dict(zip(best_nos.tolist(), best_worth.tolist(), strict=True))
+                nos, strengths = best_matches(lists, total, wanted)
+                scores = dict(zip(nos.tolist(), strengths.tolist(), strict=True))
                 if filtered:
                     scores = _visible(statements, spaces, tiers, scores, where)
-                if len(scores) >= limit or wanted >= len(nos):
+                if len(scores) >= limit or len(nos) < wanted:
                     return _first(limit, scores)
                 wanted *= 4
 

@@ -12,20 +12,27 @@ export function SelectFilter({ name, label, options, fallback = "" }) {
     </select></div>`;
 }
 
-// A text that takes effect when the reader stops typing.
-export function TextFilter({ name, label, type = "text", placeholder = "", check = () => "" }) {
-  const [value, setValue] = useParam(name);
-  const [text, setText] = useState(value);
+// A parameter that the reader types: [what the control shows, its handler of input, the value that has taken effect].
+// It takes effect when the reader pauses, unless `check` returns what is wrong with it.
+export function useTypedParam(name, { fallback = "", check = () => "" } = {}) {
+  const [value, setValue] = useParam(name, fallback);
+  const [shown, setShown] = useState(value);
   const timer = useRef(0);
-  useEffect(() => { setText(value); }, [value]);
+  // A space at the end stays while the reader goes on typing.
+  useEffect(() => setShown((before) => (before.trim() === value ? before : value)), [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const error = check(text);
   const change = (event) => {
     const typed = event.target.value;
-    setText(typed);
+    setShown(typed);
     clearTimeout(timer.current);
     if (!check(typed)) timer.current = setTimeout(() => setValue(typed.trim()), DELAY_MILLISECONDS);
   };
+  return [shown, change, value];
+}
+
+export function TextFilter({ name, label, type = "text", placeholder = "", check = () => "" }) {
+  const [text, change] = useTypedParam(name, { check });
+  const error = check(text);
   return html`<div class="field"><label for=${`filter-${name}`}>${label}</label>
     <input id=${`filter-${name}`} type=${type} value=${text} placeholder=${placeholder} aria-invalid=${error ? "true" : undefined} title=${error} onInput=${change} />
     ${error && html`<span class="hint error">${error}</span>`}</div>`;

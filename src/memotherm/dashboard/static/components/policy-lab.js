@@ -1,11 +1,13 @@
-// Try a policy before it is adopted: lint, its tests, what it would move, and the shadow.
+// Try a policy before it is adopted: lint, its tests, what it would move, a replay of the past, and the shadow.
 import { html, useState } from "../html.js";
 import { post } from "../api.js";
 import { memories, number } from "../format.js";
-import { useParam } from "../route.js";
+import { useLoaded } from "../loading.js";
+import { setParams, useParam } from "../route.js";
 import { useWritable } from "../session.js";
-import { ErrorNotice, MemoryLink, Tier } from "./basics.js";
+import { ErrorNotice, Loaded, MemoryLink, Tier } from "./basics.js";
 import { confirm } from "./dialog.js";
+import { useTypedParam } from "./filters.js";
 import { Replay } from "./replay.js";
 import { Table } from "./table.js";
 import { toast } from "./toast.js";
@@ -34,41 +36,56 @@ const Differences = ({ differences }) => html`<p>The next move of ${memories(dif
     { name: "first", label: "In force", cell: (each) => html`<${Next} move=${each.first} />` }, { name: "second", label: "This policy", cell: (each) => html`<${Next} move=${each.second} />` },
   ]} />`;
 
-const ACTIONS = [
-  ["lint", "Lint", (body) => post("/policy/lint", body), Findings],
-  ["test", "Run its tests", (body) => post("/policy/test", body), Tests],
-  ["diff", "Compare with the one in force", (body) => post("/policy/diff", { policy: body }), Differences],
+const CHECKS = [
+  { id: "lint", label: "Lint", run: (body) => post("/policy/lint", body), Result: Findings },
+  { id: "test", label: "Run its tests", run: (body) => post("/policy/test", body), Result: Tests },
+  { id: "diff", label: "Compare with the one in force", run: (body) => post("/policy/diff", { policy: body }), Result: Differences },
 ];
 
-export function PolicyLab({ policy, onChange }) {
-  const [name, setName] = useParam("policy", IN_FORCE);
-  const [text, setText] = useState(policy.text);
-  const [result, setResult] = useState(null);
+function Check({ check, body }) {
+  const state = useLoaded(() => check.run(body));
+  return html`<${Loaded} state=${state}>${(value) => html`<${check.Result} ...${value} />`}</${Loaded}>`;
+}
+
+// Put the policy in the shadow or in force.
+function Changes({ body, disabled, onChange }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
-  const writable = useWritable();
-  const body = name === IN_FORCE ? { text: policy.text } : name === TEXT ? { text } : { name };
-  const run = (action, show) => {
+  const run = (path, done) => {
     setBusy(true);
     setError(null);
-    action(body).then((value) => { setBusy(false); setResult(show ? html`<${show} ...${value} />` : null); }, (problem) => { setBusy(false); setResult(null); setError(problem); });
+    post(path, body).then((adoption) => { toast(`${adoption.name} is ${done}`); onChange(); }, setError).finally(() => setBusy(false));
   };
   const adopt = async () => {
     const sure = await confirm({ title: "Adopt this policy?", action: "Adopt", text: "It is put in force for the whole store. A policy with lint errors or failing tests is refused. Rolling it back takes back its moves." });
-    if (sure) run(async (given) => { const done = await post("/policy/adopt", given); toast(`${done.name} is in force`); onChange(); });
+    if (sure) run("/policy/adopt", "in force");
   };
-  const shadow = () => run(async (given) => { const done = await post("/policy/shadow", given); toast(`${done.name} is in the shadow`); onChange(); });
+  return html`<div class="buttons">
+      <button type="button" disabled=${busy || disabled} onClick=${() => run("/policy/shadow", "in the shadow")}>Put it in the shadow</button>
+      <button type="button" class="primary" disabled=${busy || disabled} onClick=${adopt}>Adopt</button>
+      ${disabled && html`<span class="hint">Choose another policy than the one in force to adopt it.</span>`}
+    </div>${error && html`<${ErrorNotice} error=${error} />`}`;
+}
+
+export function PolicyLab({ policy, onChange }) {
+  const [name] = useParam("policy", IN_FORCE);
+  const [checkId] = useParam("check");
+  const [shownText, changeText, text] = useTypedParam("text", { fallback: policy.text, check: (typed) => (typed.trim() ? "" : "Write a policy.") });
+  const [runs, setRuns] = useState(0);
+  const writable = useWritable();
+  const inForce = { text: policy.text };
+  const body = name === IN_FORCE ? inForce : name === TEXT ? { text } : { name };
+  const check = CHECKS.find((each) => each.id === checkId);
+  // A second press runs the same check again.
+  const choose = (id) => { setRuns(runs + 1); setParams({ check: id }); };
   return html`<section><h2>Try a policy</h2>
     <div class="filters"><label class="field">Policy
-      <select value=${name} onChange=${(event) => { setName(event.target.value); setResult(null); setError(null); }}>
+      <select value=${name} onChange=${(event) => setParams({ policy: event.target.value, check: "", job: "" })}>
         ${[IN_FORCE, ...PRESETS, TEXT].map((option) => html`<option key=${option} value=${option} selected=${option === name}>${option}</option>`)}</select></label></div>
-    ${name === TEXT && html`<label class="field">Text of the policy<textarea rows="14" spellcheck=${false} class="content" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>`}
-    <div class="buttons">
-      ${ACTIONS.map(([id, label, action, show]) => html`<button key=${id} type="button" disabled=${busy} onClick=${() => run(action, show)}>${label}</button>`)}
-      ${writable && html`<button type="button" disabled=${busy || name === IN_FORCE} onClick=${shadow}>Put it in the shadow</button>
-        <button type="button" class="primary" disabled=${busy || name === IN_FORCE} onClick=${adopt}>Adopt</button>`}
-    </div>
-    <div aria-live="polite" aria-busy=${busy ? "true" : "false"}>${error && html`<${ErrorNotice} error=${error} />`}${result}</div>
-    <${Replay} body=${body} />
+    ${name === TEXT && html`<label class="field">Text of the policy<textarea rows="14" spellcheck=${false} class="content" value=${shownText} onInput=${changeText}></textarea></label>`}
+    <div class="buttons">${CHECKS.map(({ id, label }) => html`<button key=${id} type="button" aria-pressed=${id === checkId ? "true" : "false"} onClick=${() => choose(id)}>${label}</button>`)}</div>
+    <div aria-live="polite">${check && html`<${Check} key=${JSON.stringify([checkId, body, runs])} check=${check} body=${body} />`}</div>
+    <${Replay} bodies=${name === IN_FORCE || name === policy.name ? [inForce] : [inForce, body]} />
+    ${writable && html`<h3>Put it to use</h3><${Changes} body=${body} disabled=${name === IN_FORCE} onChange=${onChange} />`}
   </section>`;
 }

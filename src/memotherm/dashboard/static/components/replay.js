@@ -1,5 +1,87 @@
-// What a policy would have done with the past.
-import { html } from "../html.js";
+// Replay the past under a policy, beside the one in force: a job of the server, with its progress and its report.
+import { html, useEffect, useState } from "../html.js";
+import { call, get, post } from "../api.js";
+import { decimal, number, percent } from "../format.js";
+import { useLoaded } from "../loading.js";
+import { setParams, useParam } from "../route.js";
+import { ErrorNotice, Loaded, MemoryLink } from "./basics.js";
+import { SelectFilter } from "./filters.js";
+import { Table } from "./table.js";
 
-export const Replay = ({ body }) => html`<p class="hint">What it would have done with the past, beside an oracle:${" "}
-  <code>memotherm policy replay ${body.name ?? "FILE"}</code></p>`;
+const POLL_MILLISECONDS = 400;
+const PERIODS = [["", "all that was recorded"], ["365d", "a year"], ["90d", "90 days"], ["30d", "30 days"], ["7d", "a week"]];
+
+const points = (share) => decimal(100 * share, 1);
+const orDash = (value, format) => (value === null ? "–" : format(value));
+const interval = ([low, high]) => `${points(low)} to ${points(high)}`;
+
+const COLUMNS = [
+  { name: "name", label: "Policy", cell: (row) => html`<strong>${row.name}</strong>${row.note && html`<br /><span class="hint">${row.note}</span>`}` },
+  { name: "live", label: "Live hits", number: true, cell: (row) => html`${percent(row.live_hits)}<br /><span class="hint">${interval(row.interval)}</span>` },
+  { name: "regret", label: "Regret", number: true, cell: (row) => orDash(row.regret, points) },
+  { name: "hot", label: "Hot hits", number: true, cell: (row) => orDash(row.hot_hits, percent) },
+  { name: "tokens", label: "Tokens per turn", number: true, cell: (row) => orDash(row.tokens_per_turn, (value) => number(Math.round(value))) },
+  { name: "size", label: "Live memories", number: true, cell: (row) => `${number(Math.round(row.live_mean))}, at most ${number(row.live_max)}` },
+  { name: "moves", label: "Moves", number: true, cell: (row) => orDash(row.moves, number) },
+  { name: "flaps", label: "Taken back", number: true, cell: (row) => orDash(row.flaps, number) },
+  { name: "cold", label: "Asked for cold", number: true, cell: (row) => number(row.cold_asked) },
+];
+
+function Report({ report }) {
+  const rowOf = (name) => report.policies.find((row) => row.name === name);
+  return html`<p>${number(report.asked_again)} of ${number(report.questions)} questions were asked again and demanded ${number(report.demanded)} memories.</p>
+    ${report.notes.map((note) => html`<p key=${note} class="notice">${note}</p>`)}
+    <${Table} caption="Result of the replay" rows=${report.policies.map((row) => ({ ...row, id: row.name }))} columns=${COLUMNS} />
+    <p class="hint">Live hits: how many of the demanded memories were hot or warm, with a 95 % interval. Regret: by how many percentage points
+      an oracle that knows the questions, with as many live memories, has more live hits. Taken back: moves that undid one of the last 7 days.</p>
+    ${report.differences.map(({ first, second, interval: range }) => html`<p key=${`${first} ${second}`}>Live hits of ${first} minus those of ${second}:${" "}
+      <strong>${points(rowOf(first).live_hits - rowOf(second).live_hits)}</strong> percentage points (95 % interval: ${interval(range)}).</p>`)}
+    ${report.causes.length > 0 && html`<h4>Memories that explain half of the regret</h4>
+      <${Table} caption="Memories that explain half of the regret" rows=${report.causes.map((cause) => ({ ...cause, memory: cause.id, id: `${cause.policy} ${cause.id}` }))} columns=${[
+        { name: "memory", label: "Memory", cell: (cause) => html`<${MemoryLink} id=${cause.memory}>${cause.content}</${MemoryLink}>` },
+        { name: "policy", label: "Policy", cell: (cause) => cause.policy }, { name: "rule", label: "Moved to cold by", cell: (cause) => cause.rule },
+        { name: "times", label: "Asked for while cold", number: true, cell: (cause) => number(cause.times) },
+      ]} />`}`;
+}
+
+function Running({ job, onChange }) {
+  const [error, setError] = useState(null);
+  const cancel = () => call("DELETE", `/jobs/${job.id}`).then(onChange, setError);
+  return html`<div class="buttons"><progress aria-label="Progress of the replay" max=${job.total || 1} value=${job.done}></progress>
+    <span>${job.total ? `${number(job.done)} of ${number(job.total)} steps` : "Reading the past…"}</span>
+    <button type="button" onClick=${cancel}>Cancel the replay</button></div>
+    ${error && html`<${ErrorNotice} error=${error} />`}`;
+}
+
+// A job, read again and again until it has ended.
+function Job({ id }) {
+  const state = useLoaded(() => get(`/jobs/${id}`), [id]);
+  const running = state.value?.state === "running";
+  useEffect(() => {
+    if (!running || state.loading) return undefined;
+    const timer = setTimeout(state.reload, POLL_MILLISECONDS);
+    return () => clearTimeout(timer);
+  }, [running, state.loading]);
+  return html`<${Loaded} state=${state}>${(job) => html`
+    ${running && html`<${Running} job=${job} onChange=${state.reload} />`}
+    ${job.state === "cancelled" && html`<p class="notice">The replay was cancelled.</p>`}
+    ${job.state === "failed" && html`<${ErrorNotice} error=${{ message: job.error.detail }} />`}
+    ${job.state === "done" && html`<${Report} report=${job.result} />`}`}</${Loaded}>`;
+}
+
+// `bodies` are the policies to replay as the route takes them.
+export function Replay({ bodies }) {
+  const [since] = useParam("since");
+  const [job] = useParam("job");
+  const [error, setError] = useState(null);
+  const start = () => {
+    setError(null);
+    post("/policy/replay", { policies: bodies, ...(since ? { since } : {}) }).then((found) => setParams({ job: found.id }), setError);
+  };
+  return html`<h3>Replay</h3>
+    <p class="hint">Asks the recorded questions of the chosen scope again, and shows which memories this policy would have kept hot or warm,
+      beside the one in force, what was recorded, and an oracle. Nothing is changed.</p>
+    <div class="filters"><${SelectFilter} name="since" label="Period" options=${PERIODS} />
+      <button type="button" onClick=${start}>Replay the past</button></div>
+    <div aria-live="polite">${error && html`<${ErrorNotice} error=${error} />`}${job && html`<${Job} key=${job} id=${job} />`}</div>`;
+}
