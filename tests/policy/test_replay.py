@@ -65,9 +65,11 @@ def test_the_recorded_history_is_what_the_policy_in_force_did(lived: Memotherm):
 
 
 def test_the_memories_that_explain_the_regret_are_named_with_their_rule(lived: Memotherm):
-    """The decision, the rule that cooled it, and how often it was asked for."""
-    (cause,) = lived.replay(["builtin"]).causes
+    """The decision, the rule that cooled it, and how often it was asked for; and all regret by rule."""
+    found = lived.replay(["builtin", _KEEP])
+    (cause,) = found.causes
 
+    assert found.regret_by_rule == {"builtin": {"compact.idle": 2}, "keep": {}}
     assert (cause.content, cause.rule, cause.times) == ("we chose the blue ferry", "compact.idle", 2)
 
 

@@ -53,6 +53,7 @@ def replay_of(found: Json) -> Replay:
     return Replay(
         rows=tuple(ReplayRow(**{**row, "interval": _interval_of(row["interval"])}) for row in found["policies"]),
         causes=tuple(Cause(**cause) for cause in found["causes"]),
+        regret_by_rule=found["regret_by_rule"],
         differences={(each["first"], each["second"]): _interval_of(each["interval"]) for each in found["differences"]},
         questions=found["questions"],
         askable=found["asked_again"],
