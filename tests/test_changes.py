@@ -437,3 +437,18 @@ def test_a_verification_is_an_event_that_uses_and_changes_leave_alone(mem: Memot
     mem.forget(memory.id)
     with pytest.raises(InvalidInput, match="restore"):
         mem.verify(memory.id)
+
+
+@pytest.mark.sqlite
+def test_a_hot_memory_that_is_updated_needs_room_only_for_what_it_grows_by(open_mem: Callable[..., Memotherm]) -> None:
+    """In a session whose hot memory is full, a content of the same length spills nothing, and a longer one does."""
+    texts = ("the ferry leaves at nine", "the museum opens at ten")
+    tokens = [open_mem().session("s").add(text).tokens for text in texts]
+    mem = open_mem(settings={"hot_token_limit": sum(tokens)})
+    session = mem.session("s")
+    first, second = (session.add(text) for text in texts)
+
+    mem.scoped(session="s").update(second.id, content="the museum opens at six")
+    assert {memory.id for memory in session.hot()} == {first.id, second.id}
+    mem.scoped(session="s").update(second.id, content="the museum opens at six today")
+    assert {memory.id for memory in session.hot()} == {second.id}

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
+import numpy as np
 import pytest
 from mcp import Client
+from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm
 from memotherm.cli.app import run
+from memotherm.embed import Calibration
 from memotherm.evaluation.silence import TEN_FACTS
 from memotherm.mcp.server import build
+from memotherm.recall.confidence import Signs, confidence
 from memotherm.rest.app import application
 
 Open = Callable[..., Memotherm]
@@ -131,6 +136,34 @@ def test_words_alone_decide_without_vectors(open_mem: Open) -> None:
     assert recalled(mem.context("thanks")) == []
     assert recalled(mem.context("which port has the staging database?"))
     assert mem.recall("penguin", track=False).confidence == 0
+
+
+class Planned:
+    """An embedder whose texts have these cosines with every query."""
+
+    name, dimensions = "planned", 2
+    cosines: ClassVar = {"otter": 0.2, "ferry": 0.1, "lamp": 0.05, "tower": 0.0}
+    calibration = Calibration(((0.0, 0.0), (1.0, 1.0)))
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        cosines = np.array([self.cosines.get(text, 1.0) for text in texts])
+        return np.column_stack([cosines, np.sqrt(1 - cosines**2)]).astype(np.float32)
+
+
+def test_confidence_is_a_logistic_function_of_its_signs(open_mem: Open) -> None:
+    """With the weights that were fitted; by words alone, closeness, lead, size and hint do not count."""
+    signs = Signs(closeness=0.2, lead=0.3, size=2.0, telling=0.5, covered=0.4, hint=0.5)
+
+    assert confidence(signs) == pytest.approx(1 / (1 + math.exp(-3.02)))
+    assert confidence(signs._replace(closeness=None)) == pytest.approx(1 / (1 + math.exp(-0.01)))
+
+    mem = open_mem(embedder=Planned())
+    mem.remember_many([{"content": content} for content in Planned.cosines])
+    found = mem.recall("otter?", min_score=0, track=False)
+    # A usual cosine is 0.08, and the spread of this scale is 0.52.
+    signs = Signs(closeness=0.12 / 0.52, lead=0.1 / 0.52, size=math.log(4), telling=0.5, covered=1.0, hint=0.0)
+    assert [hit.memory.content for hit in found] == list(Planned.cosines)
+    assert found.confidence == pytest.approx(confidence(signs), abs=1e-4)
 
 
 def test_every_interface_tells_the_confidence(facts: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from memotherm import Priority, Settings, Tier
 from memotherm.embed.calibration import Calibration
 from memotherm.model import Why
-from memotherm.recall.evidence import TermMatrix, coverage
+from memotherm.recall.evidence import TermMatrix, coverage, has_terms
 from memotherm.recall.fusion import rank
 from memotherm.recall.values import Evidence, Ranked
-from memotherm.recall.versions import newer_first
+from memotherm.recall.versions import limit_scores, newer_first
 from memotherm.recall.weights import DEFAULT_WEIGHTS, FusionWeights
 
 _DAY = 86_400_000_000
@@ -127,6 +127,28 @@ def test_the_relevance_of_a_single_candidate_is_its_evidence() -> None:
     )
 
 
+def test_the_default_fusion_weighs_closeness_words_and_hints_as_documented() -> None:
+    """Words count 1.43 spreads and a hint 0.6, less what others have; half of both is relative to the range."""
+    best, other = Known(1, 0.5, coverage=0.5, author=True), Known(2, 0.3, coverage=0.1)
+
+    # Closeness has a range of 2 spreads, which reduces it to 0.75, and coverage one of 0.4: 0.875.
+    # The hint of the best one is 0.6, of which 0.3 are subtracted from both.
+    assert one(best, other).relevance == pytest.approx(0.5 + (0.875 * 1.43 * 0.5 + 0.42) / 0.75 * 0.1)
+    assert one(other, best).relevance == pytest.approx(0.3 + (0.875 * 1.43 * 0.1 - 0.18) / 0.75 * 0.1)
+    assert one(Known(1, None, 1.0, coverage=0.5, author=True)).relevance == pytest.approx(0.5 / 1.5 * 1.084)
+
+
+def test_the_default_fusion_reduces_the_evidence_that_has_less_than_its_usual_weight() -> None:
+    """Weights of 0.7 and 0.3 count both in full; with half of one of them, that one counts half."""
+    less_vector, less_text = replace(_WEIGHTS, vector=0.35), replace(_WEIGHTS, text=0.15)
+    known = Known(1, 0.5, coverage=0.2)
+
+    # The other half of closeness is that of unrelated texts, 0.08.
+    assert one(known, weights=less_vector).relevance == pytest.approx(0.29 + 0.2 * 1.43 * 0.1)
+    assert one(known, weights=less_text).relevance == pytest.approx(0.5 + 0.5 * 0.2 * 1.43 * 0.1)
+    assert one(known, weights=replace(_WEIGHTS, vector=0.0, text=0.0)).relevance == pytest.approx(0.08)
+
+
 def test_without_vectors_coverage_alone_decides() -> None:
     """Coverage orders the memories and stays within [0, 1]."""
     whole, half, none = Known(1, None, 9.0, coverage=1.0), Known(2, None, 5.0, coverage=0.5), Known(3)
@@ -184,7 +206,10 @@ def test_a_boost_admits_no_irrelevant_memory() -> None:
 
 def test_a_keyword_match_passes_a_threshold_meant_for_vectors() -> None:
     """A memory with most of the question's words is not lost because its meaning was not near."""
-    assert order(Known(1, 0.1, 9.0, coverage=0.9), Known(2, 0.1, 1.0, coverage=0.1), min_score=0.6) == [1]
+    matches = Known(1, 0.1, 9.0, coverage=0.6), Known(2, 0.1, 1.0, coverage=0.1)
+
+    assert order(*matches, min_score=0.6) == [1]
+    assert order(*matches, weights=replace(_WEIGHTS, text=0.0), min_score=0.6) == [], "words have no weight"
 
 
 def test_use_adds_a_little_and_fades() -> None:
@@ -272,6 +297,8 @@ def test_a_short_turn_has_the_words_of_the_turns_before_it() -> None:
     share = covered(turns, {"otter": 1.0}, 10, {"otter": 1}, earlier)
 
     assert share[1] > share[2] > share[3] > share[5] > share[4] == 0
+    # The words of the turn before count 0.7, of the one before that 0.5, and of one of 500 words a tenth of that.
+    assert [share[no] for no in (1, 2, 3, 5)] == pytest.approx([1.0, 0.7, 0.5, 0.07])
 
 
 def test_a_long_text_covers_by_accident() -> None:
@@ -280,6 +307,9 @@ def test_a_long_text_covers_by_accident() -> None:
     share = covered(texts, {"otter": 1.0}, 10, {"otter": 3})
 
     assert share[1] == share[2] > share[3]
+    # A text of 150 words beside one of up to 50, which are 100 words on average.
+    share = covered({1: said("otter", length=5), 2: said("otter", length=150)}, {"otter": 1.0}, 10, {"otter": 2})
+    assert list(share.values()) == pytest.approx([1.25 / (1 + 0.25 * 50 / 100), 1.25 / (1 + 0.25 * 150 / 100)])
 
 
 def test_a_question_without_words_is_covered_by_nothing() -> None:
@@ -364,3 +394,18 @@ def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
 
     for before in (other_subject, far_behind):
         assert newer_first(before, {1: words, 2: words}) == before
+
+
+def test_what_follows_a_list_has_no_higher_score_than_its_end() -> None:
+    """What was taken off a score is part of its explanation; lower scores stay."""
+    high, low = limit_scores(ranked([Known(1, 0.9), Known(2, 0.3)]), 0.5)
+
+    assert (high.score, low.score) == pytest.approx((0.5, 0.3))
+    assert (high.why.newer, low.why.newer) == pytest.approx((-0.4, 0.0))
+
+
+def test_a_text_has_whole_words_and_characters_of_unspaced_scripts_anywhere() -> None:
+    """A single character of such a script begins a word of the index; another word must be there as it is."""
+    texts = ["otters swim", "the otter", "猫は 寝る"]
+
+    assert has_terms(texts, ["otter", "猫"]).tolist() == [[False, False], [True, False], [False, True]]

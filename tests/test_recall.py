@@ -336,3 +336,39 @@ def test_nothing_stored_is_an_empty_answer(mem: Memotherm) -> None:
     recall = mem.recall("anything")
 
     assert (len(recall), recall.degraded, recall.promoted) == (0, (), ())
+
+
+@pytest.mark.sqlite
+def test_a_question_in_the_first_person_is_about_what_the_user_wrote(mem: Memotherm) -> None:
+    """Not about what another author wrote, and no other question is."""
+    for author in ("user", "assistant"):
+        mem.remember(f"the {author} has a red boat", kind="message", metadata={"speaker": author})
+
+    assert [(hit.memory.metadata["speaker"], hit.why.author) for hit in mem.recall("where is my red boat?")] == [
+        ("user", True),
+        ("assistant", False),
+    ]
+    assert not any(hit.why.author for hit in mem.recall("where is the red boat?"))
+
+
+@pytest.mark.sqlite
+def test_the_words_of_a_memory_are_counted_for_its_length() -> None:
+    """A text of 52 words is long, which 50 is not, and covers less beside one that is short."""
+    with opened(embedder="none") as mem:
+        mem.remember("otter " + " ".join(f"word{number}" for number in range(51)))
+        mem.remember("the otter")
+        short, long = mem.recall("otter")
+
+    assert short.why.text == 1.0
+    assert long.why.text == pytest.approx(1.25 / (1 + 0.25 * 52 / 51))
+
+
+@pytest.mark.sqlite
+def test_messages_are_not_versions_of_each_other(mem: Memotherm) -> None:
+    """The newer of two facts in nearly the same words comes first; of two messages, the one that fits better."""
+    for kind, first in (("fact", "the port of staging is 5544"), ("message", "the port of staging is 5433")):
+        for port in (5433, 5544):
+            mem.remember(f"the port of staging is {port}", kind=kind, metadata={"of": kind})
+
+        found = mem.recall("the port of staging is 5433", kinds=[kind])
+        assert found[0].memory.content == first

@@ -87,6 +87,18 @@ def test_a_credential_is_replaced_and_the_rest_stays(form: str, secret: str) -> 
     assert len(redactor.find(form.format(secret))) >= 1
 
 
+@pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\xad", "\ufeff", "\U000e0041"])
+def test_characters_that_are_not_shown_hide_no_credential(hidden: str) -> None:
+    """Inside a credential or before it; what is replaced ends with the credential, and the others stay."""
+    key = "sk-proj-abcDEF1234567890abcdef12"
+    split = hidden.join(key)
+
+    assert Redactor().redact(f"use{hidden} {split} {hidden}here") == (f"use{hidden} {MARK} {hidden}here", 1)
+    assert Redactor().text(f"use{hidden}{key} here") == f"use{hidden}{MARK} here"
+    assert Redactor(patterns=["Projekt [A-Z]+"]).text(f"Pro{hidden}jekt ADLER") == MARK
+    assert Redactor().text(f"a s{hidden}ki trip") == f"a s{hidden}ki trip"
+
+
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_is_left_alone(text: str) -> None:
     """Hashes, identifiers, images, code and prose in several languages are not credentials."""

@@ -46,7 +46,6 @@ from memotherm.notes.notes import NoteServices
 from memotherm.policies import Policies, PolicySource
 from memotherm.policy.replay import Replay
 from memotherm.recall.as_of import require_moment
-from memotherm.recall.nearest import nearest
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.capturing import prepared
@@ -340,30 +339,6 @@ class Memotherm:
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
-
-    def nearest(
-        self,
-        query: str,
-        limit: int = 10,
-        *,
-        where: Mapping[str, Any] | None = None,
-        prefix: str | None = None,
-    ) -> list[tuple[Memory, float]]:
-        """Return the memories of all tiers whose vectors are nearest to that of a query, with the cosines.
-
-        Words, names, uses and priorities do not count, nothing is logged, and memories without vectors are not found.
-        Use `recall` for the memories that answer a question.
-
-        Args:
-            query: The text.
-            limit: The most memories.
-            where: Only memories whose metadata matches, as in `recall`.
-            prefix: Only memories whose key begins with this.
-        """
-        require_limit(limit, self.settings.pool_size)
-        question = self._view.question(query, tuple(Tier), where=where, prefix=prefix, min_score=0.0)
-        services = self._services
-        return nearest(services.reader, services.vectorizer.on(services.reader), question, limit)
 
     def _recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
         """Return the hits of an earlier state."""
@@ -876,15 +851,20 @@ class Memotherm:
 
     # Markdown notes
 
-    def notes(self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None) -> Notes:
+    def notes(
+        self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
+    ) -> Notes:
         """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable.
 
         Args:
-            root: The folder.
+            root: The folder; None for that of the setting `notes_root`.
             extra_paths: More files and folders inside it that are notes.
             name: What its index is known by; None takes the folder's path.
         """
-        return Notes(self._note_services(self.scope), root, extra_paths, name)
+        if root is None and not self.settings.notes_root:
+            raise NotFound("there are no notes: name their folder, or set notes_root to it")
+        folder = self.settings.notes_root if root is None else root
+        return Notes(self._note_services(self.scope), folder, extra_paths, name)
 
     def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
         """Import memories of another program, or of an export; a second import stores nothing twice.

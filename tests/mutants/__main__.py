@@ -18,12 +18,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.mutants.mutations import Mutant, mutants_of, sample
 from tests.mutants.records import ReachCache, Results
-from tests.mutants.running import Forked, Reach, preload, run_mutant, trace
+from tests.mutants.running import Forked, Reach, run_mutant, trace, with_collected
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
@@ -83,29 +84,33 @@ def _traced(files: Sequence[Path]) -> Reach:
     with tempfile.TemporaryDirectory() as place:
         result = Path(place) / "reach"
 
-        def run(folder: Path) -> int:
+        def run() -> bool:
             tests = [str(file.relative_to(ROOT)) for file in files]
-            code, found = trace(modules(), [*tests, *_SELECTED], folder)
+            failed, found = trace(modules(), [*tests, *_SELECTED])
             result.write_bytes(pickle.dumps(found))
-            return code
+            return failed
 
         process = Forked(run, 3600)
-        while (code := process.poll()) is None:
+        while (failed := process.failed()) is None:
             time.sleep(0.1)
-        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        if failed:
             raise SystemExit("a test fails without a mutant: run the tests first")
         return pickle.loads(result.read_bytes())  # type: ignore[no-any-return]
 
 
-def reaching(mutant: Mutant, found: Reach) -> list[str]:
-    """Return the tests that reach the lines of a mutant: those named for its module first, and the quickest of them."""
+def reaching(mutant: Mutant, found: Reach, modules_of: Counter[str]) -> list[str]:
+    """Return the tests that reach the lines of a mutant, those that reach the fewest modules first."""
     lines, seconds = found
     reached = lines.get(str(mutant.path), {})
     # What a module or a class defines is used by every test that reaches the module.
     first, last = mutant.lines if mutant.runs else (min(reached, default=0), max(reached, default=0))
     tests = {test for line in range(first, last + 1) for test in reached.get(line, ())}
-    names = mutant.module.split(".")[1:]
-    return sorted(tests, key=lambda test: (-sum(name in test.partition("::")[0] for name in names), seconds[test]))
+    return sorted(tests, key=lambda test: (modules_of[test], seconds[test]))
+
+
+def breadth(found: Reach) -> Counter[str]:
+    """Return how many modules each test reaches."""
+    return Counter(test for lines in found[0].values() for test in set().union(*lines.values()))
 
 
 def within(tests: Sequence[str], seconds: dict[str, float], limits: tuple[int, float]) -> list[str]:
@@ -121,31 +126,55 @@ def within(tests: Sequence[str], seconds: dict[str, float], limits: tuple[int, f
     return chosen
 
 
-def survivors(round_: list[tuple[Mutant, list[str]]], seconds: dict[str, float], results: Results) -> Iterator[Mutant]:
+class Run(NamedTuple):
+    """What a run of mutants needs: the collected tests, the seconds that each of them took, and known results."""
+
+    items: dict[str, pytest.Item]
+    seconds: dict[str, float]
+    results: Results
+
+
+def survivors(round_: list[tuple[Mutant, list[str]]], run: Run) -> Iterator[Mutant]:
     """Run each mutant against its tests, unless the result is known, and yield those that survive."""
     waiting, running = list(reversed(round_)), dict[Forked, tuple[Mutant, list[str]]]()
     while waiting or running:
         while waiting and len(running) < JOBS:
             mutant, tests = waiting.pop()
-            known = results.known(mutant, tests)
+            known = run.results.known(mutant, tests) if tests else False
             if known is None:
-                limit = 60 + 10 * sum(seconds[test] for test in tests)
-                running[Forked(_call(mutant, tests), limit)] = mutant, tests
+                limit = 10 + 10 * sum(run.seconds[test] for test in tests)
+                running[Forked(_call(mutant, [run.items[test] for test in tests]), limit)] = mutant, tests
             elif not known:
                 yield mutant
         for process, (mutant, tests) in list(running.items()):
-            code = process.poll()
-            if code is not None:
+            killed = process.failed()
+            if killed is not None:
                 del running[process]
-                print("survives" if code == 0 else "killed  ", mutant.name, flush=True)
-                results.add(mutant, tests, killed=code != 0)
-                if code == 0:
+                print("killed  " if killed else "survives", mutant.name, flush=True)
+                run.results.add(mutant, tests, killed=killed)
+                if not killed:
                     yield mutant
         time.sleep(0.02 if running else 0)
 
 
-def _call(mutant: Mutant, tests: list[str]) -> Callable[[Path], int]:
-    return lambda folder: run_mutant(mutant, tests, folder)
+def _call(mutant: Mutant, tests: list[pytest.Item]) -> Callable[[], bool]:
+    return lambda: run_mutant(mutant, tests)
+
+
+def survive(tried: Sequence[Mutant], found: Reach, run: Run) -> list[Mutant]:
+    """Return the mutants that no test notices, in two rounds; also those that no test reaches."""
+    modules_of = breadth(found)
+    tests = {mutant.name: reaching(mutant, found, modules_of) for mutant in tried}
+    first = {mutant.name: within(tests[mutant.name], run.seconds, _FIRST) for mutant in tried}
+    survived = list(survivors([(mutant, first[mutant.name]) for mutant in tried], run))
+    rest = [(m, [test for test in tests[m.name] if test not in first[m.name]]) for m in survived]
+    return list(survivors([(mutant, by_file(others)) for mutant, others in rest], run))
+
+
+def by_file(tests: Sequence[str]) -> list[str]:
+    """Return the tests with those of one file together, so that its fixtures are set up once."""
+    files = {file: place for place, file in enumerate(dict.fromkeys(test.partition("::")[0] for test in tests))}
+    return sorted(tests, key=lambda test: files[test.partition("::")[0]])
 
 
 def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
@@ -175,21 +204,15 @@ def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
 def main() -> int:
     """Run the sample, write the page, and fail if too many mutants survive."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    results = Results(KEPT / "results.jsonl", ROOT)
-    tried = mutants()
-    found = reach()
-    preload([*TESTS, *_SELECTED])
-    tests = {mutant.name: reaching(mutant, found) for mutant in tried}
-    unreached = [mutant for mutant in tried if not tests[mutant.name]]
-    first = [(m, within(tests[m.name], found[1], _FIRST)) for m in tried if tests[m.name]]
-    tough = list(survivors(first, found[1], results))
-    known = {mutant.name: chosen for mutant, chosen in first}
-    rest = {m.name: [test for test in tests[m.name] if test not in known[m.name]] for m in tough}
-    again = [(m, rest[m.name]) for m in tough if rest[m.name]]
-    beaten = {mutant.name for mutant, _ in again} - {mutant.name for mutant in survivors(again, found[1], results)}
+    tried, found = mutants(), reach()
     reasons: dict[str, str] = tomllib.loads((Path(__file__).parent / "explained.toml").read_text("utf-8"))
-    survived = {m.name: reasons.get(m.name, "not explained yet") for m in tough if m.name not in beaten}
-    survived |= {m.name: reasons.get(m.name, "no fast test reaches it") for m in unreached}
+    survived: dict[str, str] = {}
+
+    def work(items: dict[str, pytest.Item]) -> None:
+        run = Run(items, found[1], Results(KEPT / "results.jsonl", ROOT))
+        survived.update((m.name, reasons.get(m.name, "not explained yet")) for m in survive(tried, found, run))
+
+    with_collected([*TESTS, *_SELECTED], work)
     PAGE.write_text(page(tried, survived), encoding="utf-8")
     killed = 1 - len(survived) / len(tried)
     print(f"{len(tried)} mutants, {len(survived)} survive: {killed:.1%} killed; see {PAGE.relative_to(ROOT)}")

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -27,7 +27,7 @@ import pytest
 
 from tests.mutants.mutations import REACHED, Mutant, mutated, recorded
 
-__all__ = ["Forked", "Reach", "preload", "run_mutant", "trace"]
+__all__ = ["Forked", "Reach", "run_mutant", "trace", "with_collected"]
 
 #: What each test reaches: {file: {line: tests}}; and the seconds of each test.
 Reach = tuple[dict[str, dict[int, set[str]]], dict[str, float]]
@@ -35,13 +35,13 @@ _QUIET = ("-q", "-n", "0", "-p", "no:randomly", "--no-header", "--tb=no", "-W", 
 
 
 class Forked:
-    """A function that runs in a process of its own and gets a folder; its result is an exit code.
+    """A function that runs in a process of its own, with a folder for the files of tests.
 
     The limit of time is of the processor, because other programs may slow the machine down. A function that waits for
     ever ends after ten times as many seconds.
     """
 
-    def __init__(self, call: Callable[[Path], int], seconds: float) -> None:
+    def __init__(self, call: Callable[[], bool], seconds: float) -> None:
         self._ends = time.monotonic() + 10 * seconds
         self._folder = Path(tempfile.mkdtemp(prefix="memotherm-mutant-"))
         sys.stdout.flush()
@@ -52,14 +52,15 @@ class Forked:
             with Path(os.devnull).open("w") as nowhere:
                 os.dup2(nowhere.fileno(), 1)
                 os.dup2(nowhere.fileno(), 2)
-            code = 1
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = str(self._folder)
+            failed = True
             try:
-                code = call(self._folder)
+                failed = call()
             finally:
-                os._exit(code)
+                os._exit(failed)
 
-    def poll(self) -> int | None:
-        """Return the exit code, negative after the time is over, or None while it runs."""
+    def failed(self) -> bool | None:
+        """Return whether the function returned true, raised an error or did not end in time; None while it runs."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid and time.monotonic() < self._ends:
             return None
@@ -69,7 +70,7 @@ class Forked:
         if not pid:
             _, status = os.waitpid(self.pid, 0)
         shutil.rmtree(self._folder, ignore_errors=True)
-        return os.waitstatus_to_exitcode(status)
+        return os.waitstatus_to_exitcode(status) != 0
 
 
 class _Recorder:
@@ -94,33 +95,55 @@ class _Recorder:
         return lambda line: lines[line].add(self._test)
 
 
-def trace(modules: dict[str, Path], tests: Sequence[str], folder: Path) -> tuple[int, Reach]:
-    """Run the tests in this process and return pytest's exit code and what each test reaches in the modules."""
+def trace(modules: dict[str, Path], tests: Sequence[str]) -> tuple[bool, Reach]:
+    """Run the tests in this process and return whether one fails, and what each test reaches in the modules."""
     recorder = _Recorder(list(modules.values()))
     for name, path in modules.items():
         code = compile(recorded(path), str(path), "exec")
         sys.meta_path.insert(0, _Finder(name, path, code, recorder.reached(path)))
-    exit_code = pytest.main([*_QUIET, f"--basetemp={folder / 'pytest'}", *tests], plugins=[recorder])
-    return int(exit_code), ({file: dict(lines) for file, lines in recorder.lines.items()}, recorder.seconds)
+    failed = pytest.main([*_QUIET, *tests], plugins=[recorder]) not in (
+        pytest.ExitCode.OK,
+        pytest.ExitCode.NO_TESTS_COLLECTED,
+    )
+    return failed, ({file: dict(lines) for file, lines in recorder.lines.items()}, recorder.seconds)
 
 
-def run_mutant(mutant: Mutant, tests: Sequence[str], folder: Path) -> int:
-    """Make the change in this process, run the tests up to the first failure, and return pytest's exit code."""
+def with_collected(tests: Sequence[str], work: Callable[[dict[str, pytest.Item]], None]) -> None:
+    """Import the package and collect the tests, and call a function with them, whose forks need not do it again."""
+    pytest.main([*_QUIET, "--capture=no", *tests], plugins=[_Collected(work)])
+
+
+class _Collected:
+    """A pytest plugin that gives the collected tests to a function instead of running them."""
+
+    def __init__(self, work: Callable[[dict[str, pytest.Item]], None]) -> None:
+        self._work = work
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._work({item.nodeid: item for item in session.items})
+        return True
+
+
+def run_mutant(mutant: Mutant, tests: Sequence[pytest.Item]) -> bool:
+    """Make the change in this process and run the tests; return whether one has failed."""
     if mutant.runs:
         _exchange(mutant)
-    else:
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("memotherm", "tests")]:
-            if not name.startswith("tests.mutants"):
-                del sys.modules[name]
-        code = compile(mutated(mutant), str(mutant.path), "exec")
-        sys.meta_path.insert(0, _Finder(mutant.module, mutant.path, code))
-    return int(pytest.main([*_QUIET, "-x", f"--basetemp={folder / 'pytest'}", *tests]))
+        return _one_fails(tests)
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("memotherm", "tests")]:
+        if not name.startswith("tests.mutants"):
+            del sys.modules[name]
+    code = compile(mutated(mutant), str(mutant.path), "exec")
+    sys.meta_path.insert(0, _Finder(mutant.module, mutant.path, code))
+    return pytest.main([*_QUIET, "-x", *(test.nodeid for test in tests)]) != pytest.ExitCode.OK
 
 
-def preload(tests: Sequence[str]) -> None:
-    """Import the package and the tests, so that every fork has them."""
-    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
-        pytest.main([*_QUIET, "--collect-only", *tests])
+def _one_fails(tests: Sequence[pytest.Item]) -> bool:
+    for test, following in zip(tests, [*tests[1:], None], strict=True):
+        test.ihook.pytest_runtest_protocol(item=test, nextitem=following)
+        if test.session.testsfailed:
+            return True
+    return False
 
 
 def _exchange(mutant: Mutant) -> None:

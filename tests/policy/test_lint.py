@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm import Memory, Memotherm, Move, Settings, Situation, policy
+from memotherm.policy.lint import lint
+from memotherm.rules.table import TableRule
 from memotherm.testing import FakeClock
 from tests.policy.memories import MEMORIES, NOW
 
@@ -39,6 +43,7 @@ def rule(name: str, when: str, to: str, run: str = "compact") -> str:
             + rule("up", '{ tier = "cold", kind = "fact" }', "warm", "maintain"),
             [("P007", 1)],
         ),
+        (rule("a", '{ uses = "!= 3" }', "cold") + rule("b", '{ uses = ">= 1" }', "cold"), []),
         ("[limits]\ncool_hot_days = 90\ncool_warm_days = 30\n", [("P008", 1)]),
         ('[[rule]]\nid = "a"\nto = "cold"\n', [("P010", 1)]),
     ],
@@ -46,6 +51,36 @@ def rule(name: str, when: str, to: str, run: str = "compact") -> str:
 def test_lint_names_the_line(text: str, told: list[tuple[str, int]]) -> None:
     """Contradictions, rules that are never asked, flapping, inverted windows and missing reasons."""
     assert found(text) == told
+
+
+def test_rules_that_move_a_memory_back_are_named_in_their_order() -> None:
+    """Where the first, the second or both are of the policy, or one rule does it alone; never those of others."""
+    down, up = (
+        rule("down", '{ tier = "warm", idle = ">= 5d" }', "cold"),
+        rule("up", '{ tier = "cold" }', "warm", "maintain"),
+    )
+    alone = '[[rule]]\nid = "alone"\nto = { cold = { tier = "warm" }, warm = { tier = "cold" } }\n'
+    first, second, third = policy.loads(down + up + alone).own_rules
+
+    def told(own: list[TableRule], rules: list[TableRule]) -> list[str]:
+        found = (finding.message for finding in lint(own, rules, Settings()) if finding.code == "P007")
+        return [message.partition(" move a memory")[0] for message in found]
+
+    for own in ([first], [second], [first, second]):
+        assert told(own, [first, second]) == ["down and up"]
+    assert told([third], [third]) == ["alone"]
+    assert told([], [first, second]) == []
+
+
+def test_a_comparison_counts_the_hot_memories_that_stay(open_mem: Callable[..., Memotherm]) -> None:
+    """A rule that would make a memory hot makes no difference where hot memory is full."""
+    house = policy.loads(rule("up", '{ kind = "decision" }', "hot"))
+    for limit, kinds in ((1, []), (2, ["decision"])):
+        mem = open_mem(settings={"hot_max_facts": limit})
+        mem.remember("the harbour opens at eight", tier="hot")
+        mem.remember("we use SQLite", kind="decision")
+
+        assert [difference.memory.kind for difference in mem.policies.diff("builtin", house)] == kinds
 
 
 def test_lint_looks_at_the_memories_of_a_store(mem: Memotherm, clock: FakeClock) -> None:

@@ -154,10 +154,12 @@ def test_filters_follow_the_values_of_json() -> None:
         ({"a": {"$gt": True}}, "a number or a text"),
         ({"a": {"$in": "x"}}, "a list of values"),
         ({"a": {"$exists": 1}}, "true or false"),
-        ({"a": 2**64}, "64 bits"),
+        ({"a": 2**63}, "64 bits"),
+        ({"a": -(2**63) - 1}, "64 bits"),
         ({"a": float("nan")}, "finite"),
         ({"a": "x\x00"}, "without NUL"),
         ({"a\ud800": 1}, "Unicode"),
+        ({"a": "\udfff"}, "Unicode"),
         ({5: 1}, "named by a text"),
         ({"a": object()}, "JSON values"),
         ({str(number): number for number in range(101)}, "101 conditions"),
@@ -168,6 +170,29 @@ def test_a_filter_that_cannot_be_read_says_why(where: Any, says: str) -> None:
     """Before anything is read."""
     with pytest.raises(InvalidInput, match=says):
         parsed_where(where)
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("where", "metadata", "found"),
+    [
+        ({"a": 2**63 - 1}, {"a": 2**63 - 1}, True),
+        ({"a": -(2**63)}, {"a": -(2**63)}, True),
+        ({"a": "\ud7ff\ue000"}, {"a": "\ud7ff\ue000"}, True),
+        ({"a": None}, {}, True),
+        ({"a": {"b": None}}, {"a": {"c": 1}}, True),
+        ({"a": {"$eq": {"b": None}}}, {"a": {"c": 1}}, False),
+        ({"a": {"$eq": {"b": None}}}, {"a": {"b": None}}, True),
+        ({"a": {"$exists": True}}, {"a": None}, True),
+        ({"a": {"$ne": 1}}, {}, True),
+        ({"a": {"b": 1}}, {"a": 1}, False),
+    ],
+)
+def test_a_filter_finds_the_largest_numbers_and_tells_null_from_missing(
+    where: dict[str, Any], metadata: dict[str, Any], found: bool
+) -> None:
+    """Null equals what is missing, except in an object that is compared as a whole."""
+    assert holds(parsed_where(where), metadata) is found
 
 
 @pytest.mark.sqlite

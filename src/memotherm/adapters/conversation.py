@@ -58,8 +58,9 @@ class Conversation:
 
 
 def storable(memory: Memotherm, text: str) -> str:
-    """Return a text of a conversation as it may be stored: without recalled blocks and credentials."""
-    kept = without_blocks(text).replace("\x00", "").strip()
+    """Return a text of a conversation as it may be stored: without recalled blocks, credentials and half characters."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    kept = without_blocks(whole).replace("\x00", "").strip()
     (redacted,), _ = redactor(memory.settings).redact_values([kept])
     return str(redacted)[: memory.settings.max_content_chars]
 

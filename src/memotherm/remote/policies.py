@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from memotherm.errors import InvalidInput, PolicyError
-from memotherm.model import Move, Tier
+from memotherm.errors import InvalidInput
+from memotherm.model import Tier
 from memotherm.model.results import TierCount
 from memotherm.policies import Policies, PolicySource
-from memotherm.policy import Finding, Policy, load, loads
+from memotherm.policy import Finding, Policy, load
 from memotherm.policy.compare import Difference
-from memotherm.policy.document import PRESETS
-from memotherm.policy.replay import Replay
+from memotherm.policy.document import PRESETS, unpacked
+from memotherm.policy.replay import Cause, Interval, Replay, ReplayRow
 from memotherm.remote import decoding
-from memotherm.remote.jobs import Remote, finished_job, replay_of
+from memotherm.remote.jobs import Remote, finished_job
 from memotherm.remote.verbs import plain
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport, Skipped
 from memotherm.vectors.vectorizer import Progress
@@ -70,25 +70,17 @@ class RemotePolicies(Policies):
         return _report_of(self._memory._call("policy_shadow_report", {}))
 
     def current(self) -> Policy:
-        """Return the policy in force on the server."""
-        found = self._memory._call("policy_show", {})
-        if _is_preset(found["name"], found["hash"]):
-            return load(found["name"])
-        try:
-            return loads(found["text"], found["name"])
-        except PolicyError as exc:
-            raise InvalidInput(
-                f"the policy in force, {found['name']}, extends a file of the server's machine: run this there ({exc})"
-            ) from exc
+        """Return the policy in force: the one adopted last, or the built-in one."""
+        return unpacked(self._memory._call("policy_show", {})["packed"])
 
     def unused(self) -> str | None:
-        """Return why the adopted policy is not used; None if it is."""
-        reason: str | None = self._memory._call("policy_show", {})["unused"]
-        return reason
+        """Return why the adopted policy is not used, such as rules that were given to `open`; None if it is."""
+        why: str | None = self._memory._call("policy_show", {})["unused"]
+        return why
 
     def diff(self, first: PolicySource, second: PolicySource) -> list[Difference]:
         """Return the memories whose next move differs between two policies."""
-        body = {"policy": _body(second), "against": _body(first), "memories": True}
+        body = {"against": _body(first), "policy": _body(second), "memories": True}
         return [_difference_of(found) for found in self._memory._call("policy_diff", body)["differences"]]
 
     def replay(
@@ -98,23 +90,21 @@ class RemotePolicies(Policies):
         limit: int = 10,
         progress: Progress | None = None,
     ) -> Replay:
-        """Return what policies would have done with the past, from a job of the server; `final` is empty.
+        """Return what policies would have done with the past of these memories, without the final tiers.
 
-        The job is cancelled if `progress` raises, or the call is interrupted.
+        The server replays as a job, which is cancelled if this call is interrupted.
         """
+        if not policies:
+            raise InvalidInput("name at least one policy to replay, such as builtin")
         body = {"policies": [_body(policy) for policy in policies], **plain({"since": since, "limit": limit})}
-        return replay_of(finished_job(self._memory, self._memory._call("policy_replay", body), progress))
+        return _replay_of(finished_job(self._memory, self._memory._call("policy_replay", body), progress))
 
 
 def _body(policy: PolicySource) -> Json:
     """Return a policy as the server takes it: the name of one of the package, or a text."""
-    loaded = policy if isinstance(policy, Policy) else load(policy)
-    return {"name": loaded.name} if _is_preset(loaded.name, loaded.digest) else {"text": loaded.text}
-
-
-def _is_preset(name: str, digest: str) -> bool:
-    """Tell whether a policy is one of those that come with the package."""
-    return name in PRESETS and load(name).digest == digest
+    if isinstance(policy, str) and policy in PRESETS:
+        return {"name": policy}
+    return {"text": policy.text if isinstance(policy, Policy) else load(policy).text}
 
 
 def _finding_of(found: Json) -> Finding:
@@ -128,12 +118,27 @@ def _finding_of(found: Json) -> Finding:
 
 
 def _difference_of(found: Json) -> Difference:
-    first, second = (_move_of(found[side]) for side in ("first", "second"))
+    first, second = (
+        None if found[side] is None else decoding.moves_of([found[side]])[0] for side in ("first", "second")
+    )
     return Difference(memory=decoding.memory_of(found["memory"]), run=found["run"], first=first, second=second)
 
 
-def _move_of(found: Json | None) -> Move | None:
-    return None if found is None else decoding.moves_of([found])[0]
+def _replay_of(found: Json) -> Replay:
+    return Replay(
+        rows=tuple(ReplayRow(**{**row, "interval": _interval_of(row["interval"])}) for row in found["policies"]),
+        causes=tuple(Cause(**cause) for cause in found["causes"]),
+        regret_by_rule=found["regret_by_rule"],
+        differences={(pair["first"], pair["second"]): _interval_of(pair["interval"]) for pair in found["differences"]},
+        questions=found["questions"],
+        askable=found["asked_again"],
+        demanded=found["demanded"],
+        notes=tuple(found["notes"]),
+    )
+
+
+def _interval_of(bounds: Sequence[float]) -> Interval:
+    return Interval(low=bounds[0], high=bounds[1])
 
 
 def _adoption_of(found: Json) -> Adoption:

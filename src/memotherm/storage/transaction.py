@@ -62,7 +62,8 @@ _AUTHOR_KEYS = ("speaker", "author", "role")
 
 def indexed_words(content: str, tags: Iterable[str]) -> str:
     """Return what the text index stores of a memory: the words of its content and tags."""
-    return " ".join((*words(content), *words(" ".join(tags))))
+    tagged = " ".join(tags)
+    return " ".join((*words(content), *(words(tagged) if tagged else ())))
 
 
 def author_of(memory: Memory) -> str:

@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import re
 
+from memotherm.text.invisible import INVISIBLE
+
 __all__ = ["CLOSE", "NAME", "OPEN", "carries_marker", "escape_markers", "without_blocks"]
 
 NAME = "memotherm-memory"
 OPEN = f"<{NAME}>"
 CLOSE = f"</{NAME}>"
 
-#: Characters that are not shown and may be hidden inside a name: Unicode's Default_Ignorable_Code_Point, and controls.
-_INVISIBLE = (
-    "\\x00-\\x08\\x0e-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f"
-    "\\u202a-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8"
-    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
-)
 _ANGLE = "[<\uff1c\ufe64]"
 #: Hyphens, dashes and spaces that look like the hyphen of the name, or replace it.
 _HYPHEN = "[-_\u2010-\u2015\u2043\u2212\ufe58\ufe63\uff0d\\s]"
-_SPELLED = f"[{_INVISIBLE}]*".join(_HYPHEN if character == "-" else character for character in NAME)
-_MARKER = re.compile(rf"{_ANGLE}(?=[\s/\\{_INVISIBLE}]*{_SPELLED})", re.IGNORECASE)
+_SPELLED = f"[{INVISIBLE}]*".join(_HYPHEN if character == "-" else character for character in NAME)
+_MARKER = re.compile(rf"{_ANGLE}(?=[\s/\\{INVISIBLE}]*{_SPELLED})", re.IGNORECASE)
 #: Control tokens of chat models, such as `<|im_start|>`; some servers do not escape them.
-_CONTROL = re.compile(f"<(?=[{_INVISIBLE}]*[|\uff5c][^\\s<>]{{1,80}}[|\uff5c][{_INVISIBLE}]*>)")
+_CONTROL = re.compile(f"<(?=[{INVISIBLE}]*[|\uff5c][^\\s<>]{{1,80}}[|\uff5c][{INVISIBLE}]*>)")
 _TAG = re.compile(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
 #: What is left of a context in the format `messages` without its content.
 _EMPTY_MESSAGE = re.compile(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')

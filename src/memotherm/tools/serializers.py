@@ -13,6 +13,7 @@ from memotherm.model.results import (
     Erased,
     Everything,
     Heat,
+    LoggedRecall,
     Metrics,
     ScopeCount,
     SessionStatus,
@@ -43,6 +44,7 @@ __all__ = [
     "finding_json",
     "flush_json",
     "hit_json",
+    "logged_recall_json",
     "memory_json",
     "metrics_json",
     "move_json",
@@ -151,24 +153,25 @@ def everything_json(stored: Everything) -> Iterator[Json]:
     yield from ({"type": "memory", **memory_json(memory)} for memory in stored.memories)
     yield from ({"type": "event", **event_json(event)} for event in stored.events)
     yield from ({"type": "receipt", **receipt.as_dict()} for receipt in stored.receipts)
-    for recall in stored.recalls:
-        tiers = [str(tier) for tier in recall.tiers]
-        at = recall.at.isoformat()
-        yield {"type": "recall", "at": at, "query": recall.query, "tiers": tiers, "returned": recall.returned}
+    yield from ({"type": "recall", **logged_recall_json(recall)} for recall in stored.recalls)
+
+
+def logged_recall_json(recall: LoggedRecall) -> Json:
+    """Return an entry of the recall log."""
+    return {
+        "at": recall.at.isoformat(),
+        "query": recall.query,
+        "tiers": [str(tier) for tier in recall.tiers],
+        "returned": recall.returned,
+    }
 
 
 def uses_json(uses: Uses) -> Json:
     """Return where a memory was returned and injected."""
-    recalls = [
-        {
-            "at": recall.at.isoformat(),
-            "query": recall.query,
-            "tiers": [str(tier) for tier in recall.tiers],
-            "returned": recall.returned,
-        }
-        for recall in uses.recalls
-    ]
-    return {"recalls": recalls, "receipts": [receipt.as_dict() for receipt in uses.receipts]}
+    return {
+        "recalls": [logged_recall_json(recall) for recall in uses.recalls],
+        "receipts": [receipt.as_dict() for receipt in uses.receipts],
+    }
 
 
 def tier_point_json(point: TierPoint) -> Json:

@@ -55,10 +55,12 @@ def _read(body: PolicyRequest) -> Policy:
 def show(policies: Administered, mem: WholeStore) -> Json:
     """Return the policy in force with what its rules moved, and which ones were adopted, rolled back and shadowed."""
     history, moves = policies.history(), mem.metrics().moves
-    shown = serializers.policy_json(policies.current())
+    current = policies.current()
+    shown = serializers.policy_json(current)
     last_in_shadow = next((one for one in reversed(history) if one.action in ("shadow", "end_shadow")), None)
     return {
         **shown,
+        "packed": current.packed(),
         "rules": [{**rule, "moved": moves.get(rule["id"], 0)} for rule in shown["rules"]],
         "unused": policies.unused(),
         "shadow": last_in_shadow.name if last_in_shadow is not None and last_in_shadow.action == "shadow" else None,

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_val
 from memotherm.policy.document import PRESETS
 from memotherm.rest.schemas.administration import MoveResponse
 from memotherm.rest.schemas.fields import Json, RequestBody, Text, TierName, absent
+from memotherm.rest.schemas.memories import MemoryResponse
 
 __all__ = [
     "AdoptionResponse",
@@ -51,7 +52,7 @@ class DiffRequest(RequestBody):
 
     policy: PolicyRequest
     against: PolicyRequest = absent()
-    memories: bool = Field(False, description="Whether to return the memories as a whole.")
+    memories: bool = Field(False, description="Whether to return the memories with all their fields.")
 
 
 class AdoptionResponse(BaseModel):
@@ -92,6 +93,8 @@ class PolicyResponse(BaseModel):
     rules: list[RuleResponse]
     #: The text of its file, without what it extends.
     text: str
+    #: The texts of everything that it extends and its own, each with its `origin`, as JSON.
+    packed: str
     #: Why it is not used; null if it is.
     unused: str | None
     #: The name of the policy in the shadow.
@@ -140,7 +143,8 @@ class DifferenceResponse(BaseModel):
     #: What each policy would do; null leaves it where it is.
     first: MoveResponse | None
     second: MoveResponse | None
-    memory: Json | None = None
+    #: The memory, if it was requested.
+    memory: MemoryResponse | None = None
 
 
 class DiffResponse(BaseModel):

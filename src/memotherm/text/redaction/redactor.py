@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memotherm.settings import Settings
+from memotherm.text.invisible import INVISIBLE
 from memotherm.text.redaction.credentials import Found, credentials, private_passages
 from memotherm.text.redaction.patterns import compiled
 
@@ -16,6 +18,7 @@ __all__ = ["MARK", "Redacted", "Redactor", "redactor"]
 MARK = "[redacted]"
 #: A replacement can uncover what was part of a longer word; after this many rounds nothing more is looked for.
 _MOST_ROUNDS = 8
+_HIDDEN = re.compile(f"[{INVISIBLE}]")
 
 
 class Redacted(NamedTuple):
@@ -72,6 +75,14 @@ class Redactor:
         return [value for value, _ in redacted], sum(count for _, count in redacted)
 
     def _found(self, text: str) -> Iterator[Found]:
+        """Yield what is to be redacted in a text as it is, and as it is shown."""
+        yield from self._found_as_it_is(text)
+        if _HIDDEN.search(text):
+            shown = [place for place, character in enumerate(text) if not _HIDDEN.match(character)]
+            for start, end, name in self._found_as_it_is("".join(text[place] for place in shown)):
+                yield Found(shown[start], shown[end - 1] + 1, name)
+
+    def _found_as_it_is(self, text: str) -> Iterator[Found]:
         yield from private_passages(text)
         yield from credentials(text)
         for pattern in self._patterns:
