@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
 
 from memotherm.context.explaining import explain
 from memotherm.context.values import Context
@@ -40,11 +40,7 @@ from memotherm.model.results import (
     Uses,
 )
 from memotherm.model.uses import Feedback
-from memotherm.notes import Imported, Notes
-from memotherm.notes.importing import import_memories
-from memotherm.notes.notes import NoteServices
 from memotherm.policies import Policies, PolicySource
-from memotherm.policy.replay import Replay
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
@@ -76,6 +72,12 @@ from memotherm.tiers.over_time import tier_history
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.former import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer, missing_vectors
+
+if TYPE_CHECKING:
+    # Loaded by the methods that use them: a recall needs neither notes nor replays.
+    from memotherm.notes import Imported, Notes
+    from memotherm.notes.notes import NoteServices
+    from memotherm.policy.replay import Replay
 
 __all__ = ["KeyValue", "Memotherm"]
 
@@ -861,6 +863,8 @@ class Memotherm:
             extra_paths: More files and folders inside it that are notes.
             name: What its index is known by; None takes the folder's path.
         """
+        from memotherm.notes import Notes
+
         if root is None and not self.settings.notes_root:
             raise NotFound("there are no notes: name their folder, or set notes_root to it")
         folder = self.settings.notes_root if root is None else root
@@ -881,9 +885,13 @@ class Memotherm:
         """
         now = self._view.now()
         importer = Importer(self._services.store, self._services.writer, self.scope, now, self._view.actor)
+        from memotherm.notes.importing import import_memories
+
         return import_memories(kind, path, now, self.settings, importer.store, progress)
 
     def _note_services(self, scope: Scope) -> NoteServices:
+        from memotherm.notes.notes import NoteServices
+
         return NoteServices(
             store=self._services.store,
             vectorizer=self._services.vectorizer,
@@ -915,6 +923,8 @@ class Memotherm:
         folder = self.settings.notes_root
         if not folder or not self.settings.sync_on_search:
             return ()
+        from memotherm.notes import Notes
+
         path = str(Path(folder).expanduser().resolve())
         visible = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
         known = [root for root in visible if root.scope.tenant == self.scope.tenant]
@@ -932,6 +942,8 @@ class Memotherm:
     def _known_notes(self, root: RootRow) -> Notes:
         """Return the notes of a folder that is indexed."""
         name = root.collection.removeprefix("notes:")
+        from memotherm.notes import Notes
+
         return Notes(self._note_services(root.scope), root.path, root.extra, name)
 
     def replay(

@@ -166,7 +166,7 @@ class MemothermMemoryService(BaseMemoryService):
 
     def _delete(self, mem: Memotherm, memory_id: str) -> None:
         why = "deleted from the memory service"
-        events = {"prefix": _EVENTS, "where": {"event": memory_id}}
+        events: dict[str, Any] = {"prefix": _EVENTS, "where": {"event": memory_id}}
         if mem.count(**events):
             mem.remember(
                 f"the event {memory_id} was deleted", key=f"{_DELETED}{quote(memory_id, safe='')}",

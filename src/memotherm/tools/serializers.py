@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
 from memotherm.model.results import (
@@ -23,12 +23,14 @@ from memotherm.model.results import (
     Uses,
 )
 from memotherm.model.uses import Feedback
-from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
-from memotherm.policy import Finding, Policy
-from memotherm.policy.cases import CaseResult
-from memotherm.policy.compare import Difference
-from memotherm.policy.replay import Replay
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
+
+if TYPE_CHECKING:
+    from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
+    from memotherm.policy import Finding, Policy
+    from memotherm.policy.cases import CaseResult
+    from memotherm.policy.compare import Difference
+    from memotherm.policy.replay import Replay
 
 __all__ = [
     "Json",
