@@ -31,7 +31,7 @@ _KINDS = ("fact", "decision", "preference", "message")
 _DAYS = 365
 _QUERY_WORDS = 6
 _SPACE = 1
-_SETTINGS = {"recall_log_days": 3650}
+_SETTINGS = Settings(recall_log_days=3650)
 _MEGABYTE_KB = 1024
 
 
@@ -64,7 +64,7 @@ def _live(lab: Lab, path: Path, clock: FakeClock, memories: int, recalls: int) -
     """Fill a store with a year."""
     source, contents = random.Random(3), list(texts(memories, 11))
     with memotherm.open(path, embedder=lab.embedder, settings=_SETTINGS, clock=clock) as mem:
-        log = open_store(str(path), Settings(**_SETTINGS))
+        log = open_store(str(path), _SETTINGS)
         try:
             for day in range(_DAYS):
                 first, last = memories * day // _DAYS, memories * (day + 1) // _DAYS
