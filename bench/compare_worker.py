@@ -114,9 +114,7 @@ def _threads(bench: Bench) -> Call:
 
     def call(_: str) -> None:
         shares = [list(itertools.islice(stream, _WRITES // 10)) for _ in range(_THREADS)]
-        threads = [
-            threading.Thread(target=lambda share=share: [mem.remember(each) for each in share]) for share in shares
-        ]  # type: ignore[misc]
+        threads = [threading.Thread(target=list, args=(map(mem.remember, share),)) for share in shares]
         for thread in threads:
             thread.start()
         for thread in threads:

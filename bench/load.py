@@ -122,13 +122,14 @@ def maintenance(path: Path, codes: list[int]) -> Iterator[None]:
         thread.join()
 
 
-def phase(folder: Path, clients: int, seconds: float, embedder: str, *, busy: bool) -> list[Row]:
+def phase(folder: Path, clients: int, seconds: float, embedder: str, *, busy: bool, workers: int) -> list[Row]:
     """Run one phase on a store of its own, and check for lost writes."""
     path = folder / ("maintained.db" if busy else "alone.db")
     with memotherm.open(path, embedder=embedder) as mem:
         source = random.Random(-1)
         mem.remember_many([{"content": sentence(source)} for _ in range(2000)])
-    with served(path, MEMOTHERM_EMBEDDER=embedder, MEMOTHERM_SERVER_RATE_PER_MINUTE="0") as server:
+    options = ["--workers", str(workers)]
+    with served(path, options=options, MEMOTHERM_EMBEDDER=embedder, MEMOTHERM_SERVER_RATE_PER_MINUTE="0") as server:
         address = server.url.removeprefix("http://")
         crowd = [Client(number, address) for number in range(clients)]
         used = _cpu_seconds(server.process.pid)
@@ -155,12 +156,14 @@ def phase(folder: Path, clients: int, seconds: float, embedder: str, *, busy: bo
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process so far, where the system provides it."""
+    """Return the CPU time of a process and its children so far, where the system provides it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()
     except OSError:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_cpu_seconds(int(child)) for child in children)
 
 
 def _lost(path: Path, written: dict[str, str]) -> list[str]:
@@ -210,11 +213,14 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--embedder", default="local")
+    parser.add_argument("--workers", type=int, default=1, help="the processes of the server")
     options = parser.parse_args()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="memotherm-load-") as folder:
         for busy in (False, True):
-            rows += phase(Path(folder), options.clients, options.seconds, options.embedder, busy=busy)
+            rows += phase(
+                Path(folder), options.clients, options.seconds, options.embedder, busy=busy, workers=options.workers
+            )
     found = report.record("load", rows, **vars(options))
     report.print_rows("Many clients at once", rows)
     print(f"written to {report.write('load', found)}", file=sys.stderr)

@@ -22,7 +22,7 @@ from memotherm import __version__
 __all__ = ["RESULTS", "Row", "print_rows", "record", "write"]
 
 RESULTS = Path(__file__).parent / "results"
-_PACKAGES = ("numpy", "onnxruntime", "turbovec", "splintr-rs", "snowballstemmer")
+_PACKAGES = ("numpy", "onnxruntime", "turbovec", "splintr-rs", "PyStemmer")
 
 
 @dataclass(frozen=True, kw_only=True)

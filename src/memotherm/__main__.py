@@ -1,17 +1,32 @@
-"""`memotherm` and `python -m memotherm`: run the command line, or a hook without click."""
+"""`memotherm` and `python -m memotherm`: let the daemon run a command, or run it here; a hook runs without click."""
 
 from __future__ import annotations
 
 import sys
+import time
 
 __all__ = ["main"]
+
+#: The longest time for a hook in the daemon, in seconds; more than its deadlines.
+_HOOK_SECONDS = 6.0
 
 
 def main() -> None:
     """Run the command line and exit with its exit code."""
+    started = time.monotonic()
     arguments = sys.argv[1:]
+    command = arguments[0] if arguments else ""
     # A host waits for its hooks: they import nothing but the standard library at first.
-    if arguments[:1] == ["hook"] and not {"-h", "--help"} & set(arguments):
+    is_hook = command == "hook" and not {"-h", "--help"} & set(arguments)
+    if command and not {"-h", "--help", "--selftest"} & set(arguments):
+        from memotherm.daemon.client import run as run_in_daemon
+
+        # A deadline that is given may be longer, and is kept by the hook itself.
+        limited = is_hook and not any(argument.startswith("--deadline") for argument in arguments)
+        code = run_in_daemon(arguments, started, _HOOK_SECONDS if limited else None)
+        if code is not None:
+            sys.exit(0 if is_hook else code)
+    if is_hook:
         from memotherm.hooks.entry import run as run_hook
 
         run_hook(arguments[1:])

@@ -183,7 +183,6 @@ class AsyncMemotherm(_Derived[Memotherm]):
     capture = _off_thread(Memotherm.capture)
     secrets_in = _off_thread(Memotherm.secrets_in)
     pinned = _off_thread(Memotherm.pinned)
-    nearest = _off_thread(Memotherm.nearest)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
     widen = _off_thread(Memotherm.widen)
     compact = _off_thread(Memotherm.compact)
@@ -206,7 +205,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
         return AsyncPolicies(self.sync.policies, self._run)
 
     def notes(
-        self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None
+        self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
     ) -> AsyncNotes:
         """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable."""
         return AsyncNotes(self.sync.notes(root, extra_paths, name=name), self._run)

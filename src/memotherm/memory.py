@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
 
 from memotherm.context.explaining import explain
 from memotherm.context.values import Context
@@ -40,13 +40,8 @@ from memotherm.model.results import (
     Uses,
 )
 from memotherm.model.uses import Feedback
-from memotherm.notes import Imported, Notes
-from memotherm.notes.importing import import_memories
-from memotherm.notes.notes import NoteServices
 from memotherm.policies import Policies, PolicySource
-from memotherm.policy.replay import Replay
 from memotherm.recall.as_of import require_moment
-from memotherm.recall.nearest import nearest
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.capturing import prepared
@@ -77,6 +72,12 @@ from memotherm.tiers.over_time import tier_history
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.former import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer, missing_vectors
+
+if TYPE_CHECKING:
+    # Loaded by the methods that use them: a recall needs neither notes nor replays.
+    from memotherm.notes import Imported, Notes
+    from memotherm.notes.notes import NoteServices
+    from memotherm.policy.replay import Replay
 
 __all__ = ["KeyValue", "Memotherm"]
 
@@ -340,30 +341,6 @@ class Memotherm:
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
-
-    def nearest(
-        self,
-        query: str,
-        limit: int = 10,
-        *,
-        where: Mapping[str, Any] | None = None,
-        prefix: str | None = None,
-    ) -> list[tuple[Memory, float]]:
-        """Return the memories of all tiers whose vectors are nearest to that of a query, with the cosines.
-
-        Words, names, uses and priorities do not count, nothing is logged, and memories without vectors are not found.
-        Use `recall` for the memories that answer a question.
-
-        Args:
-            query: The text.
-            limit: The most memories.
-            where: Only memories whose metadata matches, as in `recall`.
-            prefix: Only memories whose key begins with this.
-        """
-        require_limit(limit, self.settings.pool_size)
-        question = self._view.question(query, tuple(Tier), where=where, prefix=prefix, min_score=0.0)
-        services = self._services
-        return nearest(services.reader, services.vectorizer.on(services.reader), question, limit)
 
     def _recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
         """Return the hits of an earlier state."""
@@ -876,15 +853,22 @@ class Memotherm:
 
     # Markdown notes
 
-    def notes(self, root: str | PathLike[str], extra_paths: Sequence[str] = (), *, name: str | None = None) -> Notes:
+    def notes(
+        self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
+    ) -> Notes:
         """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable.
 
         Args:
-            root: The folder.
+            root: The folder; None for that of the setting `notes_root`.
             extra_paths: More files and folders inside it that are notes.
             name: What its index is known by; None takes the folder's path.
         """
-        return Notes(self._note_services(self.scope), root, extra_paths, name)
+        from memotherm.notes import Notes
+
+        if root is None and not self.settings.notes_root:
+            raise NotFound("there are no notes: name their folder, or set notes_root to it")
+        folder = self.settings.notes_root if root is None else root
+        return Notes(self._note_services(self.scope), folder, extra_paths, name)
 
     def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
         """Import memories of another program, or of an export; a second import stores nothing twice.
@@ -901,9 +885,13 @@ class Memotherm:
         """
         now = self._view.now()
         importer = Importer(self._services.store, self._services.writer, self.scope, now, self._view.actor)
+        from memotherm.notes.importing import import_memories
+
         return import_memories(kind, path, now, self.settings, importer.store, progress)
 
     def _note_services(self, scope: Scope) -> NoteServices:
+        from memotherm.notes.notes import NoteServices
+
         return NoteServices(
             store=self._services.store,
             vectorizer=self._services.vectorizer,
@@ -935,6 +923,8 @@ class Memotherm:
         folder = self.settings.notes_root
         if not folder or not self.settings.sync_on_search:
             return ()
+        from memotherm.notes import Notes
+
         path = str(Path(folder).expanduser().resolve())
         visible = [root for root in self._services.store.roots(self._view.spaces()) if root.path == path]
         known = [root for root in visible if root.scope.tenant == self.scope.tenant]
@@ -952,6 +942,8 @@ class Memotherm:
     def _known_notes(self, root: RootRow) -> Notes:
         """Return the notes of a folder that is indexed."""
         name = root.collection.removeprefix("notes:")
+        from memotherm.notes import Notes
+
         return Notes(self._note_services(root.scope), root.path, root.extra, name)
 
     def replay(

@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput, NotFound, PolicyError
 from memotherm.model import Memory, Move
 from memotherm.model.clock import as_moment
 from memotherm.policy import Finding, Policy, load
-from memotherm.policy.compare import Difference, differences
-from memotherm.policy.replay import Replay, replay_timeline
 from memotherm.services import View, require_limit
 from memotherm.storage.tallies import SHADOW_MISSED, SHADOW_SPARED
 from memotherm.storage.values import AdoptionRow, Cause, Tally
@@ -29,8 +28,11 @@ from memotherm.tiers.adoption import (
     restored_moves,
     shadow,
 )
-from memotherm.tiers.history import read_timeline
 from memotherm.vectors.vectorizer import Progress
+
+if TYPE_CHECKING:
+    from memotherm.policy.compare import Difference
+    from memotherm.policy.replay import Replay
 
 __all__ = ["Policies", "PolicySource", "require_adoptable"]
 
@@ -52,6 +54,8 @@ class Policies:
 
     def diff(self, first: PolicySource, second: PolicySource) -> list[Difference]:
         """Return the memories whose next move differs between two policies."""
+        from memotherm.policy.compare import differences
+
         sides = (_loaded(first), _loaded(second))
         return list(differences(*sides, self._memories(), self._view.now(), self._view.services.settings))
 
@@ -72,6 +76,9 @@ class Policies:
             limit: How many of the best hits of a question it demands at most.
             progress: Called with (done, total) for the questions and then for the steps of all policies.
         """
+        from memotherm.policy.replay import replay_timeline
+        from memotherm.tiers.history import read_timeline
+
         loaded = [_loaded(policy) for policy in policies]
         if not loaded:
             raise InvalidInput("name at least one policy to replay, such as builtin")

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.turns import Turns
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_moment, read_clock
 from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import FormatName, TierName
@@ -21,6 +21,7 @@ from memotherm.recall.as_of import PastStates
 from memotherm.recall.feedback import FeedbackLog
 from memotherm.recall.hidden import WithHidden
 from memotherm.recall.log import RecallLog
+from memotherm.recall.nearest import nearest
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
 from memotherm.recall.values import Question
@@ -308,6 +309,18 @@ class View:
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in searched and len(searched) > 1,
         )
+
+    def nearest(
+        self, query: str, limit: int, *, where: Mapping[str, Any] | None = None, prefix: str | None = None
+    ) -> list[tuple[Memory, float]]:
+        """Return the memories of all tiers whose vectors are nearest to that of a query, with the cosines.
+
+        It serves stores of other frameworks that order by cosines alone; nothing is logged.
+        """
+        require_limit(limit, self.services.settings.pool_size)
+        reader = self.services.reader
+        question = self.question(query, tuple(Tier), where=where, prefix=prefix, min_score=0.0)
+        return nearest(reader, self.services.vectorizer.on(reader), question, limit)
 
     def listing(self, **filters: Unpack[MemoryFilters]) -> Find:
         """Return the filters of a listing as the store takes them, or say what is wrong with them."""

@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.events.event import Event
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.sessions.session import Session
+from google.genai.types import Content, Part
 
 from memotherm import InvalidInput, Memotherm
+from memotherm.adapters.google_adk import MemothermMemoryService
 from memotherm.testing import FakeClock
 
-pytest.importorskip("google.adk", reason="google-adk is not installed; `make adapters` runs this")
 pytestmark = pytest.mark.sqlite
-
-from google.adk.events.event import Event  # noqa: E402
-from google.adk.memory.memory_entry import MemoryEntry  # noqa: E402
-from google.adk.sessions.session import Session  # noqa: E402
-from google.genai.types import Content, Part  # noqa: E402
-
-from memotherm.adapters.google_adk import MemothermMemoryService  # noqa: E402
 
 
 def said(event_id: str, text: str, author: str = "user", **arguments: Any) -> Event:
@@ -79,6 +76,39 @@ def test_more_than_ten_memories_are_cut_and_direct_writes_are_all_or_nothing(mem
     fact = next(entry for entry in found(service, "Oslo is cold") if "Oslo" in str(entry.content))
     asyncio.run(service.delete_memory(app_name="app", user_id="ada", memory_id=fact.id))
     assert not any("Oslo" in str(entry.content) for entry in found(service, "Oslo is cold"))
+
+
+def test_an_entry_has_its_metadata_and_the_thoughts_of_a_model_are_left_out(mem: Memotherm) -> None:
+    """Names in the metadata of a caller change neither the id nor the time of an entry."""
+    service = MemothermMemoryService(memory=mem)
+    parts = [Part(text="The user wants the port", thought=True), Part(text="The port of staging is 5544")]
+    event = Event(id="e1", author="model", timestamp=1_700_000_000.0, content=Content(parts=parts))
+    asyncio.run(service.add_session_to_memory(a_session(event)))
+    (entry,) = found(service, "port of staging")
+    assert [part.text for part in entry.content.parts or []] == ["The port of staging is 5544"]
+    assert {"session_id": "s1", "event_id": "e1"}.items() <= entry.custom_metadata.items()
+
+    fact = MemoryEntry(
+        content=Content(parts=[Part(text="The launch is in Oslo")]),
+        custom_metadata={"event": "launch", "said_at": 5},
+        timestamp="2026-01-31T09:00:00",
+    )
+    asyncio.run(service.add_memory(app_name="app", user_id="ada", memories=[fact]))
+    stored = next(entry for entry in found(service, "launch in Oslo") if "Oslo" in str(entry.content))
+    assert (stored.timestamp, stored.custom_metadata["event"]) == ("2026-01-31T09:00:00", "launch")
+    asyncio.run(service.delete_memory(app_name="app", user_id="ada", memory_id=stored.id))
+    assert not any("Oslo" in str(entry.content) for entry in found(service, "launch in Oslo"))
+
+
+def test_an_event_is_deleted_from_all_sessions_that_have_it(mem: Memotherm) -> None:
+    """Sessions that were copied have events with the same ids."""
+    service = MemothermMemoryService(memory=mem)
+    for session_id in ("s1", "s2"):
+        asyncio.run(
+            service.add_session_to_memory(a_session(said("e1", "The port of staging is 5544"), session_id=session_id))
+        )
+    asyncio.run(service.delete_memory(app_name="app", user_id="ada", memory_id="e1"))
+    assert found(service, "port of staging") == []
 
 
 def test_the_registry_builds_it_from_a_uri(tmp_path: Path) -> None:

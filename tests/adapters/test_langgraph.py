@@ -13,7 +13,7 @@ import pytest
 from langgraph.store.base import GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from memotherm import Memotherm, NotFound
+from memotherm import Memotherm, NotFound, Scope
 from memotherm.adapters.langgraph import MemothermStore
 from memotherm.testing import FakeClock
 
@@ -130,6 +130,24 @@ def test_a_batch_that_is_refused_leaves_everything_as_it_was(store: MemothermSto
     assert results[1] is None
     assert [item.key for item in results[2]] == ["old"]  # type: ignore[union-attr]
     assert store.get(("a",), "k").value == {"n": 2}  # type: ignore[union-attr]
+
+
+def test_a_value_may_be_longer_than_what_is_indexed(clock: FakeClock) -> None:
+    """The whole value comes back, and the beginning of its text is found."""
+    settings = {"embedder": "none", "max_content_chars": 100}
+    with MemothermStore(":memory:", settings=settings, clock=clock) as store:
+        value = {"text": f"tea with milk {'and more ' * 50}"}
+        store.put(("files",), "long", value)
+        assert [item.value for item in store.search(("files",), query="milk")] == [value]
+
+
+def test_a_search_by_cosines_stays_inside_its_scope(tmp_path: Path) -> None:
+    """The nearest vectors of another user are not found, and those above the scope are."""
+    for user in (None, "ada", "bob"):
+        with MemothermStore(tmp_path / "m.db", index=INDEX, rank="cosine", scope=Scope(user=user)) as store:
+            store.put(("notes",), f"of {user}", {"title": "tea"})
+            found = {item.key for item in store.search(("notes",), query="tea", filter={"title": "tea"})}
+            assert found == {"of None", f"of {user}"}
 
 
 def test_words_decide_where_the_order_is_hybrid() -> None:

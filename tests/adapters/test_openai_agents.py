@@ -45,6 +45,16 @@ def test_items_come_back_equal_and_in_order(open_mem: Callable[..., Memotherm], 
 
 
 @pytest.mark.sqlite
+def test_what_cannot_be_recalled_is_not_part_of_the_content(mem: Memotherm) -> None:
+    """Credentials and half characters come back in items, but not in what other conversations recall."""
+    session = MemothermSession("s", mem)
+    items: Any = [{"role": "user", "content": "The key of staging is AKIAIOSFODNN7EXAMPLE \ud800 in Oslo"}]
+    asyncio.run(session.add_items(items))
+    assert asyncio.run(session.get_items()) == items
+    assert [memory.content for memory in mem.find()] == ["The key of staging is [redacted] ? in Oslo"]
+
+
+@pytest.mark.sqlite
 def test_items_that_are_popped_at_the_same_time_are_popped_once(
     open_mem: Callable[..., Memotherm], tmp_path: Path
 ) -> None:

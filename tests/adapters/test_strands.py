@@ -42,6 +42,14 @@ def test_messages_are_stored_word_for_word_and_a_batch_that_is_sent_again_change
     assert len(mem.find()) == 3
 
 
+def test_agents_and_runs_that_number_their_messages_alike_lose_none(mem: Memotherm) -> None:
+    """The numbers begin at 0 for each agent, also for those that continue a conversation or share a store."""
+    store, later = (MemothermMemoryStore(mem, session_id="a/b c") for _ in range(2))
+    for each, text in ((store, "Staging is in Oslo"), (later, "Staging is in Bergen"), (later, "Staging is in Turku")):
+        asyncio.run(each.add_messages([said("user", text)], AddMessagesContext(sequence_numbers=[0])))
+    assert {memory.content.split()[-1] for memory in mem.find()} == {"Oslo", "Bergen", "Turku"}
+
+
 def test_facts_are_found_with_score_and_metadata(mem: Memotherm) -> None:
     """The number of results is that of the search, then that of the store."""
     store = MemothermMemoryStore(mem, max_search_results=2)

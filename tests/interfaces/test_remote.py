@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,12 @@ from memotherm.errors import (
     StoreUnavailable,
     WrongKey,
 )
+from memotherm.notes import Notes
+from memotherm.policies import Policies
 from memotherm.policy.document import PRESETS
 from memotherm.remote.client import RemoteMemotherm
+from memotherm.remote.notes import RemoteNotes
+from memotherm.remote.policies import RemotePolicies
 from memotherm.remote.session import RemoteSession
 from memotherm.remote.table import ROUTES
 from memotherm.rest.app import application
@@ -73,10 +78,12 @@ def public(cls: type) -> set[str]:
 
 def test_every_verb_of_the_facade_is_a_request_or_a_clear_error() -> None:
     """No verb is inherited that would look for a store here, except those made of other verbs."""
-    composed = {"get_relevant_memories", "pin", "secrets_in"}
+    composed = {"get_relevant_memories", "pin", "replay", "secrets_in"}
 
     assert public(Memotherm) - composed <= set(vars(RemoteMemotherm))
     assert public(Session) <= set(vars(RemoteSession))
+    assert public(Notes) <= set(vars(RemoteNotes))
+    assert public(Policies) <= set(vars(RemotePolicies))
 
 
 def test_the_server_has_a_handler_for_every_route_of_the_table(local: Memotherm) -> None:
@@ -124,7 +131,7 @@ def test_recalls_and_contexts_come_back_equal(here: Memotherm, remote: Memotherm
     found, expected = remote.recall("otter", track=False), here.recall("otter", track=False)
     assert [hit.memory for hit in found] == [hit.memory for hit in expected]
     assert [hit.why.text for hit in found] == [hit.why.text for hit in expected]
-    assert found.query == "otter"
+    assert (found.query, found.confidence) == ("otter", expected.confidence)
     for budget in (200, 20):
         theirs, ours = remote.context("otter", budget, track=False), here.context("otter", budget, track=False)
         assert theirs.text == ours.text
@@ -176,8 +183,78 @@ def test_policies_are_adopted_on_the_server(local: Memotherm, address: str, remo
         assert whole.policies.shadow_report() == local.policies.shadow_report()
         assert whole.policies.stop_shadow().name == "builtin"
         assert whole.policies.rollback().hash == adopted.hash
-        with pytest.raises(InvalidInput, match="needs the store itself"):
-            whole.policies.current()
+        assert whole.policies.current() == local.policies.current()
+        assert whole.policies.unused() is None
+
+
+def test_policies_are_compared_and_replayed_on_the_server(
+    local: Memotherm, here: Memotherm, address: str, remote: Memotherm, tmp_path: Path
+) -> None:
+    """Differences and reports of replays are those of the store itself; a job that fails raises its error."""
+    pinned = here.remember("the otter lives in Oslo", priority="critical", tier="warm")
+    here.recall("where does the otter live?")
+    base, own = tmp_path / "base.toml", tmp_path / "own.toml"
+    base.write_text('[policy]\nname = "base"\nextends = "builtin"\n')
+    own.write_text(
+        '[policy]\nname = "own"\nextends = "builtin"\n[[rule]]\nid = "critical"\nrun = "compact"\nto = "hot"\n'
+        'why = "critical"\n[[rule.when]]\npriority = "critical"\ntier = "warm"\n'
+    )
+    with memotherm.open(address) as whole:
+        found = whole.policies.diff("builtin", own)
+        assert found == local.policies.diff("builtin", own)
+        assert pinned.id in {difference.memory.id for difference in found}
+        local.policies.adopt(base)
+        assert whole.policies.current() == local.policies.current()
+        local.policies.rollback()
+    steps: list[tuple[int, int]] = []
+    replayed = remote.replay(["builtin", own], progress=lambda done, total: steps.append((done, total)))
+    assert replayed == replace(here.replay(["builtin", own]), final={})
+    assert replayed.questions == 1
+    assert steps
+    for wrong in ([], ["builtin", "builtin"]):
+        with pytest.raises(InvalidInput, match=r"polic(y|ies)"):
+            remote.replay(wrong)
+
+
+def test_all_that_is_stored_comes_back_equal(here: Memotherm, remote: Memotherm) -> None:
+    """Memories of any retention, events, receipts and the recall log, at and below the scope."""
+    here.scoped(user="ana").remember("the otter lives in Oslo")
+    here.forget(here.remember("gone").id)
+    here.scoped(user="ana").recall("otter")
+    here.scoped(user="ana").context("otter")
+    stored = remote.everything()
+    assert stored == here.everything()
+    assert (len(stored.memories), len(stored.receipts)) == (2, 1)
+    assert remote.scoped(user="bob").everything().memories == ()
+
+
+def test_the_notes_of_the_server_are_searched_read_and_curated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder of this machine, and what changes the index, are refused; a server without notes says so."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-01-26.md").write_text("# Day\n\n- The otter lives in Oslo\n")
+    settings = {"notes_root": str(tmp_path)}
+    with memotherm.open(tmp_path / "a.db", embedder="none", settings=settings) as mem, serving(mem) as url:
+        with memotherm.open(url) as remote:
+            notes = remote.notes()
+            found = notes.search("otter", min_score=0.0, track=False)
+            expected = mem.notes().search("otter", min_score=0.0, track=False)
+            assert found == replace(expected, hits=(replace(expected[0], score=round(expected[0].score, 4)),))
+            assert notes.get(found[0].citation) == mem.notes().get(found[0].citation)
+            assert notes.curate(found[0].citation, dry_run=True) == mem.notes().curate(found[0].citation, dry_run=True)
+            for act in (lambda: remote.notes("."), notes.sync, notes.paths, lambda: notes.root):
+                with pytest.raises(InvalidInput, match="needs the store itself"):
+                    act()
+        assert run(["notes", "search", "otter", "--json", "--store", url]) == 0
+        assert "The otter lives in Oslo" in capsys.readouterr().out
+
+
+def test_a_server_without_notes_says_so(remote: Memotherm, local: Memotherm) -> None:
+    """The error is that of a store without notes."""
+    for memory in (remote, local):
+        with pytest.raises(NotFound, match="no notes"):
+            memory.notes().search("otter")
 
 
 def test_a_session_works_on_the_server(here: Memotherm, remote: Memotherm) -> None:
@@ -221,7 +298,7 @@ def test_errors_are_of_the_same_class(remote: Memotherm) -> None:
 
 def test_what_needs_the_store_itself_says_so(remote: Memotherm, address: str) -> None:
     """The error names the verb, and where to run it."""
-    for act in (remote.check, remote.reembed, lambda: remote.checkpoint("x.db"), lambda: remote.notes(".")):
+    for act in (remote.reembed, lambda: remote.checkpoint("x.db")):
         with pytest.raises(InvalidInput, match="needs the store itself: run it where"):
             act()
     with pytest.raises(InvalidInput, match="embedder is for a store that is opened here"):
@@ -364,7 +441,8 @@ def test_the_command_line_takes_a_server_as_store(
     assert run(["recall", "deploys", "--json", *where]) == 0
     assert json.loads(capsys.readouterr().out)["items"][0]["id"] == stored["id"]
     assert run(["get", stored["id"][:-1], "--json", *where]) == 0
-    assert run(["check", *where]) != 0
+    assert run(["check", *where]) == 0
+    assert run(["reembed", *where]) != 0
     assert "needs the store itself" in capsys.readouterr().err
 
 

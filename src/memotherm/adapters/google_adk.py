@@ -25,6 +25,7 @@ from memotherm.adapters.conversation import known, storable
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
+from memotherm.model.filters import MemoryFilters
 
 __all__ = ["MemothermMemoryService"]
 
@@ -102,7 +103,12 @@ class MemothermMemoryService(BaseMemoryService):
         facts = [
             {
                 "content": storable(mem, _text_of(entry.content)),
-                "metadata": {**(custom_metadata or {}), **entry.custom_metadata, "author": entry.author},
+                "metadata": {
+                    **(custom_metadata or {}),
+                    **entry.custom_metadata,
+                    "author": entry.author,
+                    "said_at": entry.timestamp,
+                },
                 "source": _SOURCE,
             }
             for entry in memories
@@ -160,16 +166,17 @@ class MemothermMemoryService(BaseMemoryService):
         )
 
     def _delete(self, mem: Memotherm, memory_id: str) -> None:
-        for memory in mem.find(prefix=_EVENTS, where={"event": memory_id}):
-            mark = {"event": memory_id, "session": memory.metadata["session"]}
+        why = "deleted from the memory service"
+        events: MemoryFilters = {"prefix": _EVENTS, "where": {"event": memory_id}}
+        if mem.count(**events):
             mem.remember(
-                f"the event {memory_id} was deleted", key=f"{_DELETED}{quote(memory_id, safe='')}", metadata=mark,
-                source=_SOURCE, tier="cold", index=False,
+                f"the event {memory_id} was deleted", key=f"{_DELETED}{quote(memory_id, safe='')}",
+                metadata={"event": memory_id}, source=_SOURCE, tier="cold", index=False,
             )  # fmt: skip
-            mem.forget(memory.id, why="deleted from the memory service")
+            mem.forget_many(why, **events)
             return
         with suppress(NotFound):
-            mem.forget(memory_id, why="deleted from the memory service")
+            mem.forget(memory_id, why=why)
 
 
 def _url_of(uri: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None:
@@ -192,16 +199,22 @@ def _id_of(event: Event) -> str:
 
 
 def _text_of(content: Content | None) -> str:
+    """Return the text of a content, without the thoughts of the model."""
     parts = content.parts if content is not None and content.parts else []
-    return "\n".join(part.text for part in parts if part.text)
+    return "\n".join(part.text for part in parts if part.text and not part.thought)
 
 
 def _entry_of(memory: Memory) -> MemoryEntry:
-    author = memory.metadata.get("author")
-    role = "user" if author == "user" else "model"
+    custom = {name: value for name, value in memory.metadata.items() if name not in ("author", "said_at")}
+    author, said_at = memory.metadata.get("author"), memory.metadata.get("said_at")
+    memory_id = memory.id
+    if memory.key is not None and memory.key.startswith(_EVENTS):
+        memory_id = custom.pop("event")
+        custom |= {"session_id": custom.pop("session"), "event_id": memory_id}
     return MemoryEntry(
-        content=Content(role=role, parts=[Part(text=memory.content)]),
-        id=memory.metadata.get("event", memory.id),
+        content=Content(role="user" if author == "user" else "model", parts=[Part(text=memory.content)]),
+        custom_metadata=custom,
+        id=memory_id,
         author=author or memory.source,
-        timestamp=memory.metadata.get("said_at", memory.created_at.isoformat()),
+        timestamp=said_at or memory.created_at.isoformat(),
     )

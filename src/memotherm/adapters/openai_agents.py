@@ -17,11 +17,10 @@ except ImportError as exc:
     raise ImportError("this adapter needs the OpenAI Agents SDK: pip install 'memotherm[openai-agents]'") from exc
 
 from memotherm import opening
-from memotherm.adapters.conversation import BUDGET, Conversation
+from memotherm.adapters.conversation import BUDGET, Conversation, storable
 from memotherm.errors import StaleWrite
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
-from memotherm.text.marker import without_blocks
 
 __all__ = ["MemothermSession"]
 
@@ -143,7 +142,7 @@ class MemothermSession:
     def _arguments_of(self, item: TResponseInputItem) -> dict[str, Any]:
         """Return the arguments of `remember` that store an item; only what was said is searched."""
         stored = json.dumps(item)
-        said = without_blocks(_text_of(item)).replace("\x00", "").strip()[: self.memory.settings.max_content_chars]
+        said = storable(self.memory, _text_of(item))
         kind = item.get("type", "message")
         metadata = {"item": stored, "session": self.session_id, "role": _role_of(item) or str(kind)}
         return {

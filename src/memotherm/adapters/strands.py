@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 try:
@@ -47,7 +49,7 @@ class MemothermMemoryStore(MemoryStore):
             max_search_results: The most results of a search, unless it asks for another number; 10 if not given.
             writable: Whether the agent may write.
             extraction: When to store the messages of the agent; True for the defaults of Strands.
-            session_id: The conversation; a new one if not given. Messages of one conversation are stored once.
+            session_id: The conversation; a new one if not given.
         """
         _require(bool(name.strip()), "name must not be empty.")
         _require(max_search_results is None or max_search_results >= 1, "max_search_results must be at least 1.")
@@ -58,6 +60,8 @@ class MemothermMemoryStore(MemoryStore):
         self.writable = writable
         self.extraction = extraction
         self.session_id = session_id or uuid4().hex
+        #: The numbers of messages begin at 0 for each agent, and are repeated only while this store lives.
+        self._run = uuid4().hex
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
         """Return the memories that answer a query, best first; none if the confidence of the search is low."""
@@ -96,10 +100,12 @@ class MemothermMemoryStore(MemoryStore):
 
     def _arguments_of(self, message: Message, number: str) -> dict[str, Any]:
         text = "\n".join(block["text"] for block in message["content"] if block.get("text"))
+        # Two agents may share a store, and number different messages alike.
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return {
             "content": storable(self.memory, text),
             "kind": "message",
-            "key": f"{_SOURCE}/{self.session_id}/{number}",
+            "key": f"{_SOURCE}/{quote(self.session_id, safe='')}/{self._run}/{number}-{digest}",
             "metadata": {"role": message["role"], "session": self.session_id},
             "source": _SOURCE,
             "tier": "warm",

@@ -81,6 +81,7 @@ COMMANDS = {
     "plugin-dir": Command("install", "Print the path of the plugins in the package.", "plugin_dir"),
     "hook": Command("hook", "Answer a hook event of a coding agent (JSON on standard input)."),
     "worker": Command("worker", "Process the jobs that hooks have spooled."),
+    "daemon": Command("daemon", "Start or stop the process that answers hooks and commands faster."),
     "config": Command("config", "Show the settings and where each value comes from, or change one."),
     "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
     "cases": Command("cases", "Run questions of your own, and fail if one does not find what it must."),

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from memotherm import Memotherm
 from memotherm.cli.formatting import console, tier_badge
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_notes
@@ -20,12 +21,17 @@ from memotherm.cli.terminal import printable
 from memotherm.model import Tier
 from memotherm.model.literals import TierName
 from memotherm.notes import NoteHit, NoteResults, Notes, Sync
+from memotherm.remote.client import RemoteMemotherm
 from memotherm.text.quantity import pluralize
 from memotherm.tools.serializers import curated_json, note_hit_json, note_text_json
 
 __all__ = ["command"]
 
-_root = click.option("--root", "-r", default=".", show_default=True, help="The folder with MEMORY.md and memory/.")
+_root = click.option(
+    "--root",
+    "-r",
+    help="The folder with MEMORY.md and memory/; default: this one, or that of the setting notes_root of a server.",
+)
 _extra = click.option("--extra", multiple=True, help="Another file or folder inside the root (repeatable).")
 
 
@@ -44,11 +50,11 @@ def command() -> None:
 @_extra
 @store_option
 @json_option
-def sync(root: str, extra: tuple[str, ...], store: StoreOptions, as_json: bool) -> None:
+def sync(root: str | None, extra: tuple[str, ...], store: StoreOptions, as_json: bool) -> None:
     """Synchronise the index with the files."""
     started = time.monotonic()
     with opened(store) as mem, progress_bar("notes", quiet=as_json) as progress:
-        result = mem.notes(root, extra).sync(progress)
+        result = mem.notes(_folder(mem, root), extra).sync(progress)
         took = timing(time.monotonic() - started, mem.embedding_seconds)
     if as_json:
         click.echo(json.dumps(_sync_json(result), ensure_ascii=False, indent=2))
@@ -83,7 +89,7 @@ def search(
     min_score: float,
     tiers: tuple[TierName, ...],
     chat: str | None,
-    root: str,
+    root: str | None,
     extra: tuple[str, ...],
     store: StoreOptions,
     as_json: bool,
@@ -116,7 +122,7 @@ def get(
     path: str,
     from_line: int,
     lines: int | None,
-    root: str,
+    root: str | None,
     extra: tuple[str, ...],
     store: StoreOptions,
     as_json: bool,
@@ -140,7 +146,7 @@ def get(
 @_root
 @store_option
 @json_option
-def append(content: str, date: str | None, root: str, store: StoreOptions, as_json: bool) -> None:
+def append(content: str, date: str | None, root: str | None, store: StoreOptions, as_json: bool) -> None:
     """Append text to the note of a day; `-` reads it from standard input."""
     with _notes(store, root, ()) as notes:
         entry = notes.append(content_of(content), date)
@@ -160,7 +166,7 @@ def append(content: str, date: str | None, root: str, store: StoreOptions, as_js
 @store_option
 @json_option
 def curate(
-    path: str, from_line: int, lines: int | None, dry_run: bool, root: str, store: StoreOptions, as_json: bool
+    path: str, from_line: int, lines: int | None, dry_run: bool, root: str | None, store: StoreOptions, as_json: bool
 ) -> None:
     """Copy lines of a daily note to MEMORY.md, except those that it has; PATH may be a citation.
 
@@ -184,7 +190,7 @@ def curate(
 @click.option("--syncs", type=click.IntRange(min=1), help="Exit after this many syncs; otherwise run until Ctrl-C.")
 @store_option
 @json_option
-def watch(root: str, extra: tuple[str, ...], syncs: int | None, store: StoreOptions, as_json: bool) -> None:
+def watch(root: str | None, extra: tuple[str, ...], syncs: int | None, store: StoreOptions, as_json: bool) -> None:
     """Synchronise the index whenever files change, until Ctrl-C."""
     done = 0
     with _notes(store, root, extra) as notes, notes.watch() as watcher:
@@ -199,9 +205,14 @@ def watch(root: str, extra: tuple[str, ...], syncs: int | None, store: StoreOpti
 
 
 @contextmanager
-def _notes(store: StoreOptions, root: str, extra: tuple[str, ...]) -> Iterator[Notes]:
+def _notes(store: StoreOptions, root: str | None, extra: tuple[str, ...]) -> Iterator[Notes]:
     with opened(store) as mem:
-        yield mem.notes(root, extra)
+        yield mem.notes(_folder(mem, root), extra)
+
+
+def _folder(mem: Memotherm, root: str | None) -> str | None:
+    """Return the folder of the notes, or None for that of a server."""
+    return "." if root is None and not isinstance(mem, RemoteMemotherm) else root
 
 
 def _print_sync(result: Sync) -> None:

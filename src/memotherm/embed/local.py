@@ -7,12 +7,13 @@ onnxruntime and the model are loaded with the first text.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from memotherm.embed import windows
 from memotherm.embed.calibration import ARCTIC, Calibration
@@ -35,6 +36,8 @@ QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 MAX_TOKENS = 512
 #: Texts embedded at the same time; beyond this, memory grows faster than speed.
 MAX_THREADS = 8
+#: The models and vocabularies that embedders of this process have loaded, by file and its state: (path, time, size).
+_loaded: WeakValueDictionary[tuple[str, int, int], Any] = WeakValueDictionary()
 
 
 class LocalEmbedder:
@@ -42,6 +45,7 @@ class LocalEmbedder:
 
     The folder has `model.onnx` and `vocab.txt` (or `tokenizer.json`).
     A text's vector never depends on the texts embedded with it.
+    Embedders of one process share a model while one of them has it.
     """
 
     def __init__(
@@ -180,7 +184,7 @@ class LocalEmbedder:
     def _session(self) -> Any:  # noqa: ANN401  # onnxruntime ships no types
         with self._lock:
             if self._model is None:
-                self._model = _load(self._folder / "model.onnx")
+                self._model = _shared(self._folder / "model.onnx", _load)
             return self._model
 
 
@@ -204,8 +208,22 @@ def _cores() -> int:
 def _read_vocabulary(folder: Path) -> WordPiece:
     for name in ("vocab.txt", "tokenizer.json"):
         if (folder / name).is_file():
-            return WordPiece.from_file(folder / name)
+            words: WordPiece = _shared(folder / name, WordPiece.from_file)
+            return words
     raise EmbedderError(f"No vocabulary in {folder}; put the model's vocab.txt or tokenizer.json there.")
+
+
+def _shared(path: Path, load: Callable[[Path], Any]) -> Any:  # noqa: ANN401
+    """Return what another embedder has loaded from a file that is unchanged since, or load it."""
+    try:
+        state = path.stat()
+    except OSError:
+        return load(path)  # which says what is wrong
+    key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
+    value = _loaded.get(key)
+    if value is None:
+        value = _loaded[key] = load(path)
+    return value
 
 
 def _load(path: Path) -> Any:  # noqa: ANN401  # onnxruntime ships no types

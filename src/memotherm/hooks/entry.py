@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from memotherm.hooks.events import HookEvent, accepts_text, answer, parse_event, truncated
 from memotherm.hooks.options import Options
 
-__all__ = ["run"]
+__all__ = ["answer_event", "run"]
 
 #: Seconds for each moment, from the start of the process. Opening the store takes 0.8 s of CPU time, which can be
 #: 2 s on a busy machine; a turn that is a second late is better than one without its memories.
@@ -28,14 +28,31 @@ _MAX_INPUT_BYTES = 16_000_000
 
 def run(arguments: list[str]) -> NoReturn:
     """Answer one event on standard input, and exit with 0 even after an error."""
-    started = time.monotonic()
+    try:
+        answer_event(arguments, time.monotonic())
+        _start_daemon(Options(arguments))
+    except BaseException as error:  # noqa: BLE001 - the host must never see a failure
+        _print_error(error)
+    finally:
+        # Not sys.exit, which waits for threads.
+        os._exit(0)
+
+
+def answer_event(arguments: list[str], started: float) -> int:
+    """Answer one event on standard input, and return 0 even after an error.
+
+    Args:
+        arguments: The options of the hook.
+        started: The time of the monotonic clock that deadlines count from.
+    """
     output = _reserve_output()
     response: dict[str, Any] | None = None
     try:
         response = _handle(Options(arguments), started)
     except BaseException as error:  # noqa: BLE001 - the host must never see a failure
         _print_error(error)
-    _exit(output, response)
+    _write(output, response)
+    return 0
 
 
 def _handle(options: Options, started: float) -> dict[str, Any] | None:
@@ -151,7 +168,7 @@ def _reserve_output() -> int:
     return output
 
 
-def _exit(output: int, response: dict[str, Any] | None) -> NoReturn:
+def _write(output: int, response: dict[str, Any] | None) -> None:
     try:
         if response is not None:
             data = json.dumps(response).encode() + b"\n"
@@ -159,9 +176,16 @@ def _exit(output: int, response: dict[str, Any] | None) -> NoReturn:
                 data = data[os.write(output, data) :]
     except OSError as error:
         _print_error(error)
-    finally:
-        # Not sys.exit, which waits for threads.
-        os._exit(0)
+
+
+def _start_daemon(options: Options) -> None:
+    """Start the daemon for the next hooks, unless a setting or an option forbids it."""
+    from memotherm.settings import load
+
+    if options.worker and not options.selftest and load().daemon:
+        from memotherm.daemon.starting import start
+
+        start()
 
 
 def _print_error(error: BaseException) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from os import PathLike
 from typing import Any, Literal, Self, Unpack
 
 from memotherm.context.values import Context
@@ -15,10 +16,12 @@ from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import OrderName
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
-from memotherm.model.results import Captured, Erased, EventPage, Heat, Maintenance, Page, ScopeCount, Status
+from memotherm.model.results import Captured, Erased, EventPage, Heat, Maintenance, Page, Problem, ScopeCount, Status
 from memotherm.model.uses import Feedback
+from memotherm.notes import Notes
 from memotherm.policies import Policies
 from memotherm.remote import decoding
+from memotherm.remote.notes import RemoteNotes
 from memotherm.remote.pages import page_sizes
 from memotherm.remote.policies import RemotePolicies
 from memotherm.remote.session import RemoteSession
@@ -266,6 +269,8 @@ class RemoteMemotherm(Memotherm):
         """Return every scope at and below this one that holds memories, with counts and tokens."""
         return [decoding.scope_count_of(found) for found in self._call("scopes", {})["scopes"]]
 
+    check = sent(Memotherm.check, "check", lambda found: [Problem(**problem) for problem in found["problems"]])
+    everything = sent(Memotherm.everything, "everything", decoding.everything_of)
     metrics = sent(Memotherm.metrics, "status", decoding.metrics_of)
 
     # Changing
@@ -356,16 +361,24 @@ class RemoteMemotherm(Memotherm):
 
     session_status = sent(Memotherm.session_status, "session_status", decoding.session_status_of)
 
+    # Markdown notes
+
+    def notes(
+        self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
+    ) -> Notes:
+        """Return the notes of the server: those of its setting `notes_root`, to search, read and curate."""
+        if root is not None or extra_paths or name is not None:
+            raise InvalidInput(
+                "a folder of this machine needs the store itself: leave it out for the notes of the server, which "
+                "is the folder of its setting notes_root"
+            )
+        return RemoteNotes(self)
+
     # What needs the store itself
 
-    notes = refused(Memotherm.notes)
-    everything = refused(Memotherm.everything)
-    replay = refused(Memotherm.replay)
     import_ = refused(Memotherm.import_)
     maintenance = refused(Memotherm.maintenance)
     reembed = refused(Memotherm.reembed)
-    nearest = refused(Memotherm.nearest)
-    check = refused(Memotherm.check)
     checkpoint = refused(Memotherm.checkpoint)
     missing_nodes = refused(Memotherm.missing_nodes)
     key_value = refused(Memotherm.key_value)

@@ -13,6 +13,7 @@ from memotherm.model.results import (
     Captured,
     Compaction,
     Erased,
+    Everything,
     Heat,
     LoggedRecall,
     Maintenance,
@@ -38,6 +39,7 @@ __all__ = [
     "ended_of",
     "erased_of",
     "event_of",
+    "everything_of",
     "feedback_of",
     "flush_of",
     "heat_of",
@@ -92,6 +94,7 @@ def recall_of(found: Json) -> Recall:
         promoted=tuple(found["promoted"]),
         tiers=_tiers(found["tiers"]),
         degraded=tuple(found["degraded"]),
+        confidence=found["confidence"],
         hint=found.get("hint", ""),
     )
 
@@ -177,16 +180,25 @@ def timed_recall_of(found: Json) -> TimedRecall:
 
 def uses_of(found: Json) -> Uses:
     """Return where a memory was returned and injected."""
-    recalls = [
-        LoggedRecall(
-            at=datetime.fromisoformat(recall["at"]),
-            query=recall["query"],
-            tiers=tuple(Tier.of(tier) for tier in recall["tiers"]),
-            returned=recall["returned"],
-        )
-        for recall in found["recalls"]
-    ]
-    return Uses(recalls=tuple(recalls), receipts=tuple(receipt_of(receipt) for receipt in found["receipts"]))
+    return Uses(
+        recalls=tuple(map(_logged_recall, found["recalls"])), receipts=tuple(map(receipt_of, found["receipts"]))
+    )
+
+
+def everything_of(found: Json) -> Everything:
+    """Return what is stored at and below a scope."""
+    return Everything(
+        memories=tuple(map(memory_of, found["memories"])),
+        events=tuple(map(event_of, found["events"])),
+        receipts=tuple(map(receipt_of, found["receipts"])),
+        recalls=tuple(map(_logged_recall, found["recalls"])),
+    )
+
+
+def _logged_recall(found: Json) -> LoggedRecall:
+    return LoggedRecall(
+        at=_moment(found["at"]), query=found["query"], tiers=_tiers(found["tiers"]), returned=found["returned"]
+    )
 
 
 def tier_points_of(found: Json) -> list[TierPoint]:
@@ -309,6 +321,7 @@ def moves_of(found: list[Json]) -> tuple[Move, ...]:
             rule=move["rule"],
             why=move["why"],
             retention=None if move.get("retention") is None else Retention(move["retention"]),
+            policy=move.get("policy") or "",
         )
         for move in found
     )

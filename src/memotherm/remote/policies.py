@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
+from memotherm.errors import InvalidInput
 from memotherm.model import Tier
 from memotherm.model.results import TierCount
 from memotherm.policies import Policies, PolicySource
 from memotherm.policy import Finding, Policy, load
-from memotherm.policy.document import PRESETS
+from memotherm.policy.compare import Difference
+from memotherm.policy.document import PRESETS, unpacked
+from memotherm.policy.replay import Cause, Interval, Replay, ReplayRow
 from memotherm.remote import decoding
-from memotherm.remote.verbs import refused
+from memotherm.remote.jobs import Remote, finished_job
+from memotherm.remote.verbs import plain
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport, Skipped
+from memotherm.vectors.vectorizer import Progress
 
 __all__ = ["RemotePolicies"]
 
 Json = dict[str, Any]
-
-
-class Remote(Protocol):
-    """A memory whose verbs are requests."""
-
-    def _call(self, operation: str, arguments: Mapping[str, Any]) -> Json:
-        """Carry out an operation."""
 
 
 class RemotePolicies(Policies):
@@ -71,10 +69,35 @@ class RemotePolicies(Policies):
         """Return what the policy in the shadow would have missed and spared, and where it would have memories."""
         return _report_of(self._memory._call("policy_shadow_report", {}))
 
-    current = refused(Policies.current)
-    diff = refused(Policies.diff)
-    replay = refused(Policies.replay)
-    unused = refused(Policies.unused)
+    def current(self) -> Policy:
+        """Return the policy in force: the one adopted last, or the built-in one."""
+        return unpacked(self._memory._call("policy_show", {})["packed"])
+
+    def unused(self) -> str | None:
+        """Return why the adopted policy is not used, such as rules that were given to `open`; None if it is."""
+        why: str | None = self._memory._call("policy_show", {})["unused"]
+        return why
+
+    def diff(self, first: PolicySource, second: PolicySource) -> list[Difference]:
+        """Return the memories whose next move differs between two policies."""
+        body = {"against": _body(first), "policy": _body(second), "memories": True}
+        return [_difference_of(found) for found in self._memory._call("policy_diff", body)["differences"]]
+
+    def replay(
+        self,
+        policies: Sequence[PolicySource],
+        since: datetime | str | None = None,
+        limit: int = 10,
+        progress: Progress | None = None,
+    ) -> Replay:
+        """Return what policies would have done with the past of these memories, without the final tiers.
+
+        The server replays as a job, which is cancelled if this call is interrupted.
+        """
+        if not policies:
+            raise InvalidInput("name at least one policy to replay, such as builtin")
+        body = {"policies": [_body(policy) for policy in policies], **plain({"since": since, "limit": limit})}
+        return _replay_of(finished_job(self._memory, self._memory._call("policy_replay", body), progress))
 
 
 def _body(policy: PolicySource) -> Json:
@@ -92,6 +115,30 @@ def _finding_of(found: Json) -> Finding:
         line=found["line"],
         path=tuple(int(part) if part.isdecimal() else part for part in found["path"].split(".") if part),
     )
+
+
+def _difference_of(found: Json) -> Difference:
+    first, second = (
+        None if found[side] is None else decoding.moves_of([found[side]])[0] for side in ("first", "second")
+    )
+    return Difference(memory=decoding.memory_of(found["memory"]), run=found["run"], first=first, second=second)
+
+
+def _replay_of(found: Json) -> Replay:
+    return Replay(
+        rows=tuple(ReplayRow(**{**row, "interval": _interval_of(row["interval"])}) for row in found["policies"]),
+        causes=tuple(Cause(**cause) for cause in found["causes"]),
+        regret_by_rule=found["regret_by_rule"],
+        differences={(pair["first"], pair["second"]): _interval_of(pair["interval"]) for pair in found["differences"]},
+        questions=found["questions"],
+        askable=found["asked_again"],
+        demanded=found["demanded"],
+        notes=tuple(found["notes"]),
+    )
+
+
+def _interval_of(bounds: Sequence[float]) -> Interval:
+    return Interval(low=bounds[0], high=bounds[1])
 
 
 def _adoption_of(found: Json) -> Adoption:

@@ -6,26 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from memotherm.model.results import Compaction
 from memotherm.notes.appending import writable
 from memotherm.notes.flush import Flush
 from memotherm.notes.layout import Layout
 from memotherm.remote import decoding
+from memotherm.remote.jobs import Remote
 from memotherm.remote.verbs import sent
 from memotherm.session import Session
 
 __all__ = ["RemoteSession"]
 
 Json = dict[str, Any]
-
-
-class Remote(Protocol):
-    """A memory whose verbs are requests."""
-
-    def _call(self, operation: str, arguments: Mapping[str, Any]) -> Json:
-        """Carry out an operation."""
 
 
 M = TypeVar("M", bound=Remote)

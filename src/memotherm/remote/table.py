@@ -91,6 +91,7 @@ ROUTES = {
     "tier_history": _get("/tiers/history"),
     "status": _get("/status"),
     "scopes": _get("/scopes"),
+    "everything": _get("/everything"),
     "store": _get("/store"),
     "check": _get("/check"),
     "doctor": _get("/doctor"),

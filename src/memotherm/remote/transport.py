@@ -19,7 +19,7 @@ from memotherm.remote.table import ROUTES, SCOPE_HEADER
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["Transport", "is_remote"]
+__all__ = ["Transport", "error_class", "is_remote"]
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +41,11 @@ _CLASSES: dict[str, type[MemothermError]] = {
 def is_remote(url: str) -> bool:
     """Return whether a store is on a server."""
     return url.lower().startswith(("http://", "https://"))
+
+
+def error_class(code: str) -> type[MemothermError] | None:
+    """Return the class of the errors with a code; None if no class of ours has it."""
+    return _CLASSES.get(code)
 
 
 class Transport:
@@ -144,11 +149,11 @@ class Transport:
         code, detail = str(problem.get("code", "")), str(problem.get("detail", ""))[:_MOST_DETAIL_CHARS]
         if status == 401:
             return WrongKey(f"{self.url} refuses the API key: pass key=..., or set MEMOTHERM_API_KEY; {detail}")
-        if status in (400, 409, 422) and code not in _CLASSES:
+        if status in (400, 403, 409, 422) and code not in _CLASSES and detail:
             return InvalidInput(detail)
         if status == 429:
             return StoreBusy(f"{self.url} gets too many requests: try again later")
-        kind = _CLASSES.get(code)
+        kind = error_class(code)
         if kind is not None and detail:
             return kind(detail)
         return StoreError(f"{self.url} answered {status}: is it the address of `memotherm serve`?")

@@ -13,7 +13,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Priority
 from memotherm.model.clock import as_duration
 
-__all__ = ["plain", "refused", "sent"]
+__all__ = ["plain", "refusal", "refused", "sent"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,9 +45,14 @@ def refused(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P
 
     @functools.wraps(method)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> NoReturn:  # noqa: ANN401, ARG001
-        raise InvalidInput(f"{method.__name__} needs the store itself: run it where the server of {self!r} runs")
+        raise refusal(method.__name__, self)
 
     return call
+
+
+def refusal(name: str, memory: object) -> InvalidInput:
+    """Return the error of what needs the store itself."""
+    return InvalidInput(f"{name} needs the store itself: run it where the server of {memory!r} runs")
 
 
 def plain(arguments: Mapping[str, Any]) -> Json:

@@ -7,7 +7,8 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -22,6 +23,7 @@ from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
 from memotherm.rest import reference
 from memotherm.rest.idempotency import Idempotency
+from memotherm.rest.job_board import JobBoard
 from memotherm.rest.jobs import Jobs
 from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
@@ -29,6 +31,9 @@ from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import encode_problem, status_of
 from memotherm.rest.routes import router
 from memotherm.rest.schemas.server import ProblemResponse
+
+if TYPE_CHECKING:
+    from memotherm.rest.shared_limits import SharedEntries
 
 __all__ = ["application"]
 
@@ -61,6 +66,7 @@ def application(
     monotonic: Callable[[], float] = time.monotonic,
     stopping: threading.Event | None = None,
     token: str | None = None,
+    shared: Path | None = None,
 ) -> App:
     """Return the server as an ASGI application.
 
@@ -72,6 +78,7 @@ def application(
         monotonic: The clock of the rate limits.
         stopping: Set when the server is about to stop, which ends the event streams.
         token: A one-time token that a browser can log in with; it then has the rights of this process.
+        shared: A folder that the processes of one server share; None for a server of one process.
     """
     api = FastAPI(
         title="Memotherm",
@@ -91,8 +98,8 @@ def application(
         lifespan=_lifespan(mem, background=maintenance),
     )
     api.state.mem = mem
-    api.state.metrics = RequestMetrics()
-    api.state.jobs = Jobs()
+    api.state.metrics = RequestMetrics(shared)
+    api.state.jobs = Jobs(None if shared is None else JobBoard(mem))
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
     api.include_router(router)
@@ -105,16 +112,20 @@ def application(
     def docs() -> Response:
         return Response(reference.page(api.openapi()), media_type="text/html", headers=reference.HEADERS)
 
-    return _with_middleware(api, mem, host, required=require_keys or not is_loopback(host), monotonic=monotonic)
+    required = require_keys or not is_loopback(host)
+    return _with_middleware(api, mem, host, required=required, monotonic=monotonic, shared=shared)
 
 
-def _with_middleware(api: FastAPI, mem: Memotherm, host: str, *, required: bool, monotonic: Callable[[], float]) -> App:
+def _with_middleware(
+    api: FastAPI, mem: Memotherm, host: str, *, required: bool, monotonic: Callable[[], float], shared: Path | None
+) -> App:
     """Wrap the application in its middleware, the outermost last."""
     settings = mem.settings
+    requests, failures = (None if shared is None else _entries(shared, name) for name in ("requests", "failures"))
     app: App = Idempotency(api, mem.key_value("replies"))
     app = BodyLimit(app, settings.server_body_bytes, settings.server_body_seconds)
-    app = RateLimit(app, settings.server_rate_per_minute, monotonic)
-    app = KeyCheck(app, mem, api.state.logins, required=required, monotonic=monotonic)
+    app = RateLimit(app, settings.server_rate_per_minute, monotonic, requests)
+    app = KeyCheck(app, mem, api.state.logins, required=required, monotonic=monotonic, entries=failures)
     if settings.server_origins:
         app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
     any_host = not is_loopback(host) and not settings.server_hosts
@@ -123,6 +134,12 @@ def _with_middleware(api: FastAPI, mem: Memotherm, host: str, *, required: bool,
     # Streams of events stay uncompressed: an event is sent when it is recorded.
     app = GZipMiddleware(app, minimum_size=_COMPRESSED_BYTES, compresslevel=_COMPRESSION)
     return RequestLog(app, api.state.metrics)
+
+
+def _entries(shared: Path, name: str) -> SharedEntries:
+    from memotherm.rest.shared_limits import SharedEntries  # which needs POSIX
+
+    return SharedEntries(shared / name)
 
 
 def _lifespan(mem: Memotherm, *, background: bool) -> Any:  # noqa: ANN401 - the type of FastAPI's parameter
@@ -167,7 +184,7 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001
-        errors = [{"where": ".".join(map(str, entry["loc"])), "what": entry["msg"]} for entry in error.errors()][:20]
+        errors = [{"where": ".".join(map(str, entry["loc"])), "what": _what(entry)} for entry in error.errors()][:20]
         detail = "; ".join(f"{entry['where']}: {entry['what']}" for entry in errors[:3])
         return _response(422, "invalid_input", detail, errors=errors)
 
@@ -182,6 +199,17 @@ def _add_error_handlers(app: FastAPI) -> None:
     def unexpected(request: Request, error: Exception) -> Response:  # noqa: ARG001
         _log.error("a request failed", exc_info=error)
         return _response(500, "error", "the request failed: see the log of the server")
+
+
+def _what(error: dict[str, Any]) -> str:
+    """Return what is wrong with a value; a pattern of texts in words."""
+    value = error.get("input")
+    if error["type"] == "string_pattern_mismatch" and isinstance(value, str):
+        if "\0" in value:
+            return f"The text contains a NUL character at position {value.index(chr(0))}: remove it"
+        if not value.strip():
+            return "The text is empty or only white space: write at least one other character"
+    return str(error["msg"])
 
 
 def _response(

@@ -1,12 +1,14 @@
 """Long work of a server: jobs that run on threads of their own, with progress, a result, and an end on request.
 
-Jobs live in the memory of the process. Each belongs to the scope of the request that started it.
+Jobs live in the memory of the process; where a server has several, a board shows them to the others.
+Each belongs to the scope of the request that started it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +18,7 @@ from memotherm.errors import LimitReached, MemothermError, NotFound
 from memotherm.model import Scope
 from memotherm.model.clock import system_clock
 from memotherm.model.ids import new_id
+from memotherm.rest.job_board import JobBoard
 
 __all__ = ["Job", "Jobs"]
 
@@ -25,6 +28,8 @@ _log = logging.getLogger(__name__)
 _MOST_RUNNING = 2
 _MOST_KEPT = 50
 _RUNNING = "running"
+#: The time between two copies of a running job for the other processes, in seconds.
+_COPY_SECONDS = 0.5
 
 Json = dict[str, Any]
 #: Takes a function to call with (done, total), and returns the result.
@@ -50,7 +55,10 @@ class Job:
     finished_at: datetime | None = None
     result: Json | None = None
     error: Json | None = None
+    #: Shows the job to the other processes of the server.
+    board: JobBoard | None = field(default=None, repr=False)
     _cancel: threading.Event = field(default_factory=threading.Event, repr=False)
+    _copied_at: float = field(default=0.0, repr=False)
 
     def as_dict(self) -> Json:
         """Return the job as plain values."""
@@ -67,14 +75,26 @@ class Job:
         }
 
     def cancel(self) -> None:
-        """Let the job end at its next step."""
+        """Let the job end at its next step, in whichever process it runs."""
         self._cancel.set()
+        if self.board is not None and self.state == _RUNNING:
+            self.board.cancel(self.id)
 
     def advance(self, done: int, total: int) -> None:
         """Note the progress; raise if the job was cancelled."""
+        self.done, self.total = done, total
+        if self.board is not None and time.monotonic() - self._copied_at > _COPY_SECONDS:
+            self.copy(_RUNNING)
+            if self.board.is_cancelled(self.id):
+                self._cancel.set()
         if self._cancel.is_set():
             raise _Cancelled
-        self.done, self.total = done, total
+
+    def copy(self, state: str) -> None:
+        """Show the other processes how far the job is."""
+        if self.board is not None:
+            self._copied_at = time.monotonic()
+            self.board.put({**self.as_dict(), "state": state}, self.scope)
 
     def run(self, work: Work) -> None:
         """Do the work, and note how it ended."""
@@ -89,29 +109,39 @@ class Job:
             _log.exception("a job failed")
             self.error, state = {"code": "error", "detail": "the job failed: see the log of the server"}, "failed"
         self.finished_at = system_clock()
+        try:
+            self.copy(state)
+        except MemothermError:
+            _log.exception("the other processes do not see how a job has ended")
         # Last, so that whoever sees the state sees the rest.
         self.state = state
 
 
 class Jobs:
-    """The jobs of one server."""
+    """The jobs of one server.
 
-    def __init__(self) -> None:
+    Args:
+        board: Where the processes of the server show each other their jobs; None for a server of one process.
+    """
+
+    def __init__(self, board: JobBoard | None = None) -> None:
+        self._board = board
         self._jobs: dict[str, Job] = {}
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
 
     def start(self, kind: str, scope: Scope, work: Work) -> Job:
         """Start a job, unless too many are running."""
-        job = Job(new_id("job", system_clock()), kind, scope, system_clock())
+        job = Job(new_id("job", system_clock()), kind, scope, system_clock(), board=self._board)
         thread = threading.Thread(target=job.run, args=(work,), name=job.id, daemon=True)
         with self._lock:
-            if sum(each.state == _RUNNING for each in self._jobs.values()) >= _MOST_RUNNING:
+            if self._running() >= _MOST_RUNNING:
                 raise LimitReached(f"{_MOST_RUNNING} jobs are running: wait for one, or cancel it")
             ended = [each.id for each in self._jobs.values() if each.state != _RUNNING]
             for job_id in ended[: max(0, len(self._jobs) + 1 - _MOST_KEPT)]:
                 del self._jobs[job_id]
             self._jobs[job.id] = job
+            job.copy(_RUNNING)
             self._threads = [*(each for each in self._threads if each.is_alive()), thread]
             thread.start()
         return job
@@ -119,11 +149,19 @@ class Jobs:
     def get(self, job_id: str, scope: Scope) -> Job:
         """Return a job of a scope, or raise `NotFound`."""
         job = self._jobs.get(job_id)
+        copy = self._board.get(job_id, scope) if job is None and self._board is not None else None
+        if copy is not None:
+            return Job(scope=scope, board=self._board, **copy)
         if job is None or job.scope != scope:
             raise NotFound(
                 f"this scope has no job {job_id}: a job is seen in the scope that started it, until the server stops"
             )
         return job
+
+    def _running(self) -> int:
+        if self._board is not None:
+            return self._board.running()
+        return sum(each.state == _RUNNING for each in self._jobs.values())
 
     def close(self) -> None:
         """Cancel all jobs, and wait until they have ended."""

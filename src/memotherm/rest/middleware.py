@@ -9,7 +9,7 @@ import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -21,6 +21,9 @@ from memotherm.rest.keys import Key, Keys
 from memotherm.rest.logins import Logins, cookie_of
 from memotherm.rest.problems import encode_problem
 from memotherm.rest.scope_header import requested_scope
+
+if TYPE_CHECKING:
+    from memotherm.rest.shared_limits import SharedEntries
 
 __all__ = [
     "App",
@@ -128,13 +131,14 @@ class KeyCheck:
         *,
         required: bool,
         monotonic: Callable[[], float] = time.monotonic,
+        entries: SharedEntries | None = None,
     ) -> None:
         self._app = app
         self._mem = mem
         self._keys = Keys(mem)
         self._logins = logins
         self._required = required
-        self._failures = TokenBuckets(_FAILURES_PER_MINUTE, monotonic)
+        self._failures = TokenBuckets(_FAILURES_PER_MINUTE, monotonic, entries)
         #: Address and hashed key of accepted requests.
         self._accepted: set[tuple[str, bytes]] = set()
 
@@ -217,13 +221,19 @@ def _secret(authorization: str | None) -> str:
 
 
 class TokenBuckets:
-    """A number of requests per minute for each caller, refilled continuously."""
+    """A number of requests per minute for each caller, refilled continuously.
 
-    def __init__(self, per_minute: int, monotonic: Callable[[], float]) -> None:
+    Args:
+        per_minute: The number of requests.
+        monotonic: The clock.
+        entries: A table that the processes of a server share; None for a server of one process.
+    """
+
+    def __init__(self, per_minute: int, monotonic: Callable[[], float], entries: SharedEntries | None = None) -> None:
         self._per_minute = per_minute
         self._monotonic = monotonic
         #: Caller -> (requests left, the time when that was so).
-        self._left: dict[str, tuple[float, float]] = {}
+        self._left: dict[str, tuple[float, float]] | SharedEntries = {} if entries is None else entries
 
     def wait(self, caller: str) -> float:
         """Return the seconds until a caller may make a request; 0 if now."""
@@ -245,10 +255,16 @@ class TokenBuckets:
 class RateLimit:
     """Limit the requests per minute of each key, or of each address where no key is used."""
 
-    def __init__(self, app: App, per_minute: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        app: App,
+        per_minute: int,
+        monotonic: Callable[[], float] = time.monotonic,
+        entries: SharedEntries | None = None,
+    ) -> None:
         self._app = app
         self._per_minute = per_minute
-        self._requests = TokenBuckets(per_minute, monotonic)
+        self._requests = TokenBuckets(per_minute, monotonic, entries)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import isinf
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from memotherm import Memotherm, __version__
@@ -90,10 +92,15 @@ def log_to_stderr(level: str) -> None:
 
 
 class RequestMetrics:
-    """Prometheus metrics of the requests of this process and of a store."""
+    """Prometheus metrics of the requests of a server and of a store.
 
-    def __init__(self) -> None:
+    Args:
+        shared: The folder in which the processes of the server keep their numbers; None for a server of one process.
+    """
+
+    def __init__(self, shared: Path | None = None) -> None:
         self._registry = CollectorRegistry()
+        self._shared = shared
         self._requests = Counter(
             "memotherm_http_requests", "Requests by route and status.", ["method", "route", "status"],
             registry=self._registry,
@@ -111,7 +118,11 @@ class RequestMetrics:
         """Return all metrics; those of the store as one tenant sees it."""
         store_registry = CollectorRegistry()
         store_registry.register(_StoreMetrics(mem))
-        return generate_latest(self._registry) + generate_latest(store_registry)
+        registry = self._registry
+        if self._shared is not None:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry, str(self._shared))  # type: ignore[no-untyped-call]
+        return generate_latest(registry) + generate_latest(store_registry)
 
 
 class _StoreMetrics(Collector):

@@ -12,6 +12,7 @@ from types import FrameType
 from memotherm.errors import PluginUnavailable, SettingsError
 from memotherm.memory import Memotherm
 from memotherm.rest.keys import Keys
+from memotherm.rest.workers import Worker
 
 __all__ = ["require_safe", "serve"]
 
@@ -41,6 +42,7 @@ def serve(
     *,
     token: str | None = None,
     on_ready: Callable[[int], None] | None = None,
+    worker: Worker | None = None,
 ) -> None:
     """Serve until the process is terminated; requests in progress are completed first.
 
@@ -51,6 +53,7 @@ def serve(
         log_level: The level of the log.
         token: A one-time token that a browser can log in with; every request then needs a login or a key.
         on_ready: Called with the port when the server accepts requests.
+        worker: What this process has as one of several of a server.
     """
     keys = require_safe(mem, host)
     try:
@@ -76,7 +79,13 @@ def serve(
 
     config = uvicorn.Config(
         application(
-            mem, host=host, require_keys=keys or token is not None, maintenance=True, stopping=stopping, token=token
+            mem,
+            host=host,
+            require_keys=keys or token is not None,
+            maintenance=worker is None or worker.first,
+            stopping=stopping,
+            token=token,
+            shared=None if worker is None else worker.shared,
         ),
         host=host,
         port=port,
@@ -89,4 +98,4 @@ def serve(
     # uvicorn raises the signal again after its shutdown, before the store is closed.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.setswitchinterval(_SWITCH_SECONDS)
-    Server(config).run()
+    Server(config).run(None if worker is None else [worker.listener])

@@ -1,6 +1,6 @@
 """Settings by concern, their values, and where they are read from."""
 
-from memotherm.settings.folders import client_home, data_home, default_store, isolated
+from memotherm.settings.folders import client_home, data_home, default_store, extended, isolated
 from memotherm.settings.loading import load, origins
 from memotherm.settings.settings import FIELDS, GROUPS, SECRET_NAMES, Settings
 
@@ -12,6 +12,7 @@ __all__ = [
     "client_home",
     "data_home",
     "default_store",
+    "extended",
     "isolated",
     "load",
     "origins",

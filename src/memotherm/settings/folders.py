@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memotherm.settings.settings import Settings
 
-__all__ = ["PREFIX", "client_home", "data_home", "default_store", "isolated", "user_file"]
+__all__ = ["PREFIX", "client_home", "data_home", "default_store", "extended", "isolated", "user_file"]
 
 PREFIX = "MEMOTHERM_"
 
@@ -42,6 +42,11 @@ def client_home(variable: str, folder: str, environ: Mapping[str, str] | None = 
     """Return the configuration folder of another program: the one its variable names, or one in the home folder."""
     named = (os.environ if environ is None else environ).get(variable)
     return Path(named).expanduser() if named else Path.home() / folder
+
+
+def extended(more: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a process that has some variables more."""
+    return {**os.environ, **more}
 
 
 def isolated(home: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -35,4 +35,6 @@ class InterfaceSettings:
         30.0, "The longest time that the headers of a request may take to arrive.", low=0.01
     )
     server_rate_per_minute: int = setting(30_000, "The most requests of one key in a minute; 0: unlimited.")
+    daemon: bool = setting(True, "Whether hooks start a daemon that answers the next hooks and commands faster.")
+    daemon_idle_minutes: float = setting(30.0, "The time without a request after which the daemon ends.", low=0.01)
     trust_project: bool = setting(False, "Whether a project's settings file may set everything.")

@@ -62,7 +62,8 @@ _AUTHOR_KEYS = ("speaker", "author", "role")
 
 def indexed_words(content: str, tags: Iterable[str]) -> str:
     """Return what the text index stores of a memory: the words of its content and tags."""
-    return " ".join((*words(content), *words(" ".join(tags))))
+    tagged = " ".join(tags)
+    return " ".join((*words(content), *(words(tagged) if tagged else ())))
 
 
 def author_of(memory: Memory) -> str:
@@ -191,6 +192,9 @@ class SqlTransaction(ABC):
             self.tally(changed.space, f"move:{cause.rule}")
             if after.tier is Tier.HOT:
                 self.tally(changed.space, "promotion")
+            if self.adopted:
+                # No policy was ever in the shadow without an adoption.
+                self._sql.run("shadow_tiers_leave", no=record.no)
         return changed
 
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-import snowballstemmer
+import Stemmer
 
 __all__ = ["ENGLISH", "FUNCTION_WORDS", "SCRIPT_FUNCTION_WORDS", "latin_language", "script_language", "stemmer"]
 
@@ -191,9 +191,9 @@ def script_language(word: str) -> str | None:
 @functools.cache
 def stemmer(language: str) -> Callable[[str], str]:
     """Return the function that stems a word of a language; words stay as they are where there is none."""
-    if language not in snowballstemmer.algorithms():
+    if language not in Stemmer.algorithms():
         return str
-    stem = snowballstemmer.stemmer(language).stemWord
+    stem = Stemmer.Stemmer(language).stemWord
     stemming = threading.Lock()  # a stemmer has state and is not thread-safe
 
     def locked(word: str) -> str:

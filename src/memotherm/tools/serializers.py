@@ -6,13 +6,14 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
 from memotherm.model.results import (
     Erased,
     Everything,
     Heat,
+    LoggedRecall,
     Metrics,
     ScopeCount,
     SessionStatus,
@@ -22,12 +23,14 @@ from memotherm.model.results import (
     Uses,
 )
 from memotherm.model.uses import Feedback
-from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
-from memotherm.policy import Finding, Policy
-from memotherm.policy.cases import CaseResult
-from memotherm.policy.compare import Difference
-from memotherm.policy.replay import Replay
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
+
+if TYPE_CHECKING:
+    from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
+    from memotherm.policy import Finding, Policy
+    from memotherm.policy.cases import CaseResult
+    from memotherm.policy.compare import Difference
+    from memotherm.policy.replay import Replay
 
 __all__ = [
     "Json",
@@ -43,6 +46,7 @@ __all__ = [
     "finding_json",
     "flush_json",
     "hit_json",
+    "logged_recall_json",
     "memory_json",
     "metrics_json",
     "move_json",
@@ -151,24 +155,25 @@ def everything_json(stored: Everything) -> Iterator[Json]:
     yield from ({"type": "memory", **memory_json(memory)} for memory in stored.memories)
     yield from ({"type": "event", **event_json(event)} for event in stored.events)
     yield from ({"type": "receipt", **receipt.as_dict()} for receipt in stored.receipts)
-    for recall in stored.recalls:
-        tiers = [str(tier) for tier in recall.tiers]
-        at = recall.at.isoformat()
-        yield {"type": "recall", "at": at, "query": recall.query, "tiers": tiers, "returned": recall.returned}
+    yield from ({"type": "recall", **logged_recall_json(recall)} for recall in stored.recalls)
+
+
+def logged_recall_json(recall: LoggedRecall) -> Json:
+    """Return an entry of the recall log."""
+    return {
+        "at": recall.at.isoformat(),
+        "query": recall.query,
+        "tiers": [str(tier) for tier in recall.tiers],
+        "returned": recall.returned,
+    }
 
 
 def uses_json(uses: Uses) -> Json:
     """Return where a memory was returned and injected."""
-    recalls = [
-        {
-            "at": recall.at.isoformat(),
-            "query": recall.query,
-            "tiers": [str(tier) for tier in recall.tiers],
-            "returned": recall.returned,
-        }
-        for recall in uses.recalls
-    ]
-    return {"recalls": recalls, "receipts": [receipt.as_dict() for receipt in uses.receipts]}
+    return {
+        "recalls": [logged_recall_json(recall) for recall in uses.recalls],
+        "receipts": [receipt.as_dict() for receipt in uses.receipts],
+    }
 
 
 def tier_point_json(point: TierPoint) -> Json:
@@ -302,6 +307,7 @@ def replay_json(found: Replay) -> Json:
             }
             for cause in found.causes
         ],
+        "regret_by_rule": found.regret_by_rule,
         "notes": list(found.notes),
     }
 

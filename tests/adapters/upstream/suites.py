@@ -126,7 +126,6 @@ FRAMEWORKS = (
         "2.13.0",
         "google-adk",
         "test_google_adk",
-        apart=True,
         without="its distributions have no tests; ours repeat the cases of its services",
     ),
     Framework(

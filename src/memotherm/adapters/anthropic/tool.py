@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Concatenate, ParamSpec, Protocol
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 from anthropic.types.beta import (
@@ -28,6 +29,8 @@ from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
 
 __all__ = ["AsyncMemothermMemoryTool", "MemothermMemoryTool"]
+
+P = ParamSpec("P")
 
 #: How often an edit is tried again after another process has changed the file.
 _ATTEMPTS = 5
@@ -162,6 +165,24 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
         return memory
 
 
+class _HasTool(Protocol):
+    """Something whose synchronous tool does the work."""
+
+    tool: MemothermMemoryTool
+
+
+def _on_thread(
+    method: Callable[Concatenate[MemothermMemoryTool, P], str],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, str]]:
+    """Return a method as a coroutine that runs it on another thread."""
+
+    @functools.wraps(method)
+    async def call(self: _HasTool, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        return await run_sync(functools.partial(method, self.tool, *args, **kwargs))
+
+    return call
+
+
 class AsyncMemothermMemoryTool(BetaAsyncAbstractMemoryTool):
     """The same tool for the asynchronous client; its commands run on other threads."""
 
@@ -175,41 +196,18 @@ class AsyncMemothermMemoryTool(BetaAsyncAbstractMemoryTool):
     ) -> None:
         """Open a memory; the arguments are those of `MemothermMemoryTool`."""
         super().__init__(cache_control=cache_control)
-        self._tool = MemothermMemoryTool(memory, scope=scope, settings=settings)
-        self.memory = self._tool.memory
+        self.tool = MemothermMemoryTool(memory, scope=scope, settings=settings)
+        self.memory = self.tool.memory
 
     async def close(self) -> None:
         """Close the memory if this tool has opened it."""
-        await run_sync(self._tool.close)
+        await run_sync(self.tool.close)
 
-    async def execute(self, command: BetaMemoryTool20250818Command) -> str:
-        """Execute a command."""
-        return await run_sync(self._tool.execute, command)
-
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Show a file with line numbers, or the files of a directory."""
-        return await run_sync(self._tool.view, command)
-
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Create a file."""
-        return await run_sync(self._tool.create, command)
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that occurs once in a file."""
-        return await run_sync(self._tool.str_replace, command)
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert lines into a file."""
-        return await run_sync(self._tool.insert, command)
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Delete a file or a directory."""
-        return await run_sync(self._tool.delete, command)
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Move a file or a directory."""
-        return await run_sync(self._tool.rename, command)
-
-    async def clear_all_memory(self) -> str:
-        """Delete all files."""
-        return await run_sync(self._tool.clear_all_memory)
+    execute = _on_thread(MemothermMemoryTool.execute)
+    view = _on_thread(MemothermMemoryTool.view)
+    create = _on_thread(MemothermMemoryTool.create)
+    str_replace = _on_thread(MemothermMemoryTool.str_replace)
+    insert = _on_thread(MemothermMemoryTool.insert)
+    delete = _on_thread(MemothermMemoryTool.delete)
+    rename = _on_thread(MemothermMemoryTool.rename)
+    clear_all_memory = _on_thread(MemothermMemoryTool.clear_all_memory)

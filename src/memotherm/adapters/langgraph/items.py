@@ -24,18 +24,19 @@ _OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exist
 _BITS = 64
 
 
-def arguments_of(op: PutOp, fields: Sequence[str]) -> dict[str, Any]:
+def arguments_of(op: PutOp, fields: Sequence[str], most_chars: int) -> dict[str, Any]:
     """Return the arguments of `remember` that store an item.
 
     Args:
         op: The operation, with a value.
         fields: The paths of the texts to index, unless the operation names others.
+        most_chars: How much of the texts is indexed.
     """
     value = dict(op.value or {})
     texts = _texts(value, fields if op.index is None else op.index or ())
     metadata: dict[str, Any] = {"value": value}
     arguments: dict[str, Any] = {
-        "content": SEPARATOR.join(texts) or " ".join((*op.namespace, op.key)),
+        "content": SEPARATOR.join(texts)[:most_chars] or " ".join((*op.namespace, op.key)),
         "kind": KIND,
         "key": full_key(op.namespace, op.key),
         "metadata": metadata,

@@ -176,7 +176,8 @@ class MemothermStore(BaseStore):
     def _write(self, ops: Collection[PutOp]) -> None:
         """Store all values in one transaction, then delete; a value that is refused leaves everything as it was."""
         puts = [op for op in ops if op.value is not None]
-        self.memory.remember_many(arguments_of(op, self._fields) for op in puts)
+        most_chars = self.memory.settings.max_content_chars
+        self.memory.remember_many(arguments_of(op, self._fields, most_chars) for op in puts)
         for op in ops:
             memory = self._found(op.namespace, op.key) if op.value is None else None
             if memory is not None:
@@ -217,7 +218,7 @@ class MemothermStore(BaseStore):
         """Return the best items with their scores, best first."""
         limit = min(wanted, self.memory.settings.pool_size)
         if self._rank == "cosine":
-            return self.memory.nearest(query, limit, **filters)
+            return self.memory._view.nearest(query, limit, **filters)
         hits = self.memory.recall(query, limit, tiers=tuple(Tier), min_score=0.0, **filters)
         return [(hit.memory, hit.score) for hit in hits]
 

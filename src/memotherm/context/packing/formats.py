@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
+from html import escape
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority
@@ -35,7 +35,6 @@ _BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BLANKS = re.compile(r"\n\s*\n")
 #: What no prompt and no XML document may contain: control characters, surrogates and noncharacters.
 _FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-_QUOTE = {'"': "&quot;"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +108,14 @@ def _markdown_entry(memory: Memory, content: str, whole: str, _score: float | No
 
 def _xml_entry(memory: Memory, content: str, whole: str, _score: float | None, verified: str) -> str:
     labels = _labels(memory, verified)
-    attributes = f' mark="{escape(labels, _QUOTE)}"' if labels else ""
+    attributes = f' mark="{_attribute(labels)}"' if labels else ""
     if whole:
-        attributes += f' shortened="{escape(whole, _QUOTE)}"'
-    return f"<memory{attributes}>{escape(_clean(content))}</memory>\n"
+        attributes += f' shortened="{_attribute(whole)}"'
+    return f"<memory{attributes}>{escape(_clean(content), quote=False)}</memory>\n"
+
+
+def _attribute(text: str) -> str:
+    return escape(text, quote=False).replace('"', "&quot;")
 
 
 def _index_entry(memory: Memory, content: str, _whole: str, score: float | None, _verified: str) -> str:

@@ -23,6 +23,7 @@ from memotherm.rest.schemas.administration import (
     TierHistoryResponse,
 )
 from memotherm.rest.schemas.filters import Moment
+from memotherm.rest.schemas.search import EverythingResponse
 from memotherm.tools import serializers
 
 __all__ = ["router"]
@@ -60,6 +61,18 @@ def tier_history(
 def scopes(view: View) -> Json:
     """Return the scopes at and below the scope of the request that hold memories, with counts and tokens."""
     return {"scopes": [serializers.scope_count_json(count) for count in view.scopes()]}
+
+
+@route(router, "everything", response_model=EverythingResponse)
+def everything(view: View) -> Json:
+    """Return all that is stored at and below the scope: memories of any retention, events, receipts, recall log."""
+    stored = view.everything()
+    return {
+        "memories": [encoding.memory_json(memory) for memory in stored.memories],
+        "events": [serializers.event_json(event) for event in stored.events],
+        "receipts": [receipt.as_dict() for receipt in stored.receipts],
+        "recalls": [serializers.logged_recall_json(recall) for recall in stored.recalls],
+    }
 
 
 @route(router, "compact", response_model=CompactionResponse)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from memotherm import Memotherm, tools
 from memotherm.errors import NotFound
-from memotherm.notes import Notes
+from memotherm.notes import NoteHit, Notes
 from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import View
 from memotherm.rest.schemas.notes import (
@@ -28,7 +29,9 @@ router = APIRouter(tags=["notes"])
 @route(router, "search_notes", response_model=NoteResultsResponse)
 def search_notes(view: View, body: NoteSearchRequest) -> dict[str, Any]:
     """Return the lines of notes that match a query, best first; 404 if the server has no notes."""
-    return serializers.note_results_json(_notes(view).search(body.query, body.max_results, body.min_score))
+    found = _notes(view).search(**body.model_dump(exclude_none=True))
+    shown = serializers.note_results_json(found)
+    return {**shown, "results": [{**hit, **_details(of)} for hit, of in zip(shown["results"], found, strict=True)]}
 
 
 @route(router, "read_note", response_model=NoteTextResponse)
@@ -59,4 +62,9 @@ def curate(view: View, body: CurateRequest) -> dict[str, Any]:
 def _notes(view: Memotherm) -> Notes:
     if not view.settings.notes_root:
         raise NotFound("this server has no notes: set notes_root to their folder")
-    return view.notes(view.settings.notes_root)
+    return view.notes()
+
+
+def _details(hit: NoteHit) -> dict[str, Any]:
+    """Return what agents do not need to know about a hit."""
+    return {"heading": hit.heading, "memory_id": hit.memory_id, "tier": str(hit.tier), "parts": asdict(hit.why)}

@@ -11,6 +11,7 @@ from memotherm import Memotherm, policy
 from memotherm.errors import PolicyError
 from memotherm.policies import Policies
 from memotherm.policy import Finding, Policy
+from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import WholeStore
@@ -54,10 +55,12 @@ def _read(body: PolicyRequest) -> Policy:
 def show(policies: Administered, mem: WholeStore) -> Json:
     """Return the policy in force with what its rules moved, and which ones were adopted, rolled back and shadowed."""
     history, moves = policies.history(), mem.metrics().moves
-    shown = serializers.policy_json(policies.current())
+    current = policies.current()
+    shown = serializers.policy_json(current)
     last_in_shadow = next((one for one in reversed(history) if one.action in ("shadow", "end_shadow")), None)
     return {
         **shown,
+        "packed": current.packed(),
         "rules": [{**rule, "moved": moves.get(rule["id"], 0)} for rule in shown["rules"]],
         "unused": policies.unused(),
         "shadow": last_in_shadow.name if last_in_shadow is not None and last_in_shadow.action == "shadow" else None,
@@ -89,7 +92,15 @@ def diff(policies: Administered, body: DiffRequest) -> Json:
     """Return the memories whose next move differs from that of the policy in force, or of another one."""
     against = policies.current() if body.against is None else _read(body.against)
     found = policies.diff(against, _read(body.policy))
-    return {"differences": [serializers.difference_json(difference) for difference in found]}
+    return {
+        "differences": [
+            {
+                **serializers.difference_json(difference),
+                "memory": encoding.memory_json(difference.memory) if body.memories else None,
+            }
+            for difference in found
+        ]
+    }
 
 
 @route(router, "policy_adopt", response_model=AdoptionResponse)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from memotherm.rest.schemas.fields import QueryText, RequestBody, Share, integer
+from memotherm.rest.schemas.fields import Json, QueryText, RequestBody, Share, TierName, Tiers, absent, integer
 
 __all__ = [
     "CurateRequest",
@@ -42,8 +42,15 @@ class NoteSearchRequest(RequestBody):
     """A query over the notes."""
 
     query: QueryText
-    max_results: Annotated[int, Field(ge=1, le=100), BeforeValidator(integer)] = 6
+    max_results: Annotated[int, Field(ge=0, le=100), BeforeValidator(integer)] = 6
     min_score: Share = 0.35
+    tiers: Tiers = ["hot", "warm", "cold"]
+    chat: Annotated[
+        str, Field(max_length=100, description="direct, group or channel: whether citations are shown.")
+    ] = absent()
+    decay: Annotated[bool, Field(description="Whether older dated notes score less; the setting if absent.")] = absent()
+    diversity: Annotated[bool, Field(description="Whether repetitions are dropped; the setting if absent.")] = absent()
+    track: bool = Field(True, description="Whether to count this as a use.")
 
 
 class NoteHitResponse(BaseModel):
@@ -56,6 +63,10 @@ class NoteHitResponse(BaseModel):
     snippet: str
     source: str
     citation: str | None = None
+    heading: str = Field(description="The headings above the first line.")
+    memory_id: str
+    tier: TierName
+    parts: Json = Field(description="The parts of the score.")
 
 
 class NoteResultsResponse(BaseModel):
@@ -76,3 +87,4 @@ class NoteTextResponse(BaseModel):
     endLine: int  # noqa: N815
     totalLines: int  # noqa: N815
     nextLine: int | None  # noqa: N815
+    hint: str = Field(description="What is missing, and how to get it.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_validator
 
 from memotherm.policy.document import PRESETS
 from memotherm.rest.schemas.administration import MoveResponse
 from memotherm.rest.schemas.fields import Json, RequestBody, Text, TierName, absent
+from memotherm.rest.schemas.memories import MemoryResponse
 
 __all__ = [
     "AdoptionResponse",
@@ -51,6 +52,7 @@ class DiffRequest(RequestBody):
 
     policy: PolicyRequest
     against: PolicyRequest = absent()
+    memories: bool = Field(False, description="Whether to return the memories with all their fields.")
 
 
 class AdoptionResponse(BaseModel):
@@ -91,6 +93,8 @@ class PolicyResponse(BaseModel):
     rules: list[RuleResponse]
     #: The text of its file, without what it extends.
     text: str
+    #: The texts of everything that it extends and its own, each with its `origin`, as JSON.
+    packed: str
     #: Why it is not used; null if it is.
     unused: str | None
     #: The name of the policy in the shadow.
@@ -139,6 +143,8 @@ class DifferenceResponse(BaseModel):
     #: What each policy would do; null leaves it where it is.
     first: MoveResponse | None
     second: MoveResponse | None
+    #: The memory, if it was requested.
+    memory: MemoryResponse | None = None
 
 
 class DiffResponse(BaseModel):

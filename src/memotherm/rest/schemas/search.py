@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memotherm.errors import InvalidInput
+from memotherm.rest.schemas.events import EventResponse
 from memotherm.rest.schemas.fields import (
     Budget,
     Format,
@@ -30,6 +31,7 @@ from memotherm.rest.schemas.memories import MemoryFields, MemoryResponse
 __all__ = [
     "ContextRequest",
     "ContextResponse",
+    "EverythingResponse",
     "FeedbackRequest",
     "FeedbackResponse",
     "HitResponse",
@@ -301,6 +303,15 @@ class LoggedRecallResponse(BaseModel):
     query: str
     tiers: list[TierName]
     returned: int
+
+
+class EverythingResponse(BaseModel):
+    """All that is stored at and below a scope, each oldest first."""
+
+    memories: list[MemoryResponse]
+    events: list[EventResponse]
+    receipts: list[KeptReceiptResponse]
+    recalls: list[LoggedRecallResponse]
 
 
 class UsesResponse(BaseModel):

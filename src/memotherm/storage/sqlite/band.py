@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 
 from memotherm.storage.sqlite.keys import PART_BITS
 
-__all__ = ["CODED_MULTIPLE", "LEAST_RESCORED", "Band", "CodedBand", "ExactBand", "best", "coding_available", "products"]
+__all__ = [
+    "CODED_MULTIPLE",
+    "LEAST_RESCORED",
+    "Allowed",
+    "Band",
+    "CodedBand",
+    "ExactBand",
+    "best",
+    "coding_available",
+    "products",
+]
 
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -31,6 +41,8 @@ LEAST_RESCORED = 128
 #: How many changes a coded band collects before it repacks its codes (which costs a full pass).
 _MOST_FRESH = 4096
 _MOST_DEAD = 1024
+#: What an entry of a cache takes beside its arrays (key, array headers, dictionary slot), in numbers of 8 bytes.
+_ENTRY_SIZE = 64
 #: The rounding error of a matrix product, which depends on the row's position.
 _NOISE = 1e-5
 
@@ -42,6 +54,57 @@ def coding_available() -> bool:
     except ImportError:
         return False
     return True
+
+
+class Slots:
+    """The key of each code of an index, in the order of the codes."""
+
+    __slots__ = ("_order", "_sorted", "keys")
+
+    def __init__(self, keys: Numbers) -> None:
+        self.keys = keys
+        self._order = np.argsort(keys)
+        self._sorted = keys[self._order]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def of(self, nos: Numbers) -> Numbers:
+        """Return where the codes of some memories are."""
+        first = np.searchsorted(self._sorted, nos << PART_BITS)
+        parts = np.searchsorted(self._sorted, (nos + 1) << PART_BITS) - first
+        # The keys of a memory follow each other: the first one, and how far behind it.
+        behind = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+        return np.asarray(self._order[np.repeat(first, parts) + behind], np.int64)
+
+
+class Allowed:
+    """The memories that a filter lets through, and where their codes are in the index that was searched last."""
+
+    __slots__ = ("_count", "_mask", "_slots", "nos", "size")
+
+    def __init__(self, nos: Numbers, codes: int = 0) -> None:
+        """Name the memories.
+
+        Args:
+            nos: The memories.
+            codes: How many codes the index has, for the size.
+        """
+        self.nos = nos
+        #: What it takes in a cache, in numbers of 8 bytes; a code takes one byte.
+        self.size = len(nos) + codes // 8 + _ENTRY_SIZE
+        self._slots: Slots | None = None
+        self._mask: NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._count = 0
+
+    def among(self, slots: Slots) -> tuple[NDArray[np.bool_], int]:
+        """Return which of the codes belong to the memories, and how many."""
+        if self._slots is not slots:
+            places = slots.of(self.nos)
+            self._mask = np.zeros(len(slots), np.bool_)
+            self._mask[places] = True
+            self._count, self._slots = len(places), slots
+        return self._mask, self._count
 
 
 class Band(Protocol):
@@ -58,7 +121,7 @@ class Band(Protocol):
     def discard(self, no: int) -> None:
         """Remove every vector of a memory, if there are any."""
 
-    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+    def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
 
 
@@ -112,11 +175,11 @@ class ExactBand:
                 self._row[int(self._keys[row])] = row
             key += 1
 
-    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+    def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
         keys, vectors = self.keys, self.vectors
         if allowed is not None:
-            rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed))
+            rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed.nos))
             keys, vectors = keys[rows], vectors[rows]
         # Not `vectors @ query`: BLAS would share a large product among threads, which wait for each other.
         near = _strongest(np.einsum("ij,j->i", vectors, query), limit, _NOISE)
@@ -151,7 +214,8 @@ class CodedBand:
 
     def __init__(self, index: Any, keys: Numbers, dimensions: int) -> None:  # noqa: ANN401 - turbovec has no types
         self._index = index
-        self._keys = keys  # sorted
+        #: Replaced whenever the codes change.
+        self._slots = Slots(keys)
         self._fresh = ExactBand(dimensions)
         self._dead: set[int] = set()
         #: How many of the codes belong to dead memories.
@@ -162,32 +226,32 @@ class CodedBand:
     @classmethod
     def of(cls, keys: Numbers, vectors: Vectors) -> CodedBand:
         """Return a band of the given vectors."""
-        return cls(_coded(keys, vectors), np.sort(keys), vectors.shape[1])
+        return cls(_coded(vectors), keys.copy(), vectors.shape[1])
 
     @classmethod
     def load(cls, path: str, keys: Numbers) -> CodedBand:
         """Read a band that `save` wrote; raises ValueError or OSError when that is impossible."""
         import turbovec
 
-        index = turbovec.IdMapIndex.load(path)
+        index = turbovec.TurboQuantIndex.load(path)
         if len(index) != len(keys):
             raise ValueError(f"{path} holds {len(index)} vectors instead of {len(keys)}")
         return cls(index, keys, index.dim)
 
     def save(self, path: str) -> Numbers:
-        """Write the codes to a file, at once or not at all, and return their keys."""
+        """Write the codes to a file, at once or not at all, and return their keys in the same order."""
         self._repack()
         self._index.write(path, durable=False)
         self.repacked = 0
-        return self._keys
+        return self._slots.keys
 
     def extend(self, keys: Numbers, vectors: Vectors) -> None:
         """Add many vectors straight to the codes."""
-        self._index.add_with_ids(np.ascontiguousarray(vectors), keys.astype(np.uint64))
-        self._keys = np.sort(np.concatenate([self._keys, keys]))
+        self._index.add(np.ascontiguousarray(vectors))
+        self._slots = Slots(np.concatenate([self._slots.keys, keys]))
 
     def __len__(self) -> int:
-        return len(self._keys) + len(self._fresh)
+        return len(self._slots) + len(self._fresh)
 
     def add(self, keys: Numbers, vectors: Vectors) -> None:
         """Add vectors under new keys; those of a dead memory stay beside its codes until these are repacked."""
@@ -198,10 +262,10 @@ class CodedBand:
     def discard(self, no: int) -> None:
         """Remove every vector of a memory, if there are any."""
         self._fresh.discard(no)
-        low, high = np.searchsorted(self._keys, [no << PART_BITS, (no + 1) << PART_BITS])
-        if low < high and no not in self._dead:
+        codes = len(self._slots.of(np.array([no], np.int64)))
+        if codes and no not in self._dead:
             self._dead.add(no)
-            self._dead_codes += int(high - low)
+            self._dead_codes += codes
         if len(self._dead) > _MOST_DEAD:
             self._repack()
 
@@ -209,18 +273,21 @@ class CodedBand:
         """Let the codes catch up with what changed."""
         if not self._dead and not len(self._fresh):
             return
-        gone = np.isin(self._keys >> PART_BITS, np.fromiter(self._dead, np.int64))
-        for key in self._keys[gone].tolist():
-            self._index.remove(key)
+        keys, left = self._slots.keys.copy(), len(self._slots)
+        # The last code takes the place of a removed one; from behind, it is never one to be removed.
+        for slot in sorted(self._slots.of(np.fromiter(self._dead, np.int64)).tolist(), reverse=True):
+            left -= 1
+            self._index.swap_remove(slot)
+            keys[slot] = keys[left]
         if len(self._fresh):
-            self._index.add_with_ids(self._fresh.vectors.copy(), self._fresh.keys.astype(np.uint64))
-        self._keys = np.sort(np.concatenate([self._keys[~gone], self._fresh.keys]))
+            self._index.add(self._fresh.vectors.copy())
+        self._slots = Slots(np.concatenate([keys[:left], self._fresh.keys]))
         self._fresh = ExactBand(self._fresh.vectors.shape[1])
         self._dead.clear()
         self._dead_codes = 0
         self.repacked += 1
 
-    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
+    def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
         keys, strengths = self._search_codes(query, limit + self._dead_codes, allowed)
         if self._dead:
@@ -231,37 +298,24 @@ class CodedBand:
         fresh_keys, fresh_strengths = self._fresh.search(query, limit, allowed)
         return best(np.concatenate([keys, fresh_keys]), np.concatenate([strengths, fresh_strengths]), limit)
 
-    def _search_codes(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
-        options: dict[str, Any] = {}
-        limit = min(limit, len(self._keys))
-        if allowed is not None:
-            listed = _keys_of(allowed, self._keys)
-            limit = min(limit, len(listed))
-            options["allowlist"] = listed.astype(np.uint64)
+    def _search_codes(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
+        mask, count = (None, len(self._slots)) if allowed is None else allowed.among(self._slots)
+        limit = min(limit, count)
         if not limit:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        strengths, keys = self._index.search(query[np.newaxis, :], limit, **options)
-        return keys[0].astype(np.int64), strengths[0].astype(np.float32)
+        strengths, slots = self._index.search(query[np.newaxis, :], limit, mask=mask)
+        return self._slots.keys[slots[0]], strengths[0].astype(np.float32)
 
 
-def _keys_of(nos: Numbers, keys: Numbers) -> Numbers:
-    """Return those of the sorted keys that belong to some memories."""
-    first = np.searchsorted(keys, nos << PART_BITS)
-    parts = np.searchsorted(keys, (nos + 1) << PART_BITS) - first
-    # The rows of a memory follow each other: the first one, and how far behind it.
-    behind = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-    return np.asarray(keys[np.repeat(first, parts) + behind], np.int64)
-
-
-def _coded(keys: Numbers, vectors: Vectors) -> Any:  # noqa: ANN401 - turbovec has no types
+def _coded(vectors: Vectors) -> Any:  # noqa: ANN401 - turbovec has no types
     """Return an index of the codes of some vectors."""
     import turbovec
 
-    index = turbovec.IdMapIndex(vectors.shape[1], _CODE_BITS)
+    index = turbovec.TurboQuantIndex(vectors.shape[1], _CODE_BITS)
     stride = max(1, len(vectors) // _CALIBRATION_SAMPLE)
     with suppress(ValueError):  # a sample without variation cannot be calibrated; codes work without it
         index.calibrate(np.ascontiguousarray(vectors[::stride]))
-    index.add_with_ids(np.ascontiguousarray(vectors), keys.astype(np.uint64))
+    index.add(np.ascontiguousarray(vectors))
     return index
 
 

@@ -29,6 +29,7 @@ from memotherm.storage.selecting import compiled_filter, filtered_numbers
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
+    Allowed,
     Band,
     CodedBand,
     ExactBand,
@@ -54,10 +55,8 @@ _MOST_BANDS = 512
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 #: The largest cache of filter results, in numbers of memories of 8 bytes each.
 _FILTER_CACHE_SIZE = 1_000_000
-#: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
-_ENTRY_SIZE = 64
-#: How many times as many of the nearest memories as are wanted are filtered before the whole band is.
-_FILTERED_FIRST = 8
+#: How many times as many of the nearest memories as are wanted are filtered first, and then, before the whole band is.
+_FILTERED_FIRST = (3, 8)
 _BATCH = 20_000
 #: With more changes than this, reading the band again is cheaper than applying them.
 _MOST_CHANGES = 20_000
@@ -80,7 +79,7 @@ class Bands:
         self._folder = folder
         self._exact_limit = exact_limit if coding_available() else 1 << 62
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
-        self._allowed: OrderedDict[tuple[BandKey, Filter], Numbers] = OrderedDict()
+        self._allowed: OrderedDict[tuple[BandKey, Filter], Allowed] = OrderedDict()
         self._allowed_size = 0
         self._identity: Identity | None = None
         self._seq = 0
@@ -211,9 +210,8 @@ class Bands:
         if not len(band):
             return np.empty(0, np.int64), np.empty(0, np.float32)
         wanted = limit if band.exact else max(limit, LEAST_RESCORED)
-        allowed = self._allowed_in(connection, key, where, band, query, wanted) if where.selective else None
         while True:
-            keys, strengths = band.search(query, wanted, allowed)
+            keys, strengths = self._search_band(connection, key, band, query, wanted, where)
             nos = keys >> PART_BITS
             # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
             memories = len(set(nos.tolist()))
@@ -236,29 +234,25 @@ class Bands:
         read_keys, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
         return read_keys, products(vectors, query)
 
-    def _allowed_in(
-        self, connection: sqlite3.Connection, key: BandKey, where: Filter, band: Band, query: Vectors, wanted: int
-    ) -> Numbers:
-        """Return the memories of a band that a filter lets through: enough of the nearest, or all."""
+    def _search_band(
+        self, connection: sqlite3.Connection, key: BandKey, band: Band, query: Vectors, wanted: int, where: Filter
+    ) -> tuple[Numbers, Vectors]:
+        """Return up to `wanted` (keys, strengths) of the memories that a filter lets through, best first."""
+        if not where.selective:
+            return band.search(query, wanted, None)
         cache_key = (key, replace(where, now=_ANY_TIME))
         allowed = self._allowed.get(cache_key)
         if allowed is None:
-            statements = SqliteStatements(connection)
-            # A filter that lets many through need not be applied to all.
-            nearest, _ = band.search(query, _FILTERED_FIRST * wanted, None)
-            passing = filtered_numbers(statements, (nearest >> PART_BITS).tolist(), where)
-            if len(passing) >= wanted:
-                return np.fromiter(sorted(passing), np.int64)
-            conditions, values = compiled_filter(statements, where)
-            place = {"space": key.space, "tier": key.tier.rank}
-            rows = statements.rows_of("matching", {"conditions": conditions}, **place, **values)
-            allowed = self._allowed[cache_key] = np.fromiter((no for (no,) in rows), np.int64)
-            self._allowed_size += len(allowed) + _ENTRY_SIZE
+            near = _nearest_allowed(connection, band, query, wanted, where)
+            if near is not None:
+                return near
+            allowed = self._allowed[cache_key] = Allowed(_all_allowed(connection, key, where), len(band))
+            self._allowed_size += allowed.size
             while self._allowed_size > _FILTER_CACHE_SIZE:
-                self._allowed_size -= len(self._allowed.popitem(last=False)[1]) + _ENTRY_SIZE
+                self._allowed_size -= self._allowed.popitem(last=False)[1].size
         else:
             self._allowed.move_to_end(cache_key)
-        return allowed
+        return band.search(query, wanted, allowed)
 
     # Loading and saving bands
 
@@ -367,6 +361,33 @@ class Bands:
 def decoded(blobs: Sequence[bytes], dimensions: int) -> Vectors:
     """Return stored vectors as a matrix."""
     return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), dimensions)
+
+
+def _nearest_allowed(
+    connection: sqlite3.Connection, band: Band, query: Vectors, wanted: int, where: Filter
+) -> tuple[Numbers, Vectors] | None:
+    """Return what a filter lets through of the nearest, best first; None if that is not enough.
+
+    A filter that lets many through need not be applied to all.
+    """
+    statements = SqliteStatements(connection)
+    for multiple in _FILTERED_FIRST:
+        keys, strengths = band.search(query, multiple * wanted, None)
+        nos = (keys >> PART_BITS).tolist()
+        passing = filtered_numbers(statements, nos, where)
+        rows = [row for row, no in enumerate(nos) if no in passing][:wanted]
+        if len(rows) == wanted:
+            return keys[rows], strengths[rows]
+    return None
+
+
+def _all_allowed(connection: sqlite3.Connection, key: BandKey, where: Filter) -> Numbers:
+    """Return the memories of a band that a filter lets through."""
+    statements = SqliteStatements(connection)
+    conditions, values = compiled_filter(statements, where)
+    place = {"space": key.space, "tier": key.tier.rank}
+    rows = statements.rows_of("matching", {"conditions": conditions}, **place, **values)
+    return np.fromiter((no for (no,) in rows), np.int64)
 
 
 def _changed_since(connection: sqlite3.Connection, seq: int) -> list[int]:

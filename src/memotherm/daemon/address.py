@@ -1,0 +1,60 @@
+"""Where the daemon of a user listens, and what a client and its daemon must have in common."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+import sys
+import zlib
+from collections.abc import Mapping
+
+from memotherm import __file__ as package_file
+from memotherm import __version__
+
+__all__ = ["folder_of", "is_private", "is_supported", "peer_uid", "socket_path"]
+
+
+def is_supported() -> bool:
+    """Return whether this platform has what the daemon needs: fork, and sockets that tell who is at the other end."""
+    return sys.platform == "linux"
+
+
+def _identity() -> str:
+    """Return what a daemon and its clients have in common: interpreter, installed packages, file system and network."""
+    root = os.stat("/")
+    spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net")]
+    search = os.environ.get("PYTHONPATH", "")
+    return "\n".join(
+        (__version__, sys.version, sys.executable, package_file, search, f"{root.st_dev} {root.st_ino}", *spaces)
+    )
+
+
+def folder_of(environ: Mapping[str, str]) -> str:
+    """Return the folder of the socket: in the data folder that the environment names, or for the user's login."""
+    home, runtime = environ.get("MEMOTHERM_HOME"), environ.get("XDG_RUNTIME_DIR")
+    if home:
+        return f"{os.path.abspath(home)}/daemon"
+    return f"{runtime}/memotherm" if runtime else f"/tmp/memotherm-{os.getuid()}"  # noqa: S108 - checked by `is_private`
+
+
+def socket_path(folder: str) -> str:
+    """Return the path of the socket; installations that differ have sockets of their own."""
+    return f"{folder}/{zlib.crc32(_identity().encode()):08x}.sock"
+
+
+def is_private(folder: str) -> bool:
+    """Return whether a folder is the user's own, and nobody else can open it."""
+    try:
+        state = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not stat.S_IMODE(state.st_mode) & 0o077
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """Return the number of the user at the other end of a connection."""
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return int(uid)

@@ -1,0 +1,113 @@
+"""Let the daemon run a command; without one, or if it does not answer at once, the caller runs it itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from types import FrameType
+
+from memotherm.daemon.address import folder_of, is_private, is_supported, peer_uid, socket_path
+from memotherm.daemon.messages import PROCESS, Request, send_request
+
+__all__ = ["COMMANDS", "connected", "run"]
+
+#: What the daemon runs: hooks, and commands that read or change a few memories and end.
+COMMANDS = {"archive", "context", "events", "feedback", "get", "history", "hook", "list", "move", "pin", "prioritize",
+            "recall", "receipts", "remember", "scopes", "search", "session", "status", "undo", "unpin", "update",
+            "verify"}  # fmt: skip
+
+#: The longest time until the daemon must have forked, in seconds.
+_READY_SECONDS = 0.5
+_NO = {"0", "false", "no", "off"}
+
+
+def run(arguments: list[str], started: float, timeout: float | None = None) -> int | None:
+    """Run a command in the daemon and return its exit code; None if it has done nothing.
+
+    Args:
+        arguments: The command line.
+        started: The time of the monotonic clock when this process started.
+        timeout: The longest time to wait for the end of the command, in seconds.
+    """
+    if (
+        not is_supported()
+        or arguments[0] not in COMMANDS
+        or os.environ.get("MEMOTHERM_DAEMON", "").strip().lower() in _NO
+    ):
+        return None
+    connection = connected(folder_of(os.environ))
+    if connection is None:
+        return None
+    with connection:
+        try:
+            data = connection.recv(PROCESS.size, socket.MSG_WAITALL)
+            if len(data) < PROCESS.size:
+                return None
+            request = _request(arguments, started)
+            forwarded = _forward_signals(*PROCESS.unpack(data))
+            send_request(connection, request)
+        except (OSError, ValueError, AttributeError):
+            # Also without standard files, or in a folder that was removed.
+            return None
+        return _exit_code(connection, timeout, forwarded)
+
+
+def connected(folder: str) -> socket.socket | None:
+    """Return a connection to the daemon of this user, or None."""
+    if not is_private(folder):
+        return None
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(_READY_SECONDS)
+        connection.connect(socket_path(folder))
+        if peer_uid(connection) == os.getuid():
+            return connection
+    except OSError:
+        pass
+    connection.close()
+    return None
+
+
+def _request(arguments: list[str], started: float) -> Request:
+    umask = os.umask(0o077)
+    os.umask(umask)
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return Request(
+        arguments=tuple(arguments),
+        environment=dict(os.environ),
+        folder=os.getcwd(),
+        umask=umask,
+        encodings=tuple(stream.encoding for stream in streams),
+        started=started,
+    )
+
+
+def _forward_signals(process: int) -> list[int]:
+    """Send signals that would end this process to the fork; return the list that will have them."""
+    received: list[int] = []
+
+    def forward(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        received.append(number)
+        os.kill(process, number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, forward)
+    return received
+
+
+def _exit_code(connection: socket.socket, timeout: float | None, forwarded: list[int]) -> int:
+    connection.settimeout(timeout)
+    try:
+        code = connection.recv(1)
+    except OSError:
+        code = b""
+    if code:
+        return code[0]
+    if forwarded:
+        # The signal has ended the fork: end as it did.
+        signal.signal(forwarded[-1], signal.SIG_DFL)
+        os.kill(os.getpid(), forwarded[-1])
+    sys.stderr.write("error: the process of the daemon ended before the command did: run it again\n")
+    return 1

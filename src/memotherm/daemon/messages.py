@@ -1,0 +1,60 @@
+"""What a client and a fork of the daemon send each other.
+
+    fork -> client   its process number: it is there, and has done nothing yet
+    client -> fork   the request, with the three standard files: begin
+    fork -> client   one byte: the exit code
+
+A client that stops waiting for the fork closes the connection and runs the command itself: the fork then ends.
+The files are sent last, because whoever reads the client's output waits until all copies of them are closed.
+A request is written by `marshal`, because both ends are the same version of Python and nothing else must be imported.
+"""
+
+from __future__ import annotations
+
+import marshal
+import socket
+import struct
+from typing import NamedTuple
+
+__all__ = ["PROCESS", "Request", "receive_request", "send_request"]
+
+#: The process number of a fork.
+PROCESS = struct.Struct("!I")
+_LENGTH = struct.Struct("!I")
+_STANDARD_FILES = (0, 1, 2)
+
+
+class Request(NamedTuple):
+    """A command of a client, and what its process has that the command can see."""
+
+    arguments: tuple[str, ...]
+    #: All variables of the client, by name.
+    environment: dict[str, str]
+    folder: str
+    umask: int
+    #: The encodings of standard input, output and error.
+    encodings: tuple[str, ...]
+    #: The time of the monotonic clock when the client started.
+    started: float
+
+
+def send_request(connection: socket.socket, request: Request) -> None:
+    """Send a request and the standard files of this process."""
+    data = marshal.dumps(tuple(request))
+    socket.send_fds(connection, [_LENGTH.pack(len(data))], _STANDARD_FILES)
+    connection.sendall(data)
+
+
+def receive_request(connection: socket.socket) -> tuple[Request, list[int]] | None:
+    """Return a request and the standard files of the client; None if the client has gone."""
+    header, files, _, _ = socket.recv_fds(connection, _LENGTH.size, len(_STANDARD_FILES))
+    if len(header) < _LENGTH.size or len(files) < len(_STANDARD_FILES):
+        return None
+    (length,) = _LENGTH.unpack(header)
+    data = bytearray()
+    while len(data) < length:
+        part = connection.recv(length - len(data))
+        if not part:
+            return None
+        data += part
+    return Request(*marshal.loads(data)), list(files)  # noqa: S302 - the other end is the same user

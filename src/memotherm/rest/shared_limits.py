@@ -1,0 +1,63 @@
+"""Rate limits that the processes of a server share, in a file that each of them has in its memory."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["SharedEntries"]
+
+#: The hash of a caller, the requests left, and the time when that was so.
+_ENTRY = struct.Struct("8sdd")
+#: A caller takes the place that its hash selects from whoever had it, whose count begins anew.
+_PLACES = 1 << 16
+
+
+class SharedEntries:
+    """A table of callers with two numbers each, as `TokenBuckets` keeps it, for several processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.ftruncate(self._file, _ENTRY.size * _PLACES)
+        self._table = mmap.mmap(self._file, _ENTRY.size * _PLACES)
+
+    def get(self, caller: str, default: tuple[float, float]) -> tuple[float, float]:
+        """Return the numbers of a caller."""
+        name, place = _place(caller)
+        with self._locked():
+            known, left, then = _ENTRY.unpack_from(self._table, place)
+        return (left, then) if known == name else default
+
+    def __setitem__(self, caller: str, numbers: tuple[float, float]) -> None:
+        """Set the numbers of a caller."""
+        name, place = _place(caller)
+        with self._locked():
+            _ENTRY.pack_into(self._table, place, name, *numbers)
+
+    def __len__(self) -> int:
+        """Return 0: the table never grows."""
+        return 0
+
+    def clear(self) -> None:
+        """Forget all callers."""
+        with self._locked():
+            self._table[:] = bytes(len(self._table))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+
+def _place(caller: str) -> tuple[bytes, int]:
+    name = hashlib.blake2b(caller.encode(), digest_size=8).digest()
+    return name, int.from_bytes(name[:4]) % _PLACES * _ENTRY.size

@@ -1,0 +1,212 @@
+"""The daemon: what it answers is what a process of its own would answer, and nothing depends on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import python
+from tests.interfaces.served import environment
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")
+
+FACT = "The staging database is called heron"
+#: What a client must not import: it only passes on its arguments.
+_HEAVY = ("click", "rich", "numpy", "onnxruntime", "platformdirs", "memotherm.settings", "memotherm.memory")
+
+
+class Installation:
+    """A data folder with a settings file, and commands that use it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        home.mkdir(mode=0o700)
+        (home / "config.toml").write_text('embedder = "none"\n', "utf-8")
+        self.variables = environment(home)
+        del self.variables["MEMOTHERM_EMBEDDER"]
+        del self.variables["MEMOTHERM_DAEMON"]
+
+    def run(
+        self, *arguments: str, given: str = "", python: tuple[str, ...] = (), folder: Path | None = None, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *python, "-m", "memotherm", *arguments],
+            input=given, capture_output=True, text=True, timeout=120, cwd=folder, env={**self.variables, **more},
+        )  # fmt: skip
+
+    def hook(self, *arguments: str, **payload: str) -> subprocess.CompletedProcess[str]:
+        event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", **payload}
+        return self.run("hook", "--deadline", "60", *arguments, given=json.dumps(event))
+
+    def process(self) -> int | None:
+        """Return the process of the daemon, or None."""
+        found = list(self.home.glob("daemon/*.sock"))
+        with socket.socket(socket.AF_UNIX) as connection:
+            try:
+                connection.connect(str(found[0]))
+            except (IndexError, OSError):
+                return None
+        return int(found[0].with_suffix(".lock").read_text())
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """An installation whose daemon was started by its first hook."""
+    installation = Installation(tmp_path_factory.mktemp("daemon") / "home")
+    installation.run("remember", FACT, "--tier", "hot")
+    installation.hook(prompt="Where is staging?")
+    while installation.process() is None:
+        pass
+    process = installation.process()
+    shown = installation.run("daemon", "status", "--json")
+    assert json.loads(shown.stdout) == {"running": True, "process": process}
+    yield installation
+    assert installation.run("daemon", "stop").stdout == f"process {process} ends\n"
+
+
+def modules(done: subprocess.CompletedProcess[str]) -> set[str]:
+    """Return the modules that a process with `-X importtime` has imported."""
+    return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+
+@pytest.mark.parametrize("command", [("status",), ("hook", "--no-worker")])
+def test_a_client_of_the_daemon_imports_next_to_nothing(running: Installation, command: tuple[str, ...]):
+    """The command itself runs elsewhere, and its output is complete."""
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "imports"})
+    done = running.run(*command, given=event, python=("-X", "importtime"))
+
+    assert "heron" in done.stdout if command[0] == "hook" else "1 memory" in done.stdout
+    assert not [name for name in modules(done) if name.startswith(_HEAVY)]
+
+
+def test_the_commands_import_only_what_they_use():
+    """A first recall waits for neither network clients, models, notes nor replays."""
+    code = "import sys, memotherm.cli.recall, memotherm.cli.reading, memotherm.opening; print(*sys.modules)"
+    loaded = set(python(code).stdout.split())
+
+    assert "memotherm.memory" in loaded
+    assert not loaded & {
+        "asyncio", "email", "http.client", "httpx", "memotherm.notes.notes", "memotherm.notes.importing",
+        "memotherm.policy.replay", "memotherm.remote.client", "onnxruntime", "pydantic", "splintr", "ssl",
+        "turbovec", "urllib.request", "urllib3", "watchfiles",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [(("get", "mem_none"), ""), (("remember", "-", "--key", "k", "--json"), "K ü")],
+)
+def test_a_command_is_the_same_with_and_without_the_daemon(
+    running: Installation, arguments: tuple[str, ...], given: str
+):
+    """Output, errors and exit code, from standard input to encoding."""
+    running.run("remember", "K ü", "--key", "k")
+    served = running.run(*arguments, given=given, PYTHONIOENCODING="ascii")
+    alone = running.run(*arguments, given=given, PYTHONIOENCODING="ascii", MEMOTHERM_DAEMON="off")
+
+    assert (served.returncode, served.stdout, served.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+    assert served.stdout + served.stderr
+
+
+def test_every_request_has_the_settings_of_its_client(running: Installation, tmp_path: Path):
+    """Variables and a project's file of one client apply to its own command only."""
+    (tmp_path / "memotherm.toml").write_text(f'store = "{tmp_path}/project.db"\n', "utf-8")
+    trusted = {"MEMOTHERM_TRUST_PROJECT": "1"}
+    stores = [
+        json.loads(running.run("status", "--json", folder=folder, **variables).stdout)["store"]
+        for folder, variables in [
+            (tmp_path, trusted), (None, {"MEMOTHERM_STORE": f"{tmp_path}/named.db"}), (None, {}),
+        ]
+    ]  # fmt: skip
+
+    assert stores == [f"{tmp_path}/project.db", f"{tmp_path}/named.db", str(running.home / "memory.db")]
+    assert running.run("status", folder=tmp_path).stderr.startswith(f"error: {tmp_path}/memotherm.toml sets store")
+
+
+def test_the_daemon_has_no_variables_of_the_client_that_started_it(running: Installation):
+    """Neither keys nor settings: only where folders are."""
+    variables = Path(f"/proc/{running.process()}/environ").read_bytes().split(b"\0")
+    names = {variable.split(b"=")[0].decode() for variable in variables if variable}
+
+    assert "MEMOTHERM_HOME" in names
+    assert names <= {"HOME", "PATH", "PYTHONPATH", "LANG", "LC_ALL", "MEMOTHERM_HOME", "TMPDIR"} | {
+        name for name in names if name.startswith("XDG_")
+    }
+
+
+def test_a_daemon_that_does_not_answer_is_bypassed_and_repeats_nothing(running: Installation):
+    """The command runs in its own process once; the daemon, when it goes on, does not run it again."""
+    process = running.process()
+    assert process is not None
+    os.kill(process, signal.SIGSTOP)
+    try:
+        done = running.run("remember", "written while it was stopped")
+    finally:
+        os.kill(process, signal.SIGCONT)
+    listed = running.run("list", "--contains", "while it was stopped", "--json")
+
+    assert done.returncode == 0
+    assert len(json.loads(listed.stdout)["memories"]) == 1
+    assert running.process() == process
+
+
+def test_an_interrupt_reaches_the_command(running: Installation):
+    """The client ends as the command does."""
+    waiting = subprocess.Popen(
+        [sys.executable, "-m", "memotherm", "remember", "-"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=running.variables,
+    )  # fmt: skip
+    forks = Path(f"/proc/{running.process()}/task/{running.process()}/children")
+    while not (forks.read_text() and waiting.poll() is None and _handles_interrupts(waiting.pid)):
+        assert waiting.poll() is None
+    waiting.send_signal(signal.SIGINT)
+
+    # 130 from the command line; the signal itself if it came before that was reached.
+    assert waiting.wait(60) in (130, -signal.SIGINT)
+    waiting.communicate()
+
+
+def _handles_interrupts(process: int) -> bool:
+    """Return whether a client forwards the signals that would end it, which it does while its command runs."""
+    caught = next(line for line in Path(f"/proc/{process}/status").read_text().splitlines() if "SigCgt" in line)
+    return bool(int(caught.split()[1], 16) & 1 << signal.SIGHUP - 1)
+
+
+def test_a_folder_that_others_can_open_is_not_used(running: Installation):
+    """Neither by clients nor by the daemon."""
+    folder = running.home / "daemon"
+    folder.chmod(0o755)
+    try:
+        done = running.run("status", python=("-X", "importtime"))
+        refused = running.run("daemon", "run")
+    finally:
+        folder.chmod(0o700)
+
+    assert "click" in modules(done)
+    assert f"error: others can open {folder}: run `chmod 700 {folder}`" in refused.stderr
+
+
+def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path):
+    """The command that finds another version runs in its own process."""
+    installation = Installation(tmp_path / "home")
+    (tmp_path / "sitecustomize.py").touch()
+    installation.variables["PYTHONPATH"] += f":{tmp_path}"
+    assert installation.run("daemon", "run", MEMOTHERM_DAEMON_IDLE_MINUTES="0.01").returncode == 0
+
+    command = [sys.executable, "-m", "memotherm", "daemon", "run"]
+    with subprocess.Popen(command, env=installation.variables) as daemon:
+        while installation.process() is None:
+            assert daemon.poll() is None
+        os.utime(tmp_path / "sitecustomize.py", (1, 1))
+        done = installation.run("remember", FACT)
+
+        assert done.returncode == 0
+        assert daemon.wait(60) == 0
