@@ -21,6 +21,7 @@ SUITES = {
     "notes": "Markdown notes",
     "tiers": "Tiers over a year",
     "policy": "Policies against an oracle",
+    "replay": "Replays of a long past",
     "postgres": "PostgreSQL with many tenants",
     "encryption": "Encrypted files against plain ones",
     "quality": "Retrieval quality, against the best of four controls",

@@ -350,12 +350,33 @@ def _paragraphs(doc: str) -> str:
 def evaluation_page() -> str:
     """Return the page on evaluation with the tables of what was measured last; the text around them stays."""
     page = (DOCS / "evaluation.md").read_text("utf-8")
-    for name, table in (("results", _quality_table()), ("ablation", _ablation_table())):
+    for name, table in (
+        ("results", _quality_table()),
+        ("ablation", _ablation_table()),
+        ("policies", _policy_table()),
+    ):
         marked = re.compile(f"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
         page, found = marked.subn(lambda match, table=table: f"{match[1]}\n{table}\n{match[2]}", page)
         if found != 1:
             raise ValueError(f"evaluation.md has no place for the table of {name}")
     return page
+
+
+def _policy_table() -> str:
+    measured = json.loads((RESULTS / "policy.json").read_text("utf-8"))
+    lines = [
+        "| history | policy | live hits | LRU | oracle | regret | live, of stored | moves | flaps |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in measured["rows"]:
+        (history, policy), found = row["key"].split("/"), row["notes"]
+        low, high = found["interval"]
+        lines.append(
+            f"| {history} | {policy} | {found['live_hits']:.1%} [{low:.1%}, {high:.1%}] | {found['lru']:.1%} "
+            f"| {found['oracle']:.1%} | {100 * row['value']:.1f} | {found['live_mean']:,} of {found['stored_mean']:,} "
+            f"| {found['moves']:,} | {found['flaps']:,} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def _quality_table() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -21,6 +22,9 @@ from memotherm import Memory, Memotherm, Settings  # noqa: E402
 from memotherm.testing import FakeClock, HashEmbedder  # noqa: E402
 from tests import stores  # noqa: E402
 from tests.postgres import server  # noqa: E402
+
+# Commands and hooks of tests neither start a daemon nor use one that is running; its own tests do.
+os.environ["MEMOTHERM_DAEMON"] = "off"
 
 # The same few examples in every run, so that a change is judged by what it does; `make explore` looks for new ones.
 _PROFILE = hypothesis_settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])

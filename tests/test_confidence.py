@@ -165,6 +165,12 @@ def test_confidence_is_a_logistic_function_of_its_signs(open_mem: Open) -> None:
     assert [hit.memory.content for hit in found] == list(Planned.cosines)
     assert found.confidence == pytest.approx(confidence(signs), abs=1e-4)
 
+    # Of four memories, one has the telling word and none the other one, which counts half where it cannot be covered.
+    telling, other = math.log(1 + 3.5 / 1.5), math.log(1 + 4.5 / 0.5)
+    covered = telling / (telling + other / 2) * telling / (telling + other)
+    found = mem.recall("otter thanks", min_score=0, track=False)
+    assert found.confidence == pytest.approx(confidence(signs._replace(covered=covered)), abs=1e-4)
+
 
 def test_every_interface_tells_the_confidence(facts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command line, REST and MCP tell what Python tells."""

@@ -18,6 +18,7 @@ from memotherm.remember.draft import (
     checked_tags,
     draft_of,
     first_tier,
+    lifetime_of,
     memory_of,
 )
 from memotherm.testing import FakeClock
@@ -142,3 +143,15 @@ _JSON = st.recursive(
 def test_metadata_comes_back_as_it_was_given(metadata: dict[str, Any]) -> None:
     """Plain JSON survives unchanged, and checking twice changes nothing."""
     assert checked_metadata(metadata) == metadata == checked_metadata(checked_metadata(metadata))
+
+
+def test_a_lifetime_comes_from_a_duration_or_from_a_later_moment() -> None:
+    """Not from both, and not from a moment that has come."""
+    now = FakeClock()()
+
+    assert lifetime_of(None, None, now) is None
+    assert lifetime_of("2d", None, now) == timedelta(days=2)
+    assert lifetime_of(None, now + timedelta(days=2), now) == timedelta(days=2)
+    for ttl, expires_at, says in (("2d", now + timedelta(days=2), "give one of them"), (None, now, "has passed")):
+        with pytest.raises(InvalidInput, match=says):
+            lifetime_of(ttl, expires_at, now)

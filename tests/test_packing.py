@@ -37,6 +37,7 @@ def packed(listed: list[Candidate], limits: Limits = LIMITS, recalled: Iterable[
         (100, 80, 80, 60, (50, 50)),  # the reserve is at most half
         (100, 80, 20, 30, (80, 20)),  # what the reserve does not need goes to hot memories
         (100, 80, 30, 30, (70, 30)),
+        (100, 60, 30, 30, (70, 30)),
         (100, 60, 80, 30, (60, 40)),  # what hot memories do not need goes to recalled ones
         (100, 70, 80, 30, (70, 30)),
         (7, 9, 9, 9, (4, 3)),
@@ -116,7 +117,7 @@ def test_a_text_in_a_message_costs_no_more_than_the_budget_without_its_message(a
 def test_the_pinned_memories_are_whole_in_a_budget_that_has_room_for_them_and_their_section(
     a_memory: MakeMemory,
 ) -> None:
-    """With a token less the oldest is shortened, and not left out."""
+    """With a token less the oldest is shortened; one that is left out says from which budget on it is not."""
     contents = (f"The {name} opens at nine. " + "It is seldom closed. " * 9 for name in ("ferry", "harbour"))
     listed = [
         Candidate(a_memory(content, id=f"mem_{place}"), "pinned", (place,), "pinned")
@@ -131,3 +132,6 @@ def test_the_pinned_memories_are_whole_in_a_budget_that_has_room_for_them_and_th
     assert forms[0] == [FULL, FULL]
     assert len(forms[1]) == 2
     assert forms[1][0] != FULL
+    left_out = {budget: packed(listed, replace(LIMITS, budget=budget)).left_out.value for budget in range(whole)}
+    least = max(budget for budget, entries in left_out.items() if entries)
+    assert [entry.fits_at for entry in left_out[least]] == [least + 1]

@@ -93,8 +93,39 @@ def test_a_moment_is_rebuilt_once(mem: Memotherm, clock: FakeClock, embedder: Fl
     assert embedder.texts.count("the port is 5433") == 2, "when it was stored, and for the first query"
 
 
+def test_a_moment_is_not_rebuilt_after_later_changes(mem: Memotherm, clock: FakeClock, embedder: Flaky) -> None:
+    """What was stored and changed since does not change the past, nor make it be read again."""
+    memory = mem.remember("the port is 5433")
+    then = clock.now
+    clock.advance(days=1)
+    mem.update(memory.id, content="the port is 5544")
+    before = contents(mem.recall("port", as_of=then))
+    mem.remember("the port of the mirror is 6000")
+    mem.move(memory.id, "cold")
+    mem.forget(memory.id)
+
+    assert contents(mem.recall("port", as_of=then)) == before == ["the port is 5433"]
+    assert embedder.texts.count("the port is 5433") == 2, "when it was stored, and for the first query"
+
+
+def test_a_past_that_stayed_in_memory_is_that_of_a_new_process(
+    mem: Memotherm, clock: FakeClock, tmp_path: Path
+) -> None:
+    """A memory that was moved to another scope since is found where a new process finds it."""
+    session = mem.scoped(session="s1")
+    memory = session.remember("the port is 5433")
+    then = clock.now
+    clock.advance(days=1)
+    for view in (mem, session):
+        view.recall("port", as_of=then)
+    session.widen(memory.id)
+    with opened(tmp_path / "a.db", clock=clock, embedder=HashEmbedder()) as fresh:
+        for view, again in ((mem, fresh), (session, fresh.scoped(session="s1"))):
+            assert contents(view.recall("port", as_of=then)) == contents(again.recall("port", as_of=then))
+
+
 def test_a_purge_is_seen_at_once(mem: Memotherm, clock: FakeClock) -> None:
-    """What was rebuilt before is not used after another event."""
+    """What was rebuilt before is not used after a purge."""
     memory = mem.remember("the port is 5433")
     then = clock.now
     clock.advance(days=1)

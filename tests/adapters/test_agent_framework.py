@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -48,6 +48,17 @@ def test_a_run_is_given_what_other_sessions_said_and_is_captured(mem: Memotherm)
         assert "please tell me" not in given[0].text
         assert given[0].additional_properties["_attribution"]["origin_session_ids"] == ["old"]
     assert {memory.metadata["role"] for memory in mem.find(where={"session": "now"})} == {"user", "assistant"}
+
+
+def test_a_prompt_that_cannot_be_stored_as_it_is_does_not_fail_the_run(open_mem: Callable[..., Memotherm]) -> None:
+    """Half a character is replaced, and what is longer than a memory may be is cut."""
+    mem = open_mem(":memory:", settings={"max_content_chars": 60})
+    agent = Agent(Client(), context_providers=[MemothermContextProvider(mem)])
+    reply: Any = asyncio.run(agent.run(f"Which port \ud800 has staging? {'It matters. ' * 10}"))
+    assert reply.text == "Staging listens on port 5544"
+    (said,) = mem.find(where={"role": "user"})
+    assert said.content.startswith("Which port ? has staging?")
+    assert len(said.content) <= 60
 
 
 def test_nothing_is_stored_with_capture_off(mem: Memotherm) -> None:

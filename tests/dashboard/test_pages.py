@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -59,6 +60,7 @@ def test_now_shows_tiers_moves_and_their_reasons_and_follows_changes(open_page: 
     row = moves.locator("tr", has_text="nobody asks for it")
     expect(row).to_contain_text("The heron stands")
     page.reload()
+    expect(page.get_by_label("Period")).to_have_value("7d")
     row.get_by_role("button", name=re.compile("Undo")).click()
     expect(page.locator(".toast")).to_contain_text("Undone")
     assert mem.get(heron.id, inside=True).tier == "warm"
@@ -92,8 +94,8 @@ def test_filters_and_the_order_are_in_the_address(open_page: Open, mem: Memother
 
 
 def test_many_memories_are_changed_at_once_and_the_change_is_undone(open_page: Open, mem: Memotherm) -> None:
-    """Chosen with the keyboard or all at once, confirmed with their number, and taken back from the toast."""
-    page = open_page("/memories?contains=Invoice+11&order=oldest")
+    """Chosen with the keyboard or all at once, confirmed, taken back from the toast; a second browser follows."""
+    page, other = (open_page("/memories?contains=Invoice+11&order=oldest") for _ in range(2))
     filters = {"contains": "Invoice 11", "inside": True}
     count = mem.count(**filters)
     page.locator('tr[data-index="0"]').focus()
@@ -111,9 +113,11 @@ def test_many_memories_are_changed_at_once_and_the_change_is_undone(open_page: O
     dialog.get_by_role("button", name="Forget").click()
     expect(page.locator(".toast")).to_contain_text(f"Forgot {count} memories")
     assert mem.count(**filters) == 0
+    expect(other.locator("main")).to_contain_text("0 memories match")
     undo(page)
     expect(page.locator(".toast").last).to_contain_text("Undone")
     assert mem.count(**filters) == count
+    expect(other.locator("main")).to_contain_text(f"{count} memories")
 
 
 def test_one_memory_is_moved_pinned_and_purged_only_after_a_typed_word(open_page: Open, mem: Memotherm) -> None:
@@ -166,6 +170,23 @@ def test_an_edit_notices_that_somebody_else_was_faster(open_page: Open, mem: Mem
     expect(page.locator(".content.card")).to_have_text("A heron that another browser has edited")
 
 
+def test_what_the_server_refuses_is_explained_and_not_lost(open_page: Open, mem: Memotherm) -> None:
+    """A NUL and more than a megabyte are refused; the text stays in the dialog, and the memory as it was."""
+    view = mem.scoped(project="shop")
+    heron = view.remember("A heron that stays")
+    page = open_page(f"/memory/{heron.id}", expected=(413, 422))
+    page.get_by_role("button", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    for content, reason in (("a\0b", "NUL"), ("x" * 1_000_001, "at most 1000000 characters")):
+        dialog.get_by_label("Content").fill(content)
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog.get_by_role("alert")).to_contain_text(reason)
+        assert dialog.get_by_label("Content").input_value() == content
+    assert view.get(heron.id).content == "A heron that stays"
+    page.goto(f"{page.url.split('#')[0]}#/memories?contains=a%00b")
+    expect(page.get_by_role("alert")).to_contain_text("NUL character at position 1")
+
+
 def test_a_memory_tells_its_story_versions_and_uses(open_page: Open, mem: Memotherm) -> None:
     """Every event with its reason, the words that an edit changed, and the question it was injected for."""
     page = open_page(f"/memory/{otter(mem)}")
@@ -176,14 +197,33 @@ def test_a_memory_tells_its_story_versions_and_uses(open_page: Open, mem: Memoth
     expect(page.locator(".diff ins")).to_have_text("lake")
     expect(page.get_by_role("region", name="Contexts that considered it")).to_contain_text("where does the otter live?")
     expect(page.get_by_role("region", name="Neighbours by meaning")).to_be_visible()
+    page.reload()
+    expect(story).to_contain_text("it has moved")
+    page.get_by_role("link", name="Why was it (not) in the last prompt?").click()
+    expect(page.locator(".answer")).to_contain_text("In the context")
 
 
 def test_hostile_contents_are_only_text(open_page: Open, mem: Memotherm) -> None:
-    """Markup is shown and not run; a megabyte is shown in part, until the reader asks for all of it."""
+    """Markup is shown and not run, wherever it stands; a megabyte is shown in part, until the reader asks for all."""
     large = mem.scoped(project="shop").remember("x" * 999_000, tags=["hostile"], index=False)
+    markup = "<b>bold</b>;a=b&c"
+    hostile = mem.scoped(project=markup).remember(
+        f"\u202e{markup}", tags=["<i>tag</i>"], key="<u>key</u>", metadata={"<s>": "<img src=x>"}
+    )
+    mem.scoped(project=markup).move(hostile.id, "cold", "<em>why</em>")
     page = open_page("/memories?tag=hostile")
     expect(page.locator("tbody")).to_contain_text("<script>document.title")
     assert page.title() == "Memories · Memotherm"
+    page.get_by_label("Scope").select_option(value=f"project={quote(markup, safe='')}")
+    page.get_by_role("button", name="Clear filters").click()
+    expect(page.locator("main")).to_contain_text("1 memory")
+    page.get_by_role("link", name=re.compile("bold")).click()
+    shown = ("<i>tag</i>", "<u>key</u>", '{"<s>":"<img src=x>"}', "<em>why</em>")
+    for text in (f"\u202e{markup}", f"project={markup}", *shown):
+        expect(page.locator("main")).to_contain_text(text)
+    page.reload()
+    expect(page.locator(".content.card")).to_have_text(f"\u202e{markup}")
+    assert page.locator("main :is(b, i, u, s, img, em)").count() == 0
     page.goto(f"{page.url.split('#')[0]}#/memory/{large.id}")
     page.get_by_role("button", name="Show all 999.000 characters").click()
     assert len(page.locator(".content.card").inner_text()) == 999_000

@@ -134,7 +134,6 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
     other = next(memory for memory in earlier if not last.scope.sees(memory.scope))
     cold = next(memory for memory in earlier if "cold then" in mem.explain_receipt(last.number, memory.id).reason)
     page = open_page("/")
-    page.get_by_role("link", name="Injected").click()
     page.get_by_role("link", name=re.compile(r"Why was a memory \(not\) in the last prompt")).click()
     expect(page.get_by_role("heading", name=f"Turn {last.number}")).to_be_visible()
 

@@ -63,6 +63,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         **kept,
         "PYTHONPATH": f"{SOURCE}:{ROOT}",
         "MEMOTHERM_EMBEDDER": "none",
+        "MEMOTHERM_DAEMON": "off",
         "MEMOTHERM_HOME": str(home),
         **more,
     }

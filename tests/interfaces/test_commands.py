@@ -925,7 +925,8 @@ def test_the_past_of_a_store_is_replayed(cli: Cli, tmp_path: Path):
     assert "recall log has no questions" in cli("policy", "replay", "builtin").err
     cli("recall", "SQLite")
 
-    table = cli("policy", "replay", "house.toml", "builtin")
+    table = cli("policy", "replay", "house.toml", "builtin", "--explain")
+    assert "house: 0 of 1 demanded memories were cold and not with the oracle" in table.out
     assert [line.split()[0] for line in table.out.splitlines()[1:9]] == [
         *("everything", "oracle@house", "house", "lru@house"),
         *("oracle@builtin", "builtin", "lru@builtin", "recorded"),

@@ -32,6 +32,7 @@ class Installation:
         (home / "config.toml").write_text('embedder = "none"\n', "utf-8")
         self.variables = environment(home)
         del self.variables["MEMOTHERM_EMBEDDER"]
+        del self.variables["MEMOTHERM_DAEMON"]
 
     def run(
         self, *arguments: str, given: str = "", python: tuple[str, ...] = (), folder: Path | None = None, **more: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from memotherm import Memory, Settings, Situation, policy
+from memotherm import Memory, Move, Select, Settings, Situation, Tier, policy
 from memotherm.errors import PolicyError
 
 
@@ -53,3 +54,65 @@ def test_what_is_wrong_in_a_condition_is_found_at_its_place(when: str, path: tup
 
     (finding,) = raised.value.findings
     assert finding.path == path  # type: ignore[attr-defined]
+
+
+def test_a_store_selects_by_any_tag_or_by_one_of_those_that_must_all_be_there() -> None:
+    """The condition is looked at again, so that the selection may be wider, but not narrower."""
+    rules = policy.loads(
+        '[[rule]]\nid = "any"\nto = "cold"\nwhen = { tags = ["api", "task"] }\n'
+        '[[rule]]\nid = "all"\nto = "cold"\nwhen = { tags.all = ["api", "task"] }\n'
+    ).own_rules
+
+    assert [rule.selects.tags for rule in rules] == [("api", "task"), ("api",)]
+
+
+def test_a_selection_takes_one_value_for_several() -> None:
+    """Also where it is no text."""
+    select = Select(kinds="fact", metadata={"votes": 3, "done": True})  # type: ignore[arg-type,dict-item]
+
+    assert (select.kinds, select.metadata) == (("fact",), {"votes": (3,), "done": (True,)})
+
+
+@pytest.mark.parametrize(
+    ("run", "to", "tag", "moves"),
+    [
+        ("compact", "warm", "permanent", True),
+        ("compact", "cold", "permanent", False),
+        ("maintain", "warm", "permanent", False),
+        ("maintain", "cold", "permanent", False),
+        ("compact", "warm", "blocker", False),
+        ("spill", "warm", "blocker", True),
+    ],
+)
+def test_a_rule_of_a_file_leaves_alone_what_is_protected(
+    a_memory: Callable[..., Memory], run: str, to: str, tag: str, moves: bool
+) -> None:
+    """What is permanent never cools by maintenance or to cold; a blocker leaves hot only where a session is full."""
+    (rule,) = policy.loads(f'[[rule]]\nid = "a"\nrun = "{run}"\nto = "{to}"\n').own_rules
+    memory = a_memory(tier=Tier.HOT, tags=(tag,))
+
+    assert (rule.decide(memory, Situation(now=memory.created_at, settings=Settings())) is not None) is moves
+
+
+@pytest.mark.parametrize(("uses", "why"), [(2.0, "2 uses"), (1.5, "1.5 uses")])
+def test_a_reason_names_whole_numbers_without_a_fraction(
+    a_memory: Callable[..., Memory], uses: float, why: str
+) -> None:
+    """Uses are a sum of weights, which need not be whole."""
+    (rule,) = policy.loads('[[rule]]\nid = "a"\nto = "cold"\nwhy = "{recent_uses} uses"\n').own_rules
+    memory = a_memory(recent_uses=uses, access_count=2)
+    memory = replace(memory, last_used_at=memory.created_at)
+    move = rule.decide(memory, Situation(now=memory.created_at, settings=Settings()))
+
+    assert isinstance(move, Move)
+    assert move.why == why
+
+
+def test_a_comparison_of_metadata_is_not_selected_by_value() -> None:
+    """Only values that must be equal are."""
+    rules = policy.loads(
+        '[[rule]]\nid = "a"\nto = "cold"\nwhen = { metadata.votes = ">= 2" }\n'
+        '[[rule]]\nid = "b"\nto = "cold"\nwhen = { metadata.votes = 2 }\n'
+    ).own_rules
+
+    assert [rule.selects.metadata for rule in rules] == [{}, {"votes": (2,)}]

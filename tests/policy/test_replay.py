@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import memotherm
-from memotherm import Memotherm, policy
+from memotherm import Memotherm, Tier, policy
 from memotherm.errors import InvalidInput
 from memotherm.testing import FakeClock, HashEmbedder
 
@@ -59,9 +65,11 @@ def test_the_recorded_history_is_what_the_policy_in_force_did(lived: Memotherm):
 
 
 def test_the_memories_that_explain_the_regret_are_named_with_their_rule(lived: Memotherm):
-    """The decision, the rule that cooled it, and how often it was asked for."""
-    (cause,) = lived.replay(["builtin"]).causes
+    """The decision, the rule that cooled it, and how often it was asked for; and all regret by rule."""
+    found = lived.replay(["builtin", _KEEP])
+    (cause,) = found.causes
 
+    assert found.regret_by_rule == {"builtin": {"compact.idle": 2}, "keep": {}}
     assert (cause.content, cause.rule, cause.times) == ("we chose the blue ferry", "compact.idle", 2)
 
 
@@ -137,3 +145,80 @@ def test_a_replay_needs_policies_with_names_of_their_own(lived: Memotherm):
     for policies in ([], ["builtin", "builtin"]):
         with pytest.raises(InvalidInput, match=r"at least one|same name"):
             lived.replay(policies)
+
+
+_GOLDEN = Path(__file__).with_name("replay.json")
+_KINDS = ("fact", "decision", "preference", "message")
+_WORDS = ("otter", "pond", "release", "budget", "schema", "invoice", "sensor", "garden", "voyage", "recipe")
+_HOUSE = policy.loads(
+    """
+    [policy]
+    name = "house"
+    extends = "builtin"
+    [limits]
+    cool_warm_days = 4
+    [[rule]]
+    id = "house.closed"
+    run = "maintain"
+    when = { metadata.status = "closed", tier = "warm", heat = "< 2" }
+    to = "cold"
+    why = "closed and hardly used"
+    [[rule]]
+    id = "house.keep"
+    run = "maintain"
+    when = { tags.all = ["task", "pond"], age = "< 20d" }
+    unless = { uses = ">= 3" }
+    to = "stay"
+    why = "tasks about the pond"
+    """
+)
+
+
+def _work(mem: Memotherm, clock: FakeClock, days: int) -> None:
+    """Let days of work happen: memories of all kinds, questions of all kinds, and runs of the rules."""
+    source, ids = random.Random(5), []
+    for number in range(days * 4):
+        first, second, third = source.sample(_WORDS, 3)
+        memory = mem.remember(
+            f"{first} {second} {third} number {number}",
+            kind=source.choice(_KINDS),
+            tags=source.sample(("task", "pond", "blocker"), source.randrange(3)),
+            metadata=source.choice(({}, {"status": "closed"}, {"status": "open"})),
+            ttl=source.choice((None, None, "9d")),
+        )
+        ids.append(memory.id)
+        session = mem.session(f"s{number // 30}")
+        tiers = source.choice((("hot", "warm"), tuple(Tier)))
+        steps: list[Callable[[], object]] = [
+            partial(session.add, f"{first} {number} was said"),
+            partial(mem.recall, f"{first} {third}", limit=3, tiers=tiers),
+            partial(mem.context if number % 3 else session.recall, f"{second} {third}"),
+        ]
+        if number % 4 == 3:
+            steps += [mem.maintain, partial(mem.forget, source.choice(ids[-3:]))]
+        if number % 20 == 19:
+            steps.append(mem.compact)
+        for step in steps:
+            clock.advance(minutes=30)
+            step()
+        clock.advance(hours=4)
+
+
+def _worked_report() -> dict[str, Any]:
+    """Return the numbers of a replay of days of work."""
+    clock, settings = FakeClock(), {"recall_log_days": 1000, "grace_days": 1000, "cool_warm_days": 6}
+    with memotherm.open(":memory:", clock=clock, settings=settings, embedder=HashEmbedder()) as mem:
+        _work(mem, clock, 14)
+        found = mem.replay(["builtin", "coding-agent", _HOUSE], limit=4)
+    return {
+        "rows": [asdict(row) for row in found.rows],
+        "causes": sorted([cause.policy, cause.content, cause.rule, cause.times] for cause in found.causes),
+        "differences": [[*names, asdict(interval)] for names, interval in found.differences.items()],
+        "final": {name: dict(Counter(tiers.values())) for name, tiers in found.final.items()},
+        "questions": [found.questions, found.askable, found.demanded],
+    }
+
+
+def test_a_replay_reports_the_recorded_numbers():
+    """The report on a history with all kinds of steps equals the recorded one to the last digit."""
+    assert json.loads(json.dumps(_worked_report())) == json.loads(_GOLDEN.read_text())

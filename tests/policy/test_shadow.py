@@ -79,6 +79,22 @@ def test_the_shadow_moves_nothing_and_counts_what_it_would_miss(
     assert mem.policies.current().name == "builtin"
 
 
+def test_what_a_caller_moves_is_there_in_the_shadow_too(open_mem: Open, clock: FakeClock, tmp_path: Path) -> None:
+    """At once, and also at the moment at which the shadow had moved it: a recall of it misses nothing."""
+    mem = open_mem(tmp_path / "m.db")
+    said = mem.remember("the otter said one", kind="message", tier="warm")
+    mem.policies.start_shadow(policy.loads(CHATTER))
+    clock.advance(days=3)
+    mem.compact()
+    before = mem.policies.shadow_report()
+    mem.move(said.id, "hot")
+    mem.recall("the otter said one")
+    after = mem.policies.shadow_report()
+
+    assert {tiers: count.memories for tiers, count in before.differing.items()} == {("cold", "warm"): 1}
+    assert (after.differing, after.recalls, after.missed) == ({}, 1, 0)
+
+
 @pytest.mark.sqlite
 @settings(max_examples=12, phases=[Phase.explicit, Phase.generate])
 @given(memories=_MEMORIES, steps=_STEPS)
@@ -97,7 +113,7 @@ def test_the_shadow_has_the_tiers_that_adoption_leads_to(
         shadowed.policies.start_shadow(candidate)
         adopting.policies.adopt(candidate)
         for verb, days, which in steps:
-            clock.advance(days=days, seconds=1)
+            clock.advance(days=days)
             handles = [(shadowed, stored[0][which % len(memories)]), (adopting, stored[1][which % len(memories)])]
             target = ("hot", "warm", "cold")[which % 3]
             # A move to the tier where a memory is already is none, in the store and in the shadow.

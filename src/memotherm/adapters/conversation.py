@@ -52,15 +52,20 @@ class Conversation:
 
     def capture(self, role: str, text: str) -> Captured | None:
         """Store what was said by the user or the assistant, as hooks do; nothing if it has no text."""
-        if not text.strip():
+        said = _whole(text)[: self.memory.settings.max_content_chars]
+        if not said.strip():
             return None
-        return self.memory.capture(text, metadata={"role": role, "session": self.id}, source=self.source)
+        return self.memory.capture(said, metadata={"role": role, "session": self.id}, source=self.source)
+
+
+def _whole(text: str) -> str:
+    """Return a text with half characters replaced, which no store takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def storable(memory: Memotherm, text: str) -> str:
     """Return a text of a conversation as it may be stored: without recalled blocks, credentials and half characters."""
-    whole = text.encode("utf-8", "replace").decode("utf-8")
-    kept = without_blocks(whole).replace("\x00", "").strip()
+    kept = without_blocks(_whole(text)).replace("\x00", "").strip()
     (redacted,), _ = redactor(memory.settings).redact_values([kept])
     return str(redacted)[: memory.settings.max_content_chars]
 

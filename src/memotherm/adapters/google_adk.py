@@ -25,6 +25,7 @@ from memotherm.adapters.conversation import known, storable
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
+from memotherm.model.filters import MemoryFilters
 
 __all__ = ["MemothermMemoryService"]
 
@@ -166,7 +167,7 @@ class MemothermMemoryService(BaseMemoryService):
 
     def _delete(self, mem: Memotherm, memory_id: str) -> None:
         why = "deleted from the memory service"
-        events: dict[str, Any] = {"prefix": _EVENTS, "where": {"event": memory_id}}
+        events: MemoryFilters = {"prefix": _EVENTS, "where": {"event": memory_id}}
         if mem.count(**events):
             mem.remember(
                 f"the event {memory_id} was deleted", key=f"{_DELETED}{quote(memory_id, safe='')}",

@@ -28,6 +28,9 @@ _COLUMNS = ("live hits", "hot hits", "tokens/turn", "live mean/max", "moves", "f
 @click.option(
     "--limit", default=10, show_default=True, help="How many of the best hits of a question it demands at most."
 )
+@click.option(
+    "--explain", is_flag=True, help="Print which rules had moved to cold what the oracle would have had live."
+)
 @click.option("--trace", metavar="FILE", help="Replay a file of requests, one key per line; .gz is read too.")
 @click.option(
     "--sizes",
@@ -42,6 +45,7 @@ def replay(
     policies: tuple[str, ...],
     since: str | None,
     limit: int,
+    explain: bool,
     trace: str | None,
     sizes: str,
     store: StoreOptions,
@@ -53,7 +57,7 @@ def replay(
     optimal cache over a file of requests.
 
     \b
-    memotherm policy replay policy.toml builtin --since 90d
+    memotherm policy replay policy.toml builtin --since 90d --explain
     memotherm policy replay --trace web07.txt.gz --sizes auto
     """
     if trace is not None:
@@ -69,7 +73,18 @@ def replay(
         return
     for line in report_lines(found):
         click.echo(printable(line))
+    for line in _rule_lines(found) if explain else ():
+        click.echo(printable(line))
     print_notes(found.notes)
+
+
+def _rule_lines(found: Replay) -> Iterator[str]:
+    """Yield the rules of each policy that explain its regret, those with most of it first."""
+    for policy, rules in found.regret_by_rule.items():
+        regretted = sum(rules.values())
+        yield f"{policy}: {regretted:,} of {found.demanded:,} demanded memories were cold and not with the oracle"
+        for rule, times in rules.items():
+            yield f"  {rule or 'no rule'}  {times:,} ({times / regretted:.0%})"
 
 
 def report_lines(found: Replay) -> Iterator[str]:

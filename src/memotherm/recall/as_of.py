@@ -2,7 +2,8 @@
 
 Each memory is taken back to that moment, event by event. Those that were visible then, or had one of the wanted
 retentions, are put into a store in memory, which is searched like any other. The last states stay in memory, so
-only the first query about a moment has to rebuild it.
+only the first query about a moment has to rebuild it: later events do not change the past, unless they purge a
+memory or move it to another scope.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _PAGE = 1000
 #: How many states stay in memory; each is a copy of everything that was visible.
 _MOST_STATES = 2
 
-Key = tuple[int, Scope, datetime, tuple[Retention, ...]]
+Key = tuple[Scope, datetime, tuple[Retention, ...]]
 _ACTIVE = (Retention.ACTIVE,)
 
 
@@ -114,6 +115,14 @@ class PastState:
         return replace(recall, hits=tuple(hits))
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A state that stays in memory, and the newest event when it was last compared with the ledger."""
+
+    state: PastState
+    seq: int
+
+
 class PastStates:
     """Earlier states of a store; the last two stay in memory."""
 
@@ -121,7 +130,7 @@ class PastStates:
         # Queries about the past are not logged.
         self._settings = replace(settings, recall_log="off")
         self._options = options
-        self._states: dict[Key, PastState] = {}
+        self._states: dict[Key, _Kept] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -135,14 +144,14 @@ class PastStates:
     ) -> Iterator[PastState]:
         """Yield what a scope could see at a moment; one thread at a time uses a state."""
         with self._lock:
-            key = (store.seq(), scope, moment, retentions)
-            state = self._states.get(key)
-            if state is None:
-                # A newer event may have changed what is visible, or purged it.
-                self._drop([other for other in self._states if other[0] != key[0]])
+            key = (scope, moment, retentions)
+            self._drop_changed(store)
+            kept = self._states.get(key)
+            if kept is None:
                 self._drop(list(self._states)[: len(self._states) - _MOST_STATES + 1])
-                state = self._rebuilt(store, vectorizer, scope, moment, retentions)
-                self._states[key] = state
+                seq = store.seq()
+                kept = self._states[key] = _Kept(self._rebuilt(store, vectorizer, scope, moment, retentions), seq)
+            state = kept.state
             try:
                 yield state
             finally:
@@ -157,7 +166,16 @@ class PastStates:
 
     def _drop(self, keys: Sequence[Key]) -> None:
         for key in keys:
-            self._states.pop(key).store.close()
+            self._states.pop(key).state.store.close()
+
+    def _drop_changed(self, store: Store) -> None:
+        """Drop the states that events since the last query have changed."""
+        seq = store.seq()
+        for key, kept in list(self._states.items()):
+            scope, moment, _ = key
+            if kept.seq != seq and not _is_unchanged(store, store.spaces(scope), moment, kept.seq, seq):
+                self._drop([key])
+            kept.seq = seq
 
     def _rebuilt(
         self,
@@ -174,6 +192,23 @@ class PastStates:
         complete = _add_vectors(own, store, moment)
         pipeline = Pipeline(store, own, self._settings, self._options)
         return PastState(store, store.spaces(scope), Recaller(store, pipeline, self._settings), complete, hidden)
+
+
+def _is_unchanged(store: LedgerStore, spaces: tuple[int, ...], moment: datetime, known: int, seq: int) -> bool:
+    """Return whether what some spaces held at a moment is the same after the events from `known` to `seq`.
+
+    It is not known of events that cannot be seen from these spaces: a memory may have left them.
+    """
+    events = store.ledger(spaces, known, _PAGE, oldest_first=True)
+    return len(events) == seq - known and all(event.at > moment and _is_reversible(event) for event in events)
+
+
+def _is_reversible(event: Event) -> bool:
+    """Return whether the state before an event follows from the state after it: no purge, no move to another space."""
+    if not event.changes or "scope" in event.changes:
+        return False
+    _, retention = event.changes.get("retention", ("", ""))
+    return bool(retention != Retention.PURGED)
 
 
 def _add_vectors(vectorizer: Vectorizer, store: Store, moment: datetime) -> bool:

@@ -80,10 +80,9 @@ def newer_first(
 
 def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
     """Return candidates with no score above a limit; `newer` has what was subtracted."""
-    excess = [max(0.0, candidate.score - most) for candidate in ranked]
     return [
-        candidate._replace(score=candidate.score - more, newer=candidate.newer - more)
-        for candidate, more in zip(ranked, excess, strict=True)
+        candidate._replace(score=min(candidate.score, most), newer=candidate.newer - max(0.0, candidate.score - most))
+        for candidate in ranked
     ]
 
 

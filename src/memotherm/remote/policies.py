@@ -128,6 +128,7 @@ def _replay_of(found: Json) -> Replay:
     return Replay(
         rows=tuple(ReplayRow(**{**row, "interval": _interval_of(row["interval"])}) for row in found["policies"]),
         causes=tuple(Cause(**cause) for cause in found["causes"]),
+        regret_by_rule=found["regret_by_rule"],
         differences={(pair["first"], pair["second"]): _interval_of(pair["interval"]) for pair in found["differences"]},
         questions=found["questions"],
         askable=found["asked_again"],

@@ -184,7 +184,7 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001
-        errors = [{"where": ".".join(map(str, entry["loc"])), "what": entry["msg"]} for entry in error.errors()][:20]
+        errors = [{"where": ".".join(map(str, entry["loc"])), "what": _what(entry)} for entry in error.errors()][:20]
         detail = "; ".join(f"{entry['where']}: {entry['what']}" for entry in errors[:3])
         return _response(422, "invalid_input", detail, errors=errors)
 
@@ -199,6 +199,17 @@ def _add_error_handlers(app: FastAPI) -> None:
     def unexpected(request: Request, error: Exception) -> Response:  # noqa: ARG001
         _log.error("a request failed", exc_info=error)
         return _response(500, "error", "the request failed: see the log of the server")
+
+
+def _what(error: dict[str, Any]) -> str:
+    """Return what is wrong with a value; a pattern of texts in words."""
+    value = error.get("input")
+    if error["type"] == "string_pattern_mismatch" and isinstance(value, str):
+        if "\0" in value:
+            return f"The text contains a NUL character at position {value.index(chr(0))}: remove it"
+        if not value.strip():
+            return "The text is empty or only white space: write at least one other character"
+    return str(error["msg"])
 
 
 def _response(

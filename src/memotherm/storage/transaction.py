@@ -192,6 +192,9 @@ class SqlTransaction(ABC):
             self.tally(changed.space, f"move:{cause.rule}")
             if after.tier is Tier.HOT:
                 self.tally(changed.space, "promotion")
+            if self.adopted:
+                # No policy was ever in the shadow without an adoption.
+                self._sql.run("shadow_tiers_leave", no=record.no)
         return changed
 
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:

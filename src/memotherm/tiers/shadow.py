@@ -57,7 +57,7 @@ class ShadowedEngine(RuleEngine):
         """Decide what the shadow would move, then decide and apply the moves of the rules in force."""
         store, policy = self._shadowed_store, self._shadow.digest
         real = {record.memory.id: record for record in _active(store, (*spaces, *beside), situation.now)}
-        known = _still_held(store.shadow_tiers((*spaces, *beside), policy), real.values(), self._own_runs())
+        known = store.shadow_tiers((*spaces, *beside), policy)
         candidate = self._shadow.settings(self._settings)
         wanted = decide_all(
             RuleSet(rules_of(self._shadow)(), during, candidate),
@@ -71,18 +71,13 @@ class ShadowedEngine(RuleEngine):
         tiers = {real[move.id].no: ShadowTier(real[move.id].no, move.to, move.rule, cause.at) for move in moves}
         for move in done:
             record = real.get(move.id)
-            if move.retention is None and record is not None and record.no not in {*tiers, *known}:
-                # The shadow leaves it where it was.
-                memory = record.memory
-                tiers[record.no] = ShadowTier(record.no, memory.tier, memory.tier_rule, memory.tier_since)
+            if move.retention is None and record is not None and record.no not in tiers:
+                # The shadow leaves it where it was; the move has deleted what was known.
+                tiers[record.no] = known.get(record.no) or _where_it_was(record)
         if tiers:
             with store.write() as transaction:
                 transaction.put_shadow_tiers(policy, [tier for _, tier in sorted(tiers.items())])
         return done
-
-    def _own_runs(self) -> set[str]:
-        """Return the rules in force whose moves the shadow decides anew; other moves are its own too."""
-        return {rule.id for rule in self._rules() if rule.selects.during in ("compact", "maintain")}
 
 
 def _active(store: Store, spaces: tuple[int, ...], now: datetime) -> Iterator[Record]:
@@ -92,14 +87,9 @@ def _active(store: Store, spaces: tuple[int, ...], now: datetime) -> Iterator[Re
         after = page[-1].no
 
 
-def _still_held(tiers: Mapping[int, ShadowTier], records: Iterable[Record], decided: set[str]) -> dict[int, ShadowTier]:
-    """Return the tiers of the shadow without those of memories that a caller or a recall has moved since."""
-    held = dict(tiers)
-    for record in records:
-        tier = held.get(record.no)
-        if tier is not None and record.memory.tier_since > tier.since and record.memory.tier_rule not in decided:
-            del held[record.no]
-    return held
+def _where_it_was(record: Record) -> ShadowTier:
+    memory = record.memory
+    return ShadowTier(record.no, memory.tier, memory.tier_rule, memory.tier_since)
 
 
 def _overlaid(record: Record, tiers: Mapping[int, ShadowTier]) -> Memory:

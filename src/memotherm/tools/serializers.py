@@ -307,6 +307,7 @@ def replay_json(found: Replay) -> Json:
             }
             for cause in found.causes
         ],
+        "regret_by_rule": found.regret_by_rule,
         "notes": list(found.notes),
     }
 

@@ -72,7 +72,7 @@ def run_own(framework: Framework, python: str) -> Outcome:
 
 def run_suite(suite: Suite, python: str) -> Outcome:
     """Run tests of a framework with our adapter in place of the framework's own class."""
-    report = WORK / "left_out.json"
+    report = WORK / f"left_out_{suite.plugin}.json"
     variables = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(HERE), *([str(WORK / "site")] if python == sys.executable else []), "."]),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import strands.vended_memory_stores as stores
 import strands.vended_memory_stores.test_memory_store as package
 import strands.vended_memory_stores.test_memory_store.store as module
 
@@ -18,4 +19,4 @@ class Store(MemothermMemoryStore):
         super().__init__(memotherm.open(f"{path}.db", embedder="none"), **arguments)
 
 
-package.TestMemoryStore = module.TestMemoryStore = Store
+stores.TestMemoryStore = package.TestMemoryStore = module.TestMemoryStore = Store

@@ -100,6 +100,9 @@ class Item:
     """A candidate with its forms; each form is rendered when it is first needed."""
 
     __slots__ = ("_full", "_renderer", "_sentences", "_title", "candidate", "chosen", "cost", "section_cost")
+    #: The longest form that the limits allow, and its cost with `section_cost`; there is none before it is chosen.
+    chosen: Form | None
+    cost: int
 
     def __init__(self, candidate: Candidate, renderer: Renderer) -> None:
         self.candidate = candidate
@@ -109,9 +112,7 @@ class Item:
         self._sentences: list[tuple[int, int]] | None = None
         #: Tokens of the frame of its section, for the first item in it; else 0.
         self.section_cost = 0
-        #: The longest form that the limits allow, and its cost with `section_cost`.
-        self.chosen: Form | None = None
-        self.cost = 0
+        self.chosen = None
 
     @property
     def id(self) -> str:

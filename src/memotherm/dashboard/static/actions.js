@@ -25,10 +25,13 @@ const PURGE = { name: "Purge", id: "purge", done: "Purged", fits: () => true };
 export const ALL_ACTIONS = [...ACTIONS, PURGE];
 
 // Call a function for each item, a few at once; return the results and the errors, each with its item.
-async function forEach(items, run, onProgress) {
-  const results = [], errors = [], waiting = [...items];
+// When `signal` is aborted, the items that have not begun are left out.
+async function forEach(items, run, { onProgress = () => {}, signal } = {}) {
+  const results = [], errors = [];
+  let next = 0;
   const work = async () => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) {
+    while (next < items.length && !signal?.aborted) {
+      const item = items[next++];
       try {
         results.push([item, await run(item)]);
       } catch (error) {
@@ -55,7 +58,7 @@ async function confirmMany(action, chosen) {
 }
 
 // Apply an action to memories, report it, and return whether anything was changed.
-export async function applyAction(action, chosen, { onProgress = () => {}, onChange = () => {} } = {}) {
+export async function applyAction(action, chosen, { onProgress, signal, onChange = () => {} } = {}) {
   const fitting = chosen.filter(action.fits);
   if (!fitting.length) {
     toast(`${action.name}: it applies to none of the chosen memories.`);
@@ -63,11 +66,11 @@ export async function applyAction(action, chosen, { onProgress = () => {}, onCha
   }
   const agreed = action === PURGE ? await confirmPurge(fitting) : fitting.length === 1 || await confirmMany(action, fitting);
   if (!agreed) return false;
-  const { results, errors } = await forEach(fitting, (memory) => change(memory, action.id, action.body), onProgress);
+  const { results, errors } = await forEach(fitting, (memory) => change(memory, action.id, action.body), { onProgress, signal });
   // A change that was made already has no event of its own.
   const events = results.filter(([memory, after]) => after && after.version !== memory.version).map(([, after]) => after);
   const undoAll = async () => {
-    const { errors: failed } = await forEach(events.reverse(), (after) => undo(after.version, after.scope), () => {});
+    const { errors: failed } = await forEach(events.reverse(), (after) => undo(after.version, after.scope));
     onChange();
     if (failed.length) throw new Error(`${memoriesText(failed.length)} could not be undone: ${failed[0][1].message}`);
   };
@@ -77,12 +80,15 @@ export async function applyAction(action, chosen, { onProgress = () => {}, onCha
   return results.length > 0;
 }
 
+// Return what a toast calls to undo the change that led to a memory.
+export const undoOf = (after, onChange) => async () => { await undo(after.version, after.scope); onChange(); };
+
 // Undo an event of the ledger. A memory below the scope is changed in its own scope.
 export async function undoEvent(event, onChange = () => {}) {
   try {
     const memory = await get(`/memories/${event.id}`, { inside: true, hidden: true });
     const after = await undo(event.seq, memory.scope);
-    toast(`Undone: ${event.action}`, { undo: async () => { await undo(after.version, after.scope); onChange(); } });
+    toast(`Undone: ${event.action}`, { undo: undoOf(after, onChange) });
     onChange();
   } catch (error) {
     toastError(error);

@@ -8,7 +8,7 @@ import { Toasts, toastError } from "./components/toast.js";
 import { LoginPage } from "./pages/login.js";
 import { NAVIGATION, pageOf } from "./pages/index.js";
 import { hrefOf, navigate, parseRoute, useRoute } from "./route.js";
-import { Login } from "./session.js";
+import { Login } from "./login.js";
 
 // Exchange the one-time token of the address for the cookie, and remove it from the address.
 async function authenticate() {

@@ -40,13 +40,21 @@ async function follow(path, query, signal, onEvent, onState) {
   }
 }
 
-// Call a function for each new event while the component is shown; `onState` tells whether the stream is connected.
-export function useEvents(onEvent, onState = () => {}, query = { inside: true }) {
-  const handler = useRef(onEvent);
-  handler.current = onEvent;
+// Call a function after new events, once for those that come together, while the component is shown.
+//   concerns: which events count.
+//   onState: is told whether the stream is connected.
+export function useEvents(run, { delay = 500, concerns = () => true, onState = () => {} } = {}) {
+  const newest = useRef(null);
+  newest.current = { run, concerns };
   useEffect(() => {
     const abort = new AbortController();
-    follow("/events/stream", query, abort.signal, (event) => handler.current(event), onState);
-    return () => abort.abort();
+    let timer = 0;
+    const receive = (event) => {
+      if (!newest.current.concerns(event)) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => newest.current.run(), delay);
+    };
+    follow("/events/stream", { inside: true }, abort.signal, receive, onState);
+    return () => { abort.abort(); clearTimeout(timer); };
   }, []);
 }

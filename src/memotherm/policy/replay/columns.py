@@ -80,12 +80,22 @@ class Columns:
         return self._in_scopes(scope, inside=True)
 
     def selected(self, selects: Select, now: datetime, among: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the indexes of the memories that a selection may match; metadata is not looked at."""
+        """Return the indexes of the memories that a selection may match; see `decides`."""
         moment = to_micros(now)
         mask = among & self._matching(selects, moment)
         if selects.expired is not None:
             mask &= (self._expires <= moment) == selects.expired
         return np.flatnonzero(mask)
+
+    @classmethod
+    def decides(cls, selects: Select) -> bool:
+        """Tell whether all selected memories match; metadata and times of retention are in no column."""
+        return (
+            Retention.ACTIVE in selects.retentions
+            and not selects.metadata
+            and selects.in_retention_for is None
+            and all(map(cls.decides, selects.either))
+        )
 
     def _matching(self, selects: Select, moment: int) -> NDArray[np.bool_]:
         mask = np.isin(self._tier, [tier.rank for tier in selects.tiers])

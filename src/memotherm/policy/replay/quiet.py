@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from memotherm.model import Memory, Tier
-from memotherm.rules.conditions import Condition, Table, Tables
+from memotherm.rules.conditions import Condition, Table
 from memotherm.rules.fields import FieldType
 from memotherm.rules.rule import Situation
 from memotherm.rules.table import TableRule
@@ -64,7 +64,7 @@ def _crossings(table: Table, memory: Memory, situation: Situation) -> list[datet
             moments += _duration_crossings(condition, memory, situation)
         elif condition.field.name == "heat":
             moments += _heat_crossings(condition, memory, situation.settings)
-        elif not Tables((Table((condition,)),)).holds(memory, situation):
+        elif not condition.holds(memory, situation):
             return []
     return None if unknown else moments
 

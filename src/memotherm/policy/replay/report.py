@@ -83,6 +83,8 @@ class Replay(Value):
     rows: tuple[ReplayRow, ...]
     #: The fewest memories that explain half of each policy's regret, at most 12 each.
     causes: tuple[Cause, ...] = ()
+    #: Policy -> rule -> how many demanded memories it had moved to cold that the oracle would have had live.
+    regret_by_rule: dict[str, dict[str, int]] = field(default_factory=dict, hash=False)
     #: (first policy, other policy) -> the interval of the difference of live hits, first minus other.
     differences: dict[tuple[str, str], Interval] = field(default_factory=dict, hash=False)
     #: The tier that each active memory would have at the end, by policy and id.
@@ -115,6 +117,7 @@ def replay_timeline(
     recorded = simulate_recorded(timeline, settings, tick)
     rows = [_everything(recorded, groups)]
     causes: list[Cause] = []
+    regret_by_rule: dict[str, dict[str, int]] = {}
     shares: dict[str, NDArray[np.float64]] = {}
     final: dict[str, dict[str, Tier]] = {}
     for place, policy in enumerate(policies, 1):
@@ -131,12 +134,14 @@ def replay_timeline(
         shares[policy.name] = groups.resampled(_live(outcome))
         final[policy.name] = outcome.state.final()
         causes += _causes(policy.name, outcome, hits, timeline)
+        regret_by_rule[policy.name] = _regret_by_rule(outcome, hits)
     own, _ = _policy_rows("recorded", recorded, groups, note="what really happened")
     rows.append(own[1])
     names = [policy.name for policy in policies]
     return Replay(
         rows=tuple(rows),
         causes=tuple(causes),
+        regret_by_rule=regret_by_rule,
         differences={(names[0], other): _interval(shares[names[0]] - shares[other]) for other in names[1:]},
         final=final,
         questions=timeline.questions,
@@ -259,6 +264,12 @@ def _policy_rows(
         cache("lru", lru, "keeps what was used last, same size", best - groups.share(lru)),
     ]
     return rows, oracle
+
+
+def _regret_by_rule(outcome: Outcome, oracle: NDArray[np.bool_]) -> dict[str, int]:
+    """Return how many demanded memories each rule had moved to cold that the oracle has live, most first."""
+    regretted = np.flatnonzero(oracle & ~_live(outcome)).tolist()
+    return dict(Counter(outcome.rules.get(position, "") for position in regretted).most_common())
 
 
 def _causes(name: str, outcome: Outcome, oracle: NDArray[np.bool_], timeline: Timeline) -> list[Cause]:

@@ -226,9 +226,10 @@ class State:
         """Yield what a rule has to look at: what it selects, without what it has decided nothing about."""
         if rule is not None:
             among = among & (self._quiet[rule.id] <= to_micros(now))
+        decided = Columns.decides(selects)
         for index in self._columns.selected(selects, now, among).tolist():
             memory = self.memories[index]
-            if memory is not None and selects.matches(memory, now):
+            if memory is not None and (decided or selects.matches(memory, now)):
                 yield memory
 
     def keep_quiet(self, rule: Rule, memory: Memory, situation: Situation) -> None:

@@ -45,7 +45,7 @@ class PolicyTransaction(Protocol):
         """Store the policy that is in force from now on, and return its number."""
 
     def put_shadow_tiers(self, policy: str, tiers: Sequence[ShadowTier]) -> None:
-        """Store the tiers in which a policy in the shadow would have memories."""
+        """Store the tiers in which a policy in the shadow would have memories, until something moves them."""
 
     def drop_shadow_tiers(self, policy: str) -> None:
         """Delete what a policy in the shadow would have done."""

@@ -91,15 +91,20 @@ class Connections:
             connection.execute("SELECT set_config('search_path', %s, false)", (_PATH,))
             yield connection
 
+    def require_coordinator(self) -> None:
+        """Raise `StoreUnavailable` on a worker of a Citus cluster."""
+        with self.alone() as connection:
+            citus = connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone()
+            if citus and connection.execute("SELECT citus_is_coordinator()").fetchone() != (True,):
+                raise StoreUnavailable(
+                    f"{self.name} is a worker of a Citus cluster: open the store with the URL of the coordinator"
+                )
+
     def open(self) -> None:
         """Open the pool; the schema and its types must exist."""
         with self.alone() as connection:
             self._vector = TypeInfo.fetch(connection, "vector")
             self.distributed = is_distributed(connection)
-            if self.distributed and not _is_coordinator(connection):
-                raise StoreUnavailable(
-                    f"{self.name} is a worker of a Citus cluster: open the store with the URL of the coordinator"
-                )
         self._pool.open()
 
     def _configure(self, connection: Connection) -> None:
@@ -208,11 +213,6 @@ class Connections:
 def is_distributed(connection: Connection) -> bool:
     """Return whether the tables are distributed: then there are copies of the rows that all tenants see."""
     row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SHARED_SCHEMA}.memories",)).fetchone()
-    return row is not None and bool(row[0])
-
-
-def _is_coordinator(connection: Connection) -> bool:
-    row = connection.execute("SELECT citus_is_coordinator()").fetchone()
     return row is not None and bool(row[0])
 
 

@@ -76,6 +76,7 @@ class PostgresStore(SqlStore):
         self._snapshots = threading.local()
         self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
         super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
+        self._connections.require_coordinator()
         migrate(self._connections)
         self._connections.open()
         try:

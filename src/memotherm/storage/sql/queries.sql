@@ -384,6 +384,9 @@ GROUP BY s.tier, m.tier ORDER BY s.tier, m.tier
 INSERT INTO shadow_tiers (no, policy, tier, rule, since) VALUES (:no, :policy, :tier, :rule, :since)
 ON CONFLICT ({key}no, policy) DO UPDATE SET tier = excluded.tier, rule = excluded.rule, since = excluded.since
 
+-- shadow_tiers_leave: Forget where policies in the shadow would have a memory.
+DELETE FROM shadow_tiers WHERE {own}no = :no
+
 -- shadow_tiers_drop: Forget what a policy in the shadow would have done.
 DELETE FROM shadow_tiers WHERE {own}policy = :policy
 

@@ -56,8 +56,7 @@ _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 #: The largest cache of filter results, in numbers of memories of 8 bytes each.
 _FILTER_CACHE_SIZE = 1_000_000
 #: How many times as many of the nearest memories as are wanted are filtered first, and then, before the whole band is.
-_FILTERED_FIRST = 3
-_FILTERED_NEXT = 8
+_FILTERED_FIRST = (3, 8)
 _BATCH = 20_000
 #: With more changes than this, reading the band again is cheaper than applying them.
 _MOST_CHANGES = 20_000
@@ -372,14 +371,13 @@ def _nearest_allowed(
     A filter that lets many through need not be applied to all.
     """
     statements = SqliteStatements(connection)
-    keys, strengths = band.search(query, _FILTERED_NEXT * wanted, None)
-    nos = (keys >> PART_BITS).tolist()
-    rows: list[int] = []
-    for start, end in ((0, _FILTERED_FIRST * wanted), (_FILTERED_FIRST * wanted, len(nos))):
-        passing = filtered_numbers(statements, nos[start:end], where)
-        rows += [row for row, no in enumerate(nos[start:end], start) if no in passing]
-        if len(rows) >= wanted:
-            return keys[rows[:wanted]], strengths[rows[:wanted]]
+    for multiple in _FILTERED_FIRST:
+        keys, strengths = band.search(query, multiple * wanted, None)
+        nos = (keys >> PART_BITS).tolist()
+        passing = filtered_numbers(statements, nos, where)
+        rows = [row for row, no in enumerate(nos) if no in passing][:wanted]
+        if len(rows) == wanted:
+            return keys[rows], strengths[rows]
     return None
 
 

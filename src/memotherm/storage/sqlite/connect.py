@@ -26,6 +26,7 @@ from memotherm.settings import Settings
 from memotherm.settings.private_files import create_file
 from memotherm.storage.deferral import Deferral
 from memotherm.storage.sqlite import driver, forking
+from memotherm.storage.sqlite.commits import GroupCommit
 from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
 
 __all__ = ["Connections", "mapped", "require_unused"]
@@ -152,6 +153,8 @@ class Connections:
         #: The snapshot that the current thread is in.
         self._snapshots = threading.local()
         self._writing = threading.RLock()
+        #: Transactions of several threads that are committed together.
+        self._commits = GroupCommit(self._writing, self._process, self._require_usable)
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
         #: Transactions that are not committed yet, because more is to be stored with them.
@@ -337,12 +340,20 @@ class Connections:
             return
         self.deferral.commit()
         with ExitStack() as stack:
-            stack.enter_context(self._writing)
             stack.enter_context(mapped(self.name))
-            writer = self._opened_writer()
-            stack.enter_context(self._transaction(writer))
+            if self.name == MEMORY:
+                stack.enter_context(self._writing)
+                writer = self._opened_writer()
+                stack.enter_context(self._transaction(writer))
+            else:
+                writer = stack.enter_context(self._commits.member(self._opened_writer))
             yield writer
             self.deferral.keep(stack, writer)
+
+    def _require_usable(self) -> None:
+        """Raise an error if what was written must not be committed."""
+        self._process.require()
+        self._require_in_place()
 
     @contextmanager
     def logging(self) -> Iterator[sqlite3.Connection]:
@@ -374,7 +385,7 @@ class Connections:
             wait_ms: How long to wait for other connections.
         """
         self._process.require()
-        with self._writing, mapped(self.name):
+        with self._commits.alone(), mapped(self.name):
             writer = self._opened_writer()
             writer.execute(f"PRAGMA busy_timeout = {min(wait_ms, self._settings.busy_timeout_ms)}")
             try:
@@ -387,7 +398,7 @@ class Connections:
         """Close every idle connection; those in use are closed when they are returned."""
         if not self._process.current:
             return
-        with self._writing, self._logging, self._pool:
+        with self._commits.alone(), self._logging, self._pool:
             if not self._closed:
                 self._closed = True
                 self._close_idle()
@@ -400,6 +411,8 @@ class Connections:
         for lock in (self._writing, self._logging):
             if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 self._held.append(lock)
+        if self._writing in self._held:
+            self._commits.commit()
         self._pool.acquire()
         while self._lent and time.monotonic() < deadline and not self._in_snapshot:
             self._pool.release()
@@ -472,8 +485,7 @@ class Connections:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield
-            self._process.require()
-            self._require_in_place()
+            self._require_usable()
             connection.execute("COMMIT")
         except BaseException:
             with suppress(*driver.errors()):

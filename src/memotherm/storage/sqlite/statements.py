@@ -75,7 +75,8 @@ class SqliteStatements(Statements):
 
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
-        self.connection.executemany(SQL[name], rows)
+        if rows:
+            self.connection.executemany(SQL[name], rows)
 
 
 def _adapted(values: dict[str, object]) -> dict[str, object]:

@@ -188,7 +188,7 @@ class SqliteStore(SqlStore):
             lists, total = self._counted(statements, spaces, tiers, words)
             filtered = where.selective or any_expired(statements, spaces, where.now)
             # About as many as a filter over half leaves enough of.
-            wanted = 4 * limit if where.selective else limit
+            wanted = 3 * limit if where.selective else limit
             while True:
                 nos, strengths = best_matches(lists, total, wanted)
                 scores = dict(zip(nos.tolist(), strengths.tolist(), strict=True))

@@ -1,6 +1,6 @@
 // Charts over time, drawn by uPlot, with the same numbers as text for those who cannot see them.
 import { html, useEffect, useRef } from "../html.js";
-import { number, shortTime } from "../format.js";
+import { dayAndTime, number, shortTime } from "../format.js";
 import { toastError } from "./toast.js";
 
 const HEIGHT = 220;
@@ -30,20 +30,27 @@ export function stacked(series) {
   return sums;
 }
 
-function options(uPlot, { series, areas, width, format }) {
+// The path of a series: bars and points where the values are of single things, such as turns, and lines otherwise.
+function drawing(uPlot, labels, index, name) {
+  if (!labels) return { points: { show: false } };
+  return index === 0 ? { paths: uPlot.paths.bars({ size: [0.6, 40] }), points: { show: false } } : { paths: () => null, points: { show: true, size: 6, fill: colour(name) } };
+}
+
+function options(uPlot, { series, areas, labels, width, format }) {
   const axis = { stroke: colour("text"), grid: { stroke: colour("line") }, ticks: { stroke: colour("line") } };
   return {
     width, height: HEIGHT, legend: { show: false }, cursor: { y: false },
-    scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
-    axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(format) }],
-    series: [{}, ...series.map(({ label, colour: name }) => ({
-      label, stroke: colour(name), width: 1.5, fill: areas ? colour(name) : undefined, points: { show: false },
+    scales: { x: labels ? { time: false, range: [-0.5, labels.length - 0.5] } : { time: true }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
+    axes: [labels ? { ...axis, space: 90, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], values: (_, places) => places.map((place) => labels[place] ?? "") } : axis, { ...axis, size: 76, values: (_, ticks) => ticks.map(format) }],
+    series: [{}, ...series.map(({ label, colour: name }, index) => ({
+      label, stroke: colour(name), width: 1.5, fill: areas || (labels && index === 0) ? colour(name) : undefined, ...drawing(uPlot, labels, index, name),
     }))],
   };
 }
 
 // Props: title, times (seconds since 1970), series [{label, colour, values}], areas (stacked), format (of the values).
-export function Chart({ title, times, series, areas = false, format = number }) {
+// With `single`, each time is a thing of its own, such as a turn, at an even distance from the next one.
+export function Chart({ title, times, series, areas = false, single = false, format = number }) {
   const place = useRef(null);
   useEffect(() => {
     let plot = null, stopped = false;
@@ -56,8 +63,9 @@ export function Chart({ title, times, series, areas = false, format = number }) 
       if (stopped) return;
       plot?.destroy();
       const width = place.current.clientWidth || 600;
-      plot = new uPlot(options(uPlot, { series: order.map((at) => series[at]), areas, width, format }),
-        [times, ...order.map((at) => values[at])], place.current);
+      const labels = single ? times.map((time) => dayAndTime(time * 1000)) : null;
+      plot = new uPlot(options(uPlot, { series: order.map((at) => series[at]), areas, labels, width, format }),
+        [single ? times.map((_, place) => place) : times, ...order.map((at) => values[at])], place.current);
     };
     const redraw = () => loadLibrary().then(draw);
     redraw().catch(toastError);

@@ -1,19 +1,17 @@
 // The context of a question: its text coloured by memory, what is in it, what is left out and at which budget it enters.
 import { html, useState } from "../html.js";
-import { parseScope, post } from "../api.js";
+import { post } from "../api.js";
 import { number, percent } from "../format.js";
 import { useLoaded } from "../loading.js";
-import { parseRoute } from "../route.js";
 import { Loaded } from "./basics.js";
 import { ContextText, Included, LeftOut, nextToEnter } from "./context.js";
 
-const SHOWN = 30;
+const SHOWN = 15;
 
 export function ContextResult({ query, setting, of }) {
   const body = { query, budget: setting.budget, include_cold: setting.cold, track: false, parts: true };
   const state = useLoaded(() => post("/context", body), [JSON.stringify(body)]);
   const [selected, setSelected] = useState(null);
-  const scope = parseScope(parseRoute().params.get("scope") || "");
   return html`<${Loaded} state=${state}>${({ parts, tokens, receipt }) => {
     const next = nextToEnter(receipt, setting.budget);
     return html`<div aria-busy=${state.loading ? "true" : "false"}>
@@ -25,9 +23,9 @@ export function ContextResult({ query, setting, of }) {
       ${parts.length > 0 && html`<${ContextText} of=${of} parts=${parts} included=${receipt.included} selected=${selected}
         onSelect=${(id) => setSelected(id === selected ? null : id)} />`}
       <h4>In the context: ${number(receipt.included.length)}</h4>
-      <${Included} of=${of} entries=${receipt.included} scope=${scope} coloured />
+      <${Included} of=${of} most=${SHOWN} entries=${receipt.included} coloured />
       <h4>Left out: ${number(receipt.left_out.length)}</h4>
-      <${LeftOut} of=${of} most=${SHOWN} entries=${receipt.left_out} scope=${scope} />
+      <${LeftOut} of=${of} most=${SHOWN} entries=${receipt.left_out} />
     </div>`;
   }}</${Loaded}>`;
 }

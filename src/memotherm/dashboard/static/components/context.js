@@ -4,6 +4,8 @@ import { decimal, number } from "../format.js";
 import { MemoryLink, Tier } from "./basics.js";
 import { Table } from "./table.js";
 
+// A long table takes most of the time of a page.
+const MOST = 100;
 const COLOURS = ["one", "two", "three", "four", "five", "seven", "eight"];
 export const colourOf = (index) => COLOURS[index % COLOURS.length];
 
@@ -27,21 +29,18 @@ const REASON = { name: "reason", label: "Why", cell: (entry) => entry.reason };
 const TIER = { name: "tier", label: "Tier", cell: (entry) => (entry.tier ? html`<${Tier} tier=${entry.tier} />` : "–") };
 const SCORE = { name: "score", label: "Score", number: true, cell: (entry) => (entry.score === null ? "–" : decimal(entry.score)) };
 
-// `of` is the suffix of the names of parts of a page that exist twice.
-export function Included({ entries, scope, of = "", coloured = false }) {
+// `of` is the suffix of the names of parts of a page that exist twice; `most` rows are shown at first, most important first.
+export function Included({ entries, of = "", coloured = false, most = MOST }) {
   const placeColumn = { name: "place", label: "#", number: true, cell: (entry) => html`${coloured && html`<span class="swatch ${colourOf(entry.place)}" aria-hidden="true"></span>`}${entry.place + 1}` };
-  const rows = entries.map((entry, place) => ({ ...entry, place, scope }));
-  return html`<${Table} caption=${`Memories in the context${of}`} empty="No memory is in the context." rows=${rows} columns=${[
+  const rows = entries.map((entry, place) => ({ ...entry, place }));
+  return html`<${Table} caption=${`Memories in the context${of}`} most=${most} empty="No memory is in the context." rows=${rows} columns=${[
     placeColumn, NAME, TIER, { name: "tokens", label: "Tokens", number: true, cell: (entry) => number(entry.tokens) },
     { name: "form", label: "Form", cell: (entry) => entry.form }, SCORE, REASON,
   ]} />`;
 }
 
-// At most `most` rows are shown: a long table takes most of the time of the page.
-export function LeftOut({ entries, scope, of = "", budgets = true, most = 100 }) {
+export function LeftOut({ entries, of = "", budgets = true, most = MOST }) {
   const fits = { name: "fits", label: "Enters at", number: true, cell: (entry) => (entry.fits_at ? `${number(entry.fits_at)} tokens` : "no budget") };
-  const rows = entries.slice(0, most).map((entry) => ({ ...entry, scope }));
-  return html`<${Table} caption=${`Memories that were left out${of}`} empty="Nothing was left out." rows=${rows}
-    columns=${[NAME, TIER, ...(budgets ? [fits] : []), SCORE, REASON]} />
-    ${entries.length > most && html`<p class="hint">The first ${number(most)} of ${number(entries.length)}, most important first.</p>`}`;
+  return html`<${Table} caption=${`Memories that were left out${of}`} empty="Nothing was left out." rows=${entries} most=${most}
+    columns=${[NAME, TIER, ...(budgets ? [fits] : []), SCORE, REASON]} />`;
 }

@@ -1,6 +1,7 @@
 // Edit a memory; a change that somebody else has made meanwhile is shown and never overwritten unasked.
 import { html, useState } from "../html.js";
-import { change, get, undo } from "../api.js";
+import { undoOf } from "../actions.js";
+import { change, get } from "../api.js";
 import { Dialog } from "./dialog.js";
 import { toast } from "./toast.js";
 
@@ -21,7 +22,7 @@ export function Editor({ memory, onClose, onChange }) {
     try {
       const after = await change(base, "edit", { content: fields.content, kind: fields.kind, tags: tagsOf(fields.tags) });
       const changed = after.version !== base.version;
-      toast(changed ? "Edited the memory" : "Nothing was changed", { undo: changed ? async () => { await undo(after.version, after.scope); onChange(); } : null });
+      toast(changed ? "Edited the memory" : "Nothing was changed", { undo: changed ? undoOf(after, onChange) : null });
       onChange();
       onClose();
     } catch (problem) {

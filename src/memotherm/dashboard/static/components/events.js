@@ -1,10 +1,11 @@
 // Events of the ledger in words.
 import { html } from "../html.js";
+import { shortened } from "../format.js";
 
 const LONGEST = 80;
 const short = (value) => {
   const text = value === null || value === undefined ? "nothing" : typeof value === "object" ? JSON.stringify(value) : String(value);
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return shortened(text, LONGEST);
 };
 // What follows from other changes, or is shown elsewhere.
 const HIDDEN = new Set(["tier_rule", "content"]);

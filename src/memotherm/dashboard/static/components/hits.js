@@ -1,21 +1,20 @@
 // The hits of a question, best first, each with the parts of its score.
 import { html } from "../html.js";
 import { post } from "../api.js";
-import { decimal, relative } from "../format.js";
+import { decimal, relative, shortened } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { Loaded, MemoryLink, ScopeName, Tier } from "./basics.js";
 import { ScoreBar, ScoreLegend } from "./scores.js";
 
 const SHOWN_CHARACTERS = 300;
 const LIMIT = 10;
-export const shortened = (text, most = SHOWN_CHARACTERS) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 function Hit({ hit, expected, onSelect }) {
   return html`<li class="hit">
     <div class="hit-top"><${Tier} tier=${hit.tier} /> <span>${hit.kind}</span> <${ScopeName} scope=${hit.scope} />
       <span class="hint">${relative(hit.updated_at)}</span>
       <label class="check"><input type="checkbox" checked=${expected} onChange=${() => onSelect(hit.id)} /> expected</label></div>
-    <p class="content"><${MemoryLink} id=${hit.id}>${shortened(hit.content) || hit.id}</${MemoryLink}></p>
+    <p class="content"><${MemoryLink} id=${hit.id}>${shortened(hit.content, SHOWN_CHARACTERS) || hit.id}</${MemoryLink}></p>
     <${ScoreBar} score=${hit.score} parts=${hit.parts} />
   </li>`;
 }

@@ -1,10 +1,10 @@
 // Try a policy before it is adopted: lint, its tests, what it would move, a replay of the past, and the shadow.
 import { html, useState } from "../html.js";
 import { post } from "../api.js";
-import { memories, number } from "../format.js";
+import { memories, number, shortened } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { setParams, useParam } from "../route.js";
-import { useWritable } from "../session.js";
+import { useWritable } from "../login.js";
 import { ErrorNotice, Loaded, MemoryLink, Tier } from "./basics.js";
 import { confirm } from "./dialog.js";
 import { useTypedParam } from "./filters.js";
@@ -13,6 +13,7 @@ import { Table } from "./table.js";
 import { toast } from "./toast.js";
 
 const PRESETS = ["builtin", "coding-agent", "customer-support", "personal-assistant", "research"];
+const LONGEST = 120;
 const IN_FORCE = "the one in force";
 const TEXT = "a text of your own";
 
@@ -30,8 +31,8 @@ const Tests = ({ tests, failed }) => html`<p>${number(tests.length - failed)} of
 
 const Next = ({ move }) => (move ? html`<${Tier} tier=${move.to} /> (${move.rule})` : "stays");
 const Differences = ({ differences }) => html`<p>The next move of ${memories(differences.length)} differs.</p>
-  <${Table} caption="Memories whose next move differs" empty="Nothing differs." rows=${differences.slice(0, 200)} columns=${[
-    { name: "memory", label: "Memory", cell: (each) => html`<${MemoryLink} id=${each.id}>${each.content.slice(0, 120)}</${MemoryLink}>` },
+  <${Table} caption="Memories whose next move differs" empty="Nothing differs." rows=${differences} most=${100} columns=${[
+    { name: "memory", label: "Memory", cell: (each) => html`<${MemoryLink} id=${each.id}>${shortened(each.content, LONGEST)}</${MemoryLink}>` },
     { name: "tier", label: "Is", cell: (each) => html`<${Tier} tier=${each.tier} />` }, { name: "run", label: "Run", cell: (each) => each.run },
     { name: "first", label: "In force", cell: (each) => html`<${Next} move=${each.first} />` }, { name: "second", label: "This policy", cell: (each) => html`<${Next} move=${each.second} />` },
   ]} />`;
@@ -48,7 +49,7 @@ function Check({ check, body }) {
 }
 
 // Put the policy in the shadow or in force.
-function Changes({ body, disabled, onChange }) {
+function Adoption({ body, disabled, onChange }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const run = (path, done) => {
@@ -86,6 +87,6 @@ export function PolicyLab({ policy, onChange }) {
     <div class="buttons">${CHECKS.map(({ id, label }) => html`<button key=${id} type="button" aria-pressed=${id === checkId ? "true" : "false"} onClick=${() => choose(id)}>${label}</button>`)}</div>
     <div aria-live="polite">${check && html`<${Check} key=${JSON.stringify([checkId, body, runs])} check=${check} body=${body} />`}</div>
     <${Replay} bodies=${name === IN_FORCE || name === policy.name ? [inForce] : [inForce, body]} />
-    ${writable && html`<h3>Put it to use</h3><${Changes} body=${body} disabled=${name === IN_FORCE} onChange=${onChange} />`}
+    ${writable && html`<h3>Put it to use</h3><${Adoption} body=${body} disabled=${name === IN_FORCE} onChange=${onChange} />`}
   </section>`;
 }

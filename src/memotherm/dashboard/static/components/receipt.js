@@ -1,13 +1,12 @@
 // One turn: what was in its context, what was left out, and the answer for any memory.
 import { html } from "../html.js";
 import { get, post } from "../api.js";
-import { number, scopeName, time } from "../format.js";
+import { number, scopeName, shortened, time } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { useParam } from "../route.js";
 import { Loaded, MemoryLink } from "./basics.js";
 import { Included, LeftOut } from "./context.js";
 import { TextFilter } from "./filters.js";
-import { shortened } from "./hits.js";
 
 const ID = /^mem_[0-9a-z]{26}$/;
 const MOST_ANSWERS = 8;
@@ -52,8 +51,8 @@ export function ReceiptDetail({ receiptNumber }) {
       ${receipt.query !== null && html` Prompt: <q>${receipt.query}</q>`}</p>
     <${Question} receipt=${receipt.number} />
     <h3>In the context: ${number(receipt.included.length)}</h3>
-    <${Included} entries=${receipt.included} scope=${receipt.scope} />
+    <${Included} entries=${receipt.included} />
     <h3>Left out: ${number(receipt.left_out.length)}</h3>
     <p class="hint">The first memories of each section; the playground shows at which budget each would enter.</p>
-    <${LeftOut} entries=${receipt.left_out} scope=${receipt.scope} budgets=${false} />`}</${Loaded}></section>`;
+    <${LeftOut} entries=${receipt.left_out} budgets=${false} />`}</${Loaded}></section>`;
 }

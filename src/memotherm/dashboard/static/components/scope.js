@@ -4,7 +4,7 @@ import { formatScope, get, parseScope } from "../api.js";
 import { compact, scopeName } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { setParams, useRoute } from "../route.js";
-import { useLogin } from "../session.js";
+import { useLogin } from "../login.js";
 
 const FIELDS = ["project", "environment", "user", "agent", "session"];
 const MOST = 500;

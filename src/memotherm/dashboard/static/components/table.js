@@ -1,18 +1,22 @@
 // Tables: a plain one, and one that renders only the rows in view.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { number } from "../format.js";
 
 const ROW_PIXELS = 40;
 const MORE_ROWS = 8;
 
-// A table of all its rows. Columns: {name, label, cell(row), number?, sort?}.
-export function Table({ caption, columns, rows, empty = "Nothing to show." }) {
+// A table of all its rows, or of the first `most` until the reader asks for all. Columns: {name, label, cell(row), number?}.
+export function Table({ caption, columns, rows, empty = "Nothing to show.", most = Infinity }) {
+  const [all, setAll] = useState(false);
   if (!rows.length) return html`<p class="empty">${empty}</p>`;
+  const shown = all ? rows : rows.slice(0, most);
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
     <table><caption class="hidden">${caption}</caption>
       <thead><tr>${columns.map((column) => html`<th key=${column.name} scope="col" class=${column.number ? "number" : ""}>${column.label}</th>`)}</tr></thead>
-      <tbody>${rows.map((row, index) => html`<tr key=${row.id ?? row.seq ?? index}>
+      <tbody>${shown.map((row, index) => html`<tr key=${row.id ?? row.seq ?? index}>
         ${columns.map((column) => html`<td key=${column.name} class=${column.number ? "number" : ""}>${column.cell(row)}</td>`)}</tr>`)}
-      </tbody></table></div>`;
+      </tbody></table></div>
+    ${shown.length < rows.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${number(rows.length)} rows</button>`}`;
 }
 
 // A table of `count` rows of which only those in view exist in the document. `row(index)` returns a row, or undefined

@@ -1,5 +1,6 @@
 // Whether everything works: store, recalls, settings, keys, and the checks that the reader runs.
 import { html, useMemo, useState } from "../html.js";
+import { TIERS } from "../actions.js";
 import { get } from "../api.js";
 import { ErrorNotice, Loaded, ScopeName, Tier, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
@@ -11,7 +12,6 @@ import { useParam } from "../route.js";
 
 const RECENT = 300;
 const SLOWEST = 10;
-const TIERS = ["hot", "warm", "cold"];
 const milliseconds = (value) => `${decimal(value, value < 10 ? 1 : 0)} ms`;
 const megabytes = (bytes) => `${decimal(bytes / 1e6, 1)} MB`;
 
@@ -49,7 +49,7 @@ function Recalls() {
   }, [recent.value]);
   return html`<section><h2>Recalls</h2>
     <${Loaded} state=${recent}>${({ recalls }) => recalls.length
-      ? html`<${Chart} title=${`Duration of the last ${number(recalls.length)} recalls`} times=${chart.times} series=${chart.series} format=${milliseconds} />`
+      ? html`<${Chart} title=${`Duration of the last ${number(recalls.length)} recalls`} times=${chart.times} series=${chart.series} format=${milliseconds} single />`
       : html`<p class="empty">The recall log is empty here.</p>`}</${Loaded}>
     <h3>Slowest queries</h3>
     <${Loaded} state=${slowest}>${({ recalls }) => html`<${Table} caption="Slowest queries" rows=${recalls.map((recall) => ({ ...recall, id: recall.number }))} columns=${RECALL_COLUMNS} />`}</${Loaded}>

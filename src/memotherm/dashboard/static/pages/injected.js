@@ -52,7 +52,7 @@ function Turns({ receipts, params, chosen }) {
 export function Injected() {
   const { params } = useRoute();
   const [of] = useParam("of");
-  const [receipt] = useParam("receipt");
+  const [wanted] = useParam("receipt");
   const [page] = useParam("page");
   const state = useLoaded(() => get("/receipts", { limit: PAGE, page }), [page]);
   const shown = useMemo(() => (state.value?.receipts || []).filter((each) => !of || formatScope(each.scope) === of), [state.value, of]);
@@ -63,14 +63,16 @@ export function Injected() {
       lines: [{ label: "tokens", colour: "one", values: ordered.map((each) => each.tokens) }, { label: "budget", colour: "six", values: ordered.map((each) => each.budget) }],
     };
   }, [shown]);
+  // The address may ask for the last turn without knowing its number.
+  const receipt = wanted === "last" ? state.value?.receipts[0]?.number : wanted;
   return html`<${Loaded} state=${state}>${({ receipts, next_page: next }) => receipts.length === 0
     ? html`<p class="empty">No context was injected here in the days that receipts are kept (<code>receipt_days</code>).
         Contexts of sessions and of <code>memotherm context</code> appear here.</p>`
     : html`
       ${receipt ? html`<${ReceiptDetail} key=${receipt} receiptNumber=${Number(receipt)} />`
-        : html`<p><a href=${here(params, { receipt: receipts[0].number })}>Why was a memory (not) in the last prompt?</a></p>`}
-      <${Chart} title=${`Tokens of ${count(shown.length, "turn")}`} times=${series.times} series=${series.lines} />
-      <div class="columns">
+        : html`<p><a href=${here(params, { receipt: "last" })}>Why was a memory (not) in the last prompt?</a></p>`}
+      <${Chart} title=${`Tokens of ${count(shown.length, "turn")}`} times=${series.times} series=${series.lines} single />
+      <div class="beside">
         <section><h2>Turns</h2><${Turns} receipts=${shown} params=${params} chosen=${Number(receipt)} /></section>
         <section><h2>Sessions</h2><${Sessions} receipts=${receipts} params=${params} chosen=${of} /></section>
       </div>

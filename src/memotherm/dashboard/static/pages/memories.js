@@ -11,12 +11,12 @@ import { memories as memoriesText, number, scopeName, shortTime } from "../forma
 import { useEvents } from "../live.js";
 import { allRows, useRows } from "../rows.js";
 import { hrefOf, navigate, setParams } from "../route.js";
-import { useWritable } from "../session.js";
+import { useWritable } from "../login.js";
 
 const KINDS = ["message", "fact", "decision", "entity", "context", "preference", "task", "note"];
 const RETENTIONS = [["active", "active"], ["archived", "archived"], ["deleted", "deleted"], ["any", "any"]];
 const ORDERS = [["newest", "newest"], ["oldest", "oldest"], ["updated", "last updated"], ["used", "last used"], ["most_used", "most used"], ["largest", "largest"], ["smallest", "smallest"]];
-const MOST_CHOSEN = 1000;
+const MOST_CHOSEN = 10_000;
 const LONGEST = 300;
 const DELAY_MILLISECONDS = 1000;
 const any = (names) => [["", "any"], ...names.map((name) => [name, name])];
@@ -61,18 +61,21 @@ function Filters() {
   </form>`;
 }
 
-// The actions on the chosen memories; `label` says which.
+// The actions on the chosen memories. What was done before the reader stops it can be undone like the whole.
 function ActionButtons({ chosen, onChange, onDone = () => {} }) {
   const [progress, setProgress] = useState(0);
+  const running = useRef(null);
   const run = async (action) => {
-    await applyAction(action, chosen, { onProgress: setProgress, onChange });
+    running.current = new AbortController();
+    await applyAction(action, chosen, { onProgress: setProgress, signal: running.current.signal, onChange });
     setProgress(0);
     onDone();
   };
   const fitting = ALL_ACTIONS.filter((action) => chosen.some(action.fits));
   return html`${fitting.map((action) => html`<button key=${action.name} type="button" disabled=${progress > 0}
       class=${action.id === "purge" ? "danger" : ""} onClick=${() => run(action)}>${action.name}</button>`)}
-    ${progress > 0 && html`<span role="status">${number(progress)} of ${number(chosen.length)}…</span>`}`;
+    ${progress > 0 && chosen.length > 1 && html`<progress aria-label="Progress" max=${chosen.length} value=${progress}></progress>
+      <span>${number(progress)} of ${number(chosen.length)}</span><button type="button" onClick=${() => running.current.abort()}>Stop</button>`}`;
 }
 
 function RowActions({ memory, onClose, onEdit, onChange }) {
@@ -109,6 +112,7 @@ function Chosen({ chosen, setChosen, count, chooseAll, onChange }) {
     <strong>${memoriesText(chosen.size)} chosen</strong>
     ${chosen.size < count && html`<button type="button" class="link" onClick=${chooseAll}>Choose ${count > MOST_CHOSEN ? `the first ${number(MOST_CHOSEN)}` : `all ${number(count)}`}</button>`}
     <button type="button" class="link" onClick=${() => setChosen(new Map())}>Choose none</button>
+    ${count > MOST_CHOSEN && html`<span class="hint">At most ${number(MOST_CHOSEN)} memories are changed at once: filters choose which.</span>`}
     <${ActionButtons} chosen=${[...chosen.values()]} onChange=${onChange} onDone=${() => setChosen(new Map())} />
   </div>`;
 }
@@ -120,9 +124,8 @@ export function Memories({ route }) {
   const rows = useRows(filters, order);
   const [chosen, setChosen] = useState(new Map());
   const [dialog, setDialog] = useState(null);
-  const timer = useRef(0);
   useEffect(() => setChosen(new Map()), [JSON.stringify(filters)]);
-  useEvents(() => { clearTimeout(timer.current); timer.current = setTimeout(rows.reload, DELAY_MILLISECONDS); });
+  useEvents(rows.reload, { delay: DELAY_MILLISECONDS });
   const toggle = (memory) => {
     const next = new Map(chosen);
     if (!next.delete(memory.id)) next.set(memory.id, memory);

@@ -1,18 +1,18 @@
 // One memory: its content, its four axes, its story with undo, its versions, where it was used, and its neighbours.
-import { html, useMemo, useRef, useState } from "../html.js";
-import { ALL_ACTIONS, applyAction, PRIORITIES, undoEvent } from "../actions.js";
-import { change, get, undo } from "../api.js";
+import { html, useMemo, useState } from "../html.js";
+import { ALL_ACTIONS, applyAction, PRIORITIES, undoEvent, undoOf } from "../actions.js";
+import { change, get } from "../api.js";
 import { Loaded, MemoryLink, ScopeName, Tier, Time } from "../components/basics.js";
 import { Editor } from "../components/editor.js";
 import { Cause, Changes } from "../components/events.js";
 import { Table } from "../components/table.js";
 import { toast, toastError } from "../components/toast.js";
 import { difference } from "../diff.js";
-import { decimal, number, percent, scopeName, time } from "../format.js";
+import { decimal, number, percent, scopeName, shortened, time } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
-import { navigate } from "../route.js";
-import { useLogin, useWritable } from "../session.js";
+import { hrefOf, navigate } from "../route.js";
+import { useLogin, useWritable } from "../login.js";
 
 const SHOWN_CHARACTERS = 20_000;
 const NEIGHBOURS = 6;
@@ -35,7 +35,8 @@ function Axes({ memory }) {
     ${memory.key && html`<dt>Key</dt><dd>${memory.key}</dd>`}
     <dt>Size</dt><dd>${number(memory.tokens)} tokens</dd>
     <dt>Stored</dt><dd>${time(memory.created_at)}, source ${memory.source}</dd>
-    <dt>Uses</dt><dd>${number(memory.access_count)}, ${number(memory.recent_uses)} of them recently; last <${Time} at=${memory.accessed_at} /></dd>
+    <dt>Uses</dt><dd>${memory.access_count
+      ? html`${number(memory.access_count)}, ${number(memory.recent_uses)} of them recently; last <${Time} at=${memory.accessed_at} />` : "never"}</dd>
     ${memory.expires_at && html`<dt>Expires</dt><dd>${time(memory.expires_at)}</dd>`}
     ${memory.supersedes && html`<dt>Supersedes</dt><dd><${MemoryLink} id=${memory.supersedes} /></dd>`}
     ${Object.keys(memory.metadata).length > 0 && html`<dt>Metadata</dt><dd><code>${JSON.stringify(memory.metadata)}</code></dd>`}
@@ -51,7 +52,7 @@ function Actions({ memory, reload }) {
   const prioritize = async (event) => {
     try {
       const after = await change(memory, "prioritize", { priority: event.target.value });
-      toast(`Set the priority to ${after.priority}`, { undo: async () => { await undo(after.version, after.scope); reload(); } });
+      toast(`Set the priority to ${after.priority}`, { undo: undoOf(after, reload) });
     } catch (error) {
       toastError(error);
     }
@@ -101,7 +102,8 @@ function Uses({ id, uses }) {
     { name: "form", label: "How", cell: (receipt) => { const entry = entryOf(receipt); return entry?.form ? `${entry.form}, ${number(entry.tokens)} tokens` : "left out"; } },
     { name: "reason", label: "Why", cell: (receipt) => entryOf(receipt)?.reason || "" },
   ];
-  return html`<h3>Recalled</h3><${Table} caption="Recalls that returned it" columns=${recalls} rows=${uses.recalls} empty="No logged recall has returned it." />
+  return html`<p><a href=${hrefOf(["injected"], { receipt: "last", memory: id })}>Why was it (not) in the last prompt?</a></p>
+    <h3>Recalled</h3><${Table} caption="Recalls that returned it" columns=${recalls} rows=${uses.recalls} empty="No logged recall has returned it." />
     <h3>Injected</h3><${Table} caption="Contexts that considered it" columns=${receipts} rows=${uses.receipts.map((each) => ({ ...each, seq: each.number }))}
       empty="No context whose receipt is kept has considered it." />`;
 }
@@ -110,7 +112,7 @@ function Neighbours({ memory }) {
   const path = `/memories/${memory.id}/neighbours`;
   const found = useLoaded(() => get(path, { limit: NEIGHBOURS }, { scope: memory.scope }), [memory.version]);
   const columns = [
-    { name: "content", label: "Memory", cell: (item) => html`<${MemoryLink} id=${item.id}>${item.content.slice(0, LONGEST)}</${MemoryLink}>` },
+    { name: "content", label: "Memory", cell: (item) => html`<${MemoryLink} id=${item.id}>${shortened(item.content, LONGEST)}</${MemoryLink}>` },
     { name: "tier", label: "Tier", cell: (item) => html`<${Tier} tier=${item.tier} />` },
     { name: "score", label: "Score", number: true, cell: (item) => decimal(item.score) },
   ];
@@ -134,8 +136,7 @@ export function MemoryPage({ route }) {
     const [{ events }, uses] = await Promise.all([get(`${path}/history`, {}, options), get(`${path}/uses`, {}, options)]);
     return { memory, elsewhere, events, uses };
   }, [id]);
-  const timer = useRef(0);
-  useEvents((event) => { if (event.id === id) { clearTimeout(timer.current); timer.current = setTimeout(state.reload, 300); } });
+  useEvents(state.reload, { concerns: (event) => event.id === id });
   return html`<${Loaded} state=${state}>${({ memory, elsewhere, events, uses }) => html`
     ${elsewhere && html`<div class="notice warning"><p>This memory belongs to the tenant ${memory.scope.tenant}: run
       <code>memotherm dashboard --tenant ${memory.scope.tenant}</code> to change it or to see its story.</p></div>`}

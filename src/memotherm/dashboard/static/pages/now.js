@@ -1,27 +1,27 @@
 // What is stored now: tokens of hot against their limit, tiers over time, today's moves, and what is degraded.
 import { html, useMemo, useRef, useState } from "../html.js";
 import { get } from "../api.js";
-import { undoEvent } from "../actions.js";
+import { TIERS, undoEvent } from "../actions.js";
 import { Loaded, MemoryLink, Meter, Tier, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
 import { Cause, Changes, isMove } from "../components/events.js";
 import { SelectFilter } from "../components/filters.js";
 import { Table } from "../components/table.js";
-import { number, memories as memoriesText, scopeName } from "../format.js";
+import { number, memories as memoriesText, scopeName, shortened } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { remedyOf } from "../remedies.js";
-import { useParam } from "../route.js";
-import { useWritable } from "../session.js";
-import { FirstSteps } from "./first_steps.js";
+import { hrefOf, useParam } from "../route.js";
+import { useWritable } from "../login.js";
+import { FirstSteps } from "./first-steps.js";
 
 const PERIODS = [["1d", "a day"], ["7d", "a week"], ["30d", "30 days"], ["90d", "90 days"], ["365d", "a year"]];
-const TIERS = ["cold", "warm", "hot"];
+// From the bottom of the chart.
+const STACKED = [...TIERS].reverse();
 const MOST_MOVES = 50;
 const MOST_PAGES = 5;
 const MOST_SCOPES = 5;
 const LONGEST = 120;
-const DELAY_MILLISECONDS = 500;
 const HISTORY_MILLISECONDS = 30_000;
 
 // The newest moves of today, each with its memory; `known` are the memories that were read before, by event.
@@ -45,7 +45,7 @@ async function movesOfToday(known) {
 const movesColumns = (writable, reload) => [
   { name: "at", label: "When", cell: (event) => html`<${Time} at=${event.at} />` },
   { name: "memory", label: "Memory", cell: (event) => (event.memory
-    ? html`<${MemoryLink} id=${event.id}>${event.memory.content.slice(0, LONGEST)}</${MemoryLink}>` : event.id) },
+    ? html`<${MemoryLink} id=${event.id}>${shortened(event.memory.content, LONGEST)}</${MemoryLink}>` : event.id) },
   { name: "change", label: "Change", cell: (event) => html`<${Changes} event=${event} />` },
   { name: "cause", label: "Reason and rule", cell: (event) => html`<${Cause} event=${event} />` },
   ...(writable ? [{ name: "undo", label: "Undo", cell: (event) => html`<button type="button" disabled=${event.action === "purge"}
@@ -64,7 +64,7 @@ function Tokens({ status, scopes }) {
 
 function Overview({ status }) {
   return html`<div class="cards">
-    ${["hot", "warm", "cold"].map((tier) => html`<section key=${tier} class="card" aria-label=${tier}>
+    ${TIERS.map((tier) => html`<section key=${tier} class="card" aria-label=${tier}>
       <h2><${Tier} tier=${tier} /></h2><p class="figure">${number(status[tier].items)}</p>
       <p>${number(status[tier].tokens)} tokens</p></section>`)}
   </div>
@@ -74,7 +74,7 @@ function Overview({ status }) {
 function History({ points, period }) {
   const chart = useMemo(() => ({
     times: points.map((point) => new Date(point.at) / 1000),
-    series: TIERS.map((tier) => ({ label: tier, colour: tier, values: points.map((point) => point[tier]) })),
+    series: STACKED.map((tier) => ({ label: tier, colour: tier, values: points.map((point) => point[tier]) })),
   }), [points]);
   return html`<${Chart} title=${`Memories by tier over ${period}`} times=${chart.times} series=${chart.series} areas />`;
 }
@@ -99,9 +99,7 @@ export function Now() {
     drawn.current = Date.now();
     history.reload();
   };
-  const timer = useRef(0);
-  // Many events often come together.
-  useEvents(() => { clearTimeout(timer.current); timer.current = setTimeout(reload, DELAY_MILLISECONDS); }, setLive);
+  useEvents(reload, { onState: setLive });
   const name = (PERIODS.find(([value]) => value === period) || [null, period])[1];
   return html`<p class="hint" role="status">${live ? "Live: changes appear by themselves." : "Connecting to the event stream…"}</p>
     <${Loaded} state=${status}>${(found) => {
@@ -115,6 +113,7 @@ export function Now() {
           </section>
           <${Tokens} status=${found} scopes=${found.scopes} />
         </div>
+        <p><a href=${hrefOf(["injected"], { receipt: "last" })}>Why was a memory (not) in the last prompt?</a></p>
         <h2>Moves today</h2>
         <${Loaded} state=${moves}>${(list) => html`<${Table} caption="Moves today" columns=${movesColumns(writable, reload)} rows=${list}
           empty="No memory has moved today." />`}</${Loaded}>`;

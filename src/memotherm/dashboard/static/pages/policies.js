@@ -8,7 +8,7 @@ import { Table } from "../components/table.js";
 import { toast, toastError } from "../components/toast.js";
 import { count, memories, number } from "../format.js";
 import { useLoaded } from "../loading.js";
-import { useWritable } from "../session.js";
+import { useWritable } from "../login.js";
 
 const RUNS = { compact: "Compaction", maintain: "Maintenance", promote: "After a recall", spill: "When a session is full" };
 
@@ -26,10 +26,13 @@ const Conditions = ({ label, tables }) => tables.length > 0 && html`<dt>${label}
 
 const Target = ({ to }) => to.split(" or ").map((tier, index) => html`${index > 0 && " or "}${tier === "stay" ? "stays" : html`<${Tier} tier=${tier} />`}`);
 
+// The reason of a rule with dots for its values; empty if it is nothing else.
+const reasonOf = (rule) => rule.why.replace(/\{[^}]*\}/g, "…").replace(/^…$/, "");
+
 function Rule({ rule }) {
   return html`<article class="card" aria-label=${rule.id}><h3>${rule.id}</h3>
     <p><${Target} to=${rule.to} />, <strong>${memories(rule.moved)}</strong> moved</p>
-    <p class="hint">${rule.why.replace(/\{[^}]*\}/g, "…")}</p>
+    ${reasonOf(rule) && html`<p class="hint">${reasonOf(rule)}</p>`}
     <dl class="facts"><${Conditions} label="When" tables=${rule.when} /><${Conditions} label="Unless" tables=${rule.unless} />
       <dt>From</dt><dd>${rule.origin}</dd></dl></article>`;
 }
@@ -37,7 +40,6 @@ function Rule({ rule }) {
 function Rules({ policy }) {
   const runs = [...new Set(policy.rules.map((rule) => rule.run))];
   return html`${runs.map((run) => html`<section key=${run}><h2>${RUNS[run] ?? run}</h2>
-    <p class="hint">The first rule that decides about a memory wins.</p>
     <div class="cards wide">${policy.rules.filter((rule) => rule.run === run).map((rule) => html`<${Rule} key=${rule.id} rule=${rule} />`)}</div></section>`)}`;
 }
 
@@ -89,6 +91,7 @@ export function Policies() {
     <p>In force: <strong>${policy.name}</strong> <code>${policy.hash}</code>. ${policy.description}</p>
     ${policy.unused && html`<p class="notice warning">${policy.unused}</p>`}
     ${Object.keys(policy.limits).length > 0 && html`<p>Limits: ${Object.entries(policy.limits).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ")}</p>`}
+    <p class="hint">Of the rules of a run, the first one that decides about a memory wins.</p>
     <${Rules} policy=${policy} />
     <${PolicyLab} policy=${policy} onChange=${state.reload} />
     ${policy.shadow && html`<${Shadow} name=${policy.shadow} onChange=${state.reload} />`}

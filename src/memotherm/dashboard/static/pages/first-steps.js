@@ -2,7 +2,7 @@
 import { html, useState } from "../html.js";
 import { change, post } from "../api.js";
 import { toast, toastError } from "../components/toast.js";
-import { useWritable } from "../session.js";
+import { useWritable } from "../login.js";
 
 const COMMANDS = [
   ["Connect Claude Code, so that it remembers by itself", "memotherm install claude-code"],
