@@ -54,7 +54,7 @@ def test_a_prompt_that_cannot_be_stored_as_it_is_does_not_fail_the_run(open_mem:
     """Half a character is replaced, and what is longer than a memory may be is cut."""
     mem = open_mem(":memory:", settings={"max_content_chars": 60})
     agent = Agent(Client(), context_providers=[MemothermContextProvider(mem)])
-    reply = asyncio.run(agent.run(f"Which port \ud800 has staging? {'It matters. ' * 10}"))
+    reply: Any = asyncio.run(agent.run(f"Which port \ud800 has staging? {'It matters. ' * 10}"))
     assert reply.text == "Staging listens on port 5544"
     (said,) = mem.find(where={"role": "user"})
     assert said.content.startswith("Which port ? has staging?")

@@ -24,7 +24,7 @@ import pytest
 
 from tests.mutants.mutations import Mutant, mutants_of, sample
 from tests.mutants.records import ReachCache, Results
-from tests.mutants.running import Forked, Reach, run_mutant, trace, with_collected
+from tests.mutants.running import Forked, Reach, run_imported, run_mutant, trace, with_collected
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
@@ -143,8 +143,8 @@ def survivors(round_: list[tuple[Mutant, list[str]]], run: Run) -> Iterator[Muta
             mutant, tests = waiting.pop()
             known = run.results.known(mutant, tests) if tests else False
             if known is None:
-                limit = 5 + 10 * sum(run.seconds[test] for test in tests)
-                running[Forked(_call(mutant, [run.items[test] for test in tests]), limit)] = mutant, tests
+                limit = (5 if mutant.runs else 60) + 10 * sum(run.seconds[test] for test in tests)
+                running[Forked(_call(mutant, tests, run.items), limit)] = mutant, tests
             elif not known:
                 yield mutant
         for process, (mutant, tests) in list(running.items()):
@@ -158,8 +158,10 @@ def survivors(round_: list[tuple[Mutant, list[str]]], run: Run) -> Iterator[Muta
         time.sleep(0.02 if running else 0)
 
 
-def _call(mutant: Mutant, tests: list[pytest.Item]) -> Callable[[], bool]:
-    return lambda: run_mutant(mutant, tests)
+def _call(mutant: Mutant, tests: list[str], items: dict[str, pytest.Item]) -> Callable[[], bool]:
+    if mutant.runs:
+        return lambda: run_mutant(mutant, [items[test] for test in tests])
+    return lambda: run_imported(mutant, tests)
 
 
 def survive(tried: Sequence[Mutant], found: Reach, run: Run) -> list[Mutant]:
@@ -210,13 +212,15 @@ def main() -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     tried, found = mutants(), reach()
     reasons: dict[str, str] = tomllib.loads((Path(__file__).parent / "explained.toml").read_text("utf-8"))
-    survived: dict[str, str] = {}
+    run = Run({}, found[1], Results(KEPT / "results.jsonl", ROOT))
+    # Before the package is imported here.
+    left = survive([mutant for mutant in tried if not mutant.runs], found, run)
 
     def work(items: dict[str, pytest.Item]) -> None:
-        run = Run(items, found[1], Results(KEPT / "results.jsonl", ROOT))
-        survived.update((m.name, reasons.get(m.name, "")) for m in survive(tried, found, run))
+        left.extend(survive([mutant for mutant in tried if mutant.runs], found, run._replace(items=items)))
 
     with_collected([*TESTS, *_SELECTED], work)
+    survived = {mutant.name: reasons.get(mutant.name, "") for mutant in sorted(left, key=lambda each: each.name)}
     PAGE.write_text(page(tried, survived), encoding="utf-8")
     killed = 1 - len(survived) / len(tried)
     print(f"{len(tried)} mutants, {len(survived)} survive: {killed:.1%} killed; see {PAGE.relative_to(ROOT)}")

@@ -1,7 +1,8 @@
 """Run tests in forked processes: once to see which statements each test reaches, then once for each mutant.
 
 A fork has the package and its tests already, so that a mutant of a function costs no more than its tests: the changed
-code is given to the function that is there. What runs at import, such as a constant, needs the package imported anew.
+code is given to the function that is there. What runs at import, such as a constant, needs a process that has not
+imported the package yet.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import pytest
 
 from tests.mutants.mutations import REACHED, Mutant, mutated, recorded
 
-__all__ = ["Forked", "Reach", "run_mutant", "trace", "with_collected"]
+__all__ = ["Forked", "Reach", "run_imported", "run_mutant", "trace", "with_collected"]
 
 #: What each test reaches: {file: {line: tests}}; and the seconds of each test.
 Reach = tuple[dict[str, dict[int, set[str]]], dict[str, float]]
@@ -126,16 +127,16 @@ class _Collected:
 
 
 def run_mutant(mutant: Mutant, tests: Sequence[pytest.Item]) -> bool:
-    """Make the change in this process and run the tests; return whether one has failed."""
-    if mutant.runs:
-        _exchange(mutant)
-        return _one_fails(tests)
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("memotherm", "tests")]:
-        if not name.startswith("tests.mutants"):
-            del sys.modules[name]
+    """Change a function in this process and run the tests; return whether one has failed."""
+    _exchange(mutant)
+    return _one_fails(tests)
+
+
+def run_imported(mutant: Mutant, tests: Sequence[str]) -> bool:
+    """Import the package with a change, which was not imported before, and run the tests; tell whether one fails."""
     code = compile(mutated(mutant), str(mutant.path), "exec")
     sys.meta_path.insert(0, _Finder(mutant.module, mutant.path, code))
-    return pytest.main([*_QUIET, "-x", *(test.nodeid for test in tests)]) != pytest.ExitCode.OK
+    return pytest.main([*_QUIET, "-x", *tests]) != pytest.ExitCode.OK
 
 
 def _one_fails(tests: Sequence[pytest.Item]) -> bool:

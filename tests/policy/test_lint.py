@@ -43,6 +43,8 @@ def rule(name: str, when: str, to: str, run: str = "compact") -> str:
             + rule("up", '{ tier = "cold", kind = "fact" }', "warm", "maintain"),
             [("P007", 1)],
         ),
+        (rule("a", '{ tags.all = ["b", "c"] }', "cold") + rule("b", '{ tags = ["b", "c"] }', "cold"), []),
+        (rule("a", '{ tags.all = ["b"] }', "cold") + rule("b", '{ tags.all = ["b", "c"] }', "cold"), [("P005", 7)]),
         (rule("a", '{ uses = "!= 3" }', "cold") + rule("b", '{ uses = ">= 1" }', "cold"), []),
         ("[limits]\ncool_hot_days = 90\ncool_warm_days = 30\n", [("P008", 1)]),
         ('[[rule]]\nid = "a"\nto = "cold"\n', [("P010", 1)]),

@@ -93,22 +93,29 @@ class Shared:
     """A transaction that another thread waits for, which then continues it."""
 
     def __init__(self, writer: sqlite3.Connection, tmp_path: Path) -> None:
-        self.commits = GroupCommit(threading.RLock(), OwnProcess(str(tmp_path)))
+        #: Whether what was written may be committed.
+        self.usable = True
+        self.commits = GroupCommit(threading.RLock(), OwnProcess(str(tmp_path)), self._require_usable)
         self.writer = writer
         self.errors: list[BaseException] = []
+
+    def _require_usable(self) -> None:
+        if not self.usable:
+            raise sqlite3.OperationalError("the file was moved")
 
     def write(self, number: int, then: Callable[[], object]) -> None:
         """Insert a number, and then make a call inside the transaction."""
         try:
-            with self.commits.member(lambda: self.writer, lambda: None) as connection:
+            with self.commits.member(lambda: self.writer) as connection:
                 connection.execute("INSERT INTO numbers VALUES (?)", (number,))
                 then()
         except sqlite3.Error as exc:
             self.errors.append(exc)
 
-    def run(self, second: str) -> list[int]:
+    def run(self, second: str | Callable[[], object]) -> list[int]:
         """Insert 1 while another thread waits, which then inserts 2 and runs a statement; return what is committed."""
-        waiting = threading.Thread(target=self.write, args=(2, lambda: self.writer.execute(second)))
+        call = second if callable(second) else lambda: self.writer.execute(second)
+        waiting = threading.Thread(target=self.write, args=(2, call))
 
         def begin_second() -> None:
             waiting.start()
@@ -141,3 +148,12 @@ def test_an_error_that_rolls_back_everything_is_reported_to_all(writer: sqlite3.
 
     assert shared.run("INSERT OR ROLLBACK INTO numbers VALUES (1)") == []
     assert [type(error) for error in shared.errors] == [sqlite3.IntegrityError, sqlite3.IntegrityError]
+
+
+def test_nothing_is_committed_to_a_file_that_was_moved_meanwhile(writer: sqlite3.Connection, tmp_path: Path) -> None:
+    """The first transaction was checked before that, and its thread gets the error as well."""
+    shared = Shared(writer, tmp_path)
+
+    assert shared.run(lambda: setattr(shared, "usable", False)) == []
+    assert [str(error) for error in shared.errors] == ["the file was moved"] * 2
+    assert not writer.in_transaction

@@ -33,11 +33,18 @@ class _Group:
 
 
 class GroupCommit:
-    """Runs the transactions of one connection, one at a time, and commits them together while others wait."""
+    """Runs the transactions of one connection, one at a time, and commits them together while others wait.
 
-    def __init__(self, lock: threading.RLock, process: OwnProcess) -> None:
+    Args:
+        lock: The lock of the writer.
+        process: The process that opened the store.
+        require_usable: Raises an error if what was written must not be committed.
+    """
+
+    def __init__(self, lock: threading.RLock, process: OwnProcess, require_usable: Callable[[], None]) -> None:
         self._lock = lock
         self._process = process
+        self._require_usable = require_usable
         self._group: _Group | None = None
         #: Whether a transaction runs, so that nothing can be committed.
         self._running = False
@@ -46,15 +53,8 @@ class GroupCommit:
         self._counting = threading.Lock()
 
     @contextmanager
-    def member(
-        self, opened: Callable[[], sqlite3.Connection], require_usable: Callable[[], None]
-    ) -> Iterator[sqlite3.Connection]:
-        """Run one transaction; it is committed when the context is left.
-
-        Args:
-            opened: Returns the connection.
-            require_usable: Raises an error if what was written must not be committed.
-        """
+    def member(self, opened: Callable[[], sqlite3.Connection]) -> Iterator[sqlite3.Connection]:
+        """Run one transaction on the connection that `opened` returns; it is committed when the context is left."""
         self._acquire()
         try:
             group = self._group or self._begun(opened())
@@ -62,7 +62,7 @@ class GroupCommit:
             try:
                 group.writer.execute("SAVEPOINT member")
                 yield group.writer
-                require_usable()
+                self._require_usable()
                 group.writer.execute("RELEASE member")
             except BaseException as exc:
                 self._take_back(group, exc)
@@ -89,8 +89,10 @@ class GroupCommit:
         if group is None or self._running or not self._process.current:
             return
         try:
+            # Again, because the check of the first transaction may be long ago.
+            self._require_usable()
             group.writer.execute("COMMIT")
-        except driver.errors() as exc:
+        except Exception as exc:  # noqa: BLE001 - each of the threads raises it
             group.error = exc
         finally:
             self._end(group)

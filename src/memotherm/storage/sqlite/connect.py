@@ -154,7 +154,7 @@ class Connections:
         self._snapshots = threading.local()
         self._writing = threading.RLock()
         #: Transactions of several threads that are committed together.
-        self._commits = GroupCommit(self._writing, self._process)
+        self._commits = GroupCommit(self._writing, self._process, self._require_usable)
         # The log does not wait for the writer, except in memory, where all share one connection.
         self._logging = self._writing if path == MEMORY else threading.RLock()
         #: Transactions that are not committed yet, because more is to be stored with them.
@@ -346,7 +346,7 @@ class Connections:
                 writer = self._opened_writer()
                 stack.enter_context(self._transaction(writer))
             else:
-                writer = stack.enter_context(self._commits.member(self._opened_writer, self._require_usable))
+                writer = stack.enter_context(self._commits.member(self._opened_writer))
             yield writer
             self.deferral.keep(stack, writer)
 
