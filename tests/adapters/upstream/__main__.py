@@ -52,14 +52,15 @@ def main() -> int:
 
 
 def environment(framework: Framework) -> str:
-    """Create the environment of a framework unless it exists, and return its interpreter."""
+    """Create the environment of a framework, unless it exists for the same dependencies; return its interpreter."""
     folder = WORK / "environments" / f"{framework.package}-{framework.version}"
     python = str(folder / "bin" / "python")
-    if not (folder / "ready").exists():
+    ready, dependencies = folder / "ready", (ROOT / "pyproject.toml").read_text("utf-8")
+    if not ready.exists() or ready.read_text("utf-8") != dependencies:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
         pip(python, "install", "--editable", str(ROOT), f"{framework.package}=={framework.version}", *_OWN)
         pip(python, "install", "pytest-asyncio")
-        (folder / "ready").touch()
+        ready.write_text(dependencies, "utf-8")
     return python
 
 
