@@ -158,6 +158,17 @@ def test_a_daemon_that_does_not_answer_is_bypassed_and_repeats_nothing(running: 
     assert running.process() == process
 
 
+def test_what_a_hook_has_captured_is_stored_by_a_fork(running: Installation):
+    """The worker runs in the daemon, too, when a session ends."""
+    said = "My favourite colour is octarine"
+    running.hook(prompt=said, session_id="captured")
+    running.hook(hook_event_name="SessionEnd", session_id="captured", reason="other")
+    while "octarine" not in (listed := running.run("list", "--inside", "--json")).stdout:
+        assert running.process() is not None
+
+    assert said in [memory["content"] for memory in json.loads(listed.stdout)["memories"]]
+
+
 def test_an_interrupt_reaches_the_command(running: Installation):
     """The client ends as the command does."""
     waiting = subprocess.Popen(

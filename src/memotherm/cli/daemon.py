@@ -20,7 +20,8 @@ __all__ = ["command"]
 
 #: The modules of what a fork runs.
 _MODULES = ("cli.changing", "cli.context", "cli.feedback", "cli.reading", "cli.recall", "cli.remember", "cli.scopes",
-            "cli.search", "cli.session", "hooks.destination", "hooks.recalling", "hooks.worker")  # fmt: skip
+            "cli.search", "cli.session", "cli.worker", "hooks.destination", "hooks.recalling",
+            "hooks.worker")  # fmt: skip
 
 
 @click.group("daemon", cls=SuggestingGroup)

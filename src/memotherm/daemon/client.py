@@ -9,14 +9,14 @@ import sys
 from types import FrameType
 
 from memotherm.daemon.address import folder_of, is_private, is_supported, peer_uid, socket_path
-from memotherm.daemon.messages import PROCESS, Request, send_request
+from memotherm.daemon.messages import PROCESS, STANDARD_FILES, Request, send_request
 
-__all__ = ["COMMANDS", "connected", "run"]
+__all__ = ["COMMANDS", "connected", "run", "start"]
 
-#: What the daemon runs: hooks, and commands that read or change a few memories and end.
+#: What the daemon runs: hooks and their worker, and commands that read or change a few memories and end.
 COMMANDS = {"archive", "context", "events", "feedback", "get", "history", "hook", "list", "move", "pin", "prioritize",
             "recall", "receipts", "remember", "scopes", "search", "session", "status", "undo", "unpin", "update",
-            "verify"}  # fmt: skip
+            "verify", "worker"}  # fmt: skip
 
 #: The longest time until the daemon must have forked, in seconds.
 _READY_SECONDS = 0.5
@@ -31,27 +31,56 @@ def run(arguments: list[str], started: float, timeout: float | None = None) -> i
         started: The time of the monotonic clock when this process started.
         timeout: The longest time to wait for the end of the command, in seconds.
     """
-    if (
-        not is_supported()
-        or arguments[0] not in COMMANDS
-        or os.environ.get("MEMOTHERM_DAEMON", "").strip().lower() in _NO
-    ):
-        return None
-    connection = connected(folder_of(os.environ))
+    connection = _wanted_connection(arguments[0])
     if connection is None:
         return None
     with connection:
         try:
-            data = connection.recv(PROCESS.size, socket.MSG_WAITALL)
-            if len(data) < PROCESS.size:
+            process = _forked(connection)
+            if process is None:
                 return None
-            request = _request(arguments, started)
-            forwarded = _forward_signals(*PROCESS.unpack(data))
-            send_request(connection, request)
+            send_request(connection, _request(arguments, started, os.getcwd()))
         except (OSError, ValueError, AttributeError):
             # Also without standard files, or in a folder that was removed.
             return None
-        return _exit_code(connection, timeout, forwarded)
+        return _exit_code(connection, timeout, _forward_signals(process))
+
+
+def start(arguments: list[str], folder: str) -> bool:
+    """Let the daemon begin a command in a folder, without input and output; return whether it has begun.
+
+    Args:
+        arguments: The command line.
+        folder: The working directory of the command.
+    """
+    connection = _wanted_connection(arguments[0])
+    if connection is None:
+        return False
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        if _forked(connection) is None:
+            return False
+        send_request(connection, _request(arguments, 0.0, folder), (nothing,) * len(STANDARD_FILES))
+    except (OSError, ValueError, AttributeError):
+        return False
+    finally:
+        os.close(nothing)
+        connection.close()
+    return True
+
+
+def _wanted_connection(command: str) -> socket.socket | None:
+    """Return a connection to the daemon if it runs this command and the environment does not forbid it."""
+    wanted = os.environ.get("MEMOTHERM_DAEMON", "").strip().lower() not in _NO
+    if not wanted or command not in COMMANDS or not is_supported():
+        return None
+    return connected(folder_of(os.environ))
+
+
+def _forked(connection: socket.socket) -> int | None:
+    """Return the process that the daemon has forked for a connection, or None if it has ended."""
+    data = connection.recv(PROCESS.size, socket.MSG_WAITALL)
+    return int(PROCESS.unpack(data)[0]) if len(data) == PROCESS.size else None
 
 
 def connected(folder: str) -> socket.socket | None:
@@ -70,14 +99,14 @@ def connected(folder: str) -> socket.socket | None:
     return None
 
 
-def _request(arguments: list[str], started: float) -> Request:
+def _request(arguments: list[str], started: float, folder: str) -> Request:
     umask = os.umask(0o077)
     os.umask(umask)
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return Request(
         arguments=tuple(arguments),
         environment=dict(os.environ),
-        folder=os.getcwd(),
+        folder=folder,
         umask=umask,
         encodings=tuple(stream.encoding for stream in streams),
         started=started,

@@ -16,12 +16,13 @@ import socket
 import struct
 from typing import NamedTuple
 
-__all__ = ["PROCESS", "Request", "receive_request", "send_request"]
+__all__ = ["PROCESS", "STANDARD_FILES", "Request", "receive_request", "send_request"]
 
 #: The process number of a fork.
 PROCESS = struct.Struct("!I")
 _LENGTH = struct.Struct("!I")
-_STANDARD_FILES = (0, 1, 2)
+#: Standard input, output and error.
+STANDARD_FILES = (0, 1, 2)
 
 
 class Request(NamedTuple):
@@ -38,17 +39,17 @@ class Request(NamedTuple):
     started: float
 
 
-def send_request(connection: socket.socket, request: Request) -> None:
-    """Send a request and the standard files of this process."""
+def send_request(connection: socket.socket, request: Request, files: tuple[int, ...] = STANDARD_FILES) -> None:
+    """Send a request and its standard files, which are those of this process unless others are given."""
     data = marshal.dumps(tuple(request))
-    socket.send_fds(connection, [_LENGTH.pack(len(data))], _STANDARD_FILES)
+    socket.send_fds(connection, [_LENGTH.pack(len(data))], files)
     connection.sendall(data)
 
 
 def receive_request(connection: socket.socket) -> tuple[Request, list[int]] | None:
     """Return a request and the standard files of the client; None if the client has gone."""
-    header, files, _, _ = socket.recv_fds(connection, _LENGTH.size, len(_STANDARD_FILES))
-    if len(header) < _LENGTH.size or len(files) < len(_STANDARD_FILES):
+    header, files, _, _ = socket.recv_fds(connection, _LENGTH.size, len(STANDARD_FILES))
+    if len(header) < _LENGTH.size or len(files) < len(STANDARD_FILES):
         return None
     (length,) = _LENGTH.unpack(header)
     data = bytearray()

@@ -14,7 +14,7 @@ from psycopg.types import TypeInfo
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from memotherm.errors import InvalidInput, StoreUnavailable
+from memotherm.errors import InvalidInput
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.storage.deferral import Deferral
@@ -90,15 +90,6 @@ class Connections:
         with mapped(self.name), psycopg.connect(**self._arguments) as connection:
             connection.execute("SELECT set_config('search_path', %s, false)", (_PATH,))
             yield connection
-
-    def require_coordinator(self) -> None:
-        """Raise `StoreUnavailable` on a worker of a Citus cluster."""
-        with self.alone() as connection:
-            citus = connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone()
-            if citus and connection.execute("SELECT citus_is_coordinator()").fetchone() != (True,):
-                raise StoreUnavailable(
-                    f"{self.name} is a worker of a Citus cluster: open the store with the URL of the coordinator"
-                )
 
     def open(self) -> None:
         """Open the pool; the schema and its types must exist."""

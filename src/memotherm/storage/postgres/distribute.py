@@ -20,7 +20,7 @@ from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.transfer import Digests, digests
 
-__all__ = ["MOST_SHARDS", "distribute"]
+__all__ = ["MOST_SHARDS", "distribute", "require_coordinator"]
 
 #: More shards than this make opening a connection to a node dearer than they help.
 MOST_SHARDS = 1024
@@ -33,6 +33,13 @@ _SECURED = ("adoptions", "leases", "key_values")
 _REFERS = re.compile(rf"REFERENCES (?:{SCHEMA}\.)?(\w+)")
 
 Statement = sql.SQL | sql.Composed
+
+
+def require_coordinator(connection: Connection, name: str) -> None:
+    """Refuse to use a store through a worker of a cluster."""
+    statements = PostgresStatements(connection, None)
+    if statements.value("citus") and not statements.value("citus_coordinator"):
+        raise StoreUnavailable(f"{name} is a worker of a Citus cluster: use the URL of the coordinator")
 
 
 def distribute(connection: Connection, shards: int, name: str) -> Distribution:
@@ -58,8 +65,6 @@ def _nodes(connection: Connection, name: str) -> tuple[str, ...]:
             f"{name} has no Citus: let a superuser run CREATE EXTENSION citus in the database on every node, "
             "and citus_add_node() on the coordinator"
         )
-    if not statements.value("citus_coordinator"):
-        raise StoreUnavailable(f"{name} is a worker of a Citus cluster: distribute on the coordinator")
     found = statements.rows("citus_workers")
     if not found:
         raise StoreUnavailable(f"{name} is a coordinator without workers: add one with citus_add_node() first")

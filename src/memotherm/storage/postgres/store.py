@@ -24,7 +24,7 @@ from memotherm.settings import Settings
 from memotherm.storage.contract.optional import Distribution
 from memotherm.storage.postgres.check import check
 from memotherm.storage.postgres.connect import Connection, Connections
-from memotherm.storage.postgres.distribute import distribute
+from memotherm.storage.postgres.distribute import distribute, require_coordinator
 from memotherm.storage.postgres.errors import mapped
 from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from memotherm.storage.postgres.partition import partition
@@ -76,7 +76,8 @@ class PostgresStore(SqlStore):
         self._snapshots = threading.local()
         self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
         super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
-        self._connections.require_coordinator()
+        with self._connections.alone() as connection:
+            require_coordinator(connection, self._connections.name)
         migrate(self._connections)
         self._connections.open()
         try:
