@@ -60,10 +60,13 @@ class GroupCommit:
             group = self._group or self._begun(opened())
             self._running = True
             try:
-                group.writer.execute("SAVEPOINT member")
+                # The first one needs no savepoint, which would copy every page that it changes.
+                if group.members:
+                    group.writer.execute("SAVEPOINT member")
                 yield group.writer
                 self._require_usable()
-                group.writer.execute("RELEASE member")
+                if group.members:
+                    group.writer.execute("RELEASE member")
             except BaseException as exc:
                 self._take_back(group, exc)
                 raise
@@ -116,9 +119,9 @@ class GroupCommit:
         return self._group
 
     def _take_back(self, group: _Group, exc: BaseException) -> None:
-        """Roll back what one transaction has written; an error such as a full disk has rolled back all of them."""
+        """Roll back what one transaction has written; if it is the first, or all are rolled back, the group fails."""
         with suppress(*driver.errors()):
-            if self._process.current and group.writer.in_transaction:
+            if group.members and self._process.current and group.writer.in_transaction:
                 group.writer.execute("ROLLBACK TO member")
                 group.writer.execute("RELEASE member")
                 return
