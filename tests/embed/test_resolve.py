@@ -84,6 +84,7 @@ def test_auto_without_onnxruntime_takes_a_service_that_has_a_key(
 def test_auto_with_nothing_to_use_answers_by_words_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The setting works through `open`, and a memory is stored all the same."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr("memotherm.embed.local._loaded", {})  # what an embedder of another test may have loaded
     with memotherm.open(":memory:", settings={"embedder": "auto", "openai_api_key": "", "gemini_api_key": ""}) as mem:
         mem.remember("the red boat")
         recall = mem.recall("boat")

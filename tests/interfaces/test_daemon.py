@@ -214,10 +214,13 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
 
     command = [sys.executable, "-m", "memotherm", "daemon", "run"]
     with subprocess.Popen(command, env=installation.variables) as daemon:
-        while installation.process() is None:
-            assert daemon.poll() is None
-        os.utime(tmp_path / "sitecustomize.py", (1, 1))
-        done = installation.run("remember", FACT)
+        try:
+            while installation.process() is None:
+                assert daemon.poll() is None
+            os.utime(tmp_path / "sitecustomize.py", (1, 1))
+            done = installation.run("remember", FACT)
 
-        assert done.returncode == 0
-        assert daemon.wait(60) == 0
+            assert done.returncode == 0
+            assert daemon.wait(60) == 0
+        finally:
+            daemon.kill()

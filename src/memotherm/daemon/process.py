@@ -32,6 +32,8 @@ def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
         run: Runs the command of a client in a fork.
         idle_seconds: The time without a request after which the daemon ends.
     """
+    # Before anyone can connect: what changes from now on makes this daemon outdated.
+    files = _module_files()
     lock = os.open(lock_path(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -48,7 +50,7 @@ def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
         listener.listen(_BACKLOG)
         own = path.stat().st_ino
         try:
-            _answer_all(listener, lock, folder, run, idle_seconds)
+            _answer_all(listener, lock, folder, run, idle_seconds, files)
         finally:
             with suppress(OSError):
                 if path.stat().st_ino == own:
@@ -56,8 +58,9 @@ def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
     return True
 
 
-def _answer_all(listener: socket.socket, lock: int, folder: str, run: RunCommand, idle_seconds: float) -> None:
-    files = _module_files()
+def _answer_all(
+    listener: socket.socket, lock: int, folder: str, run: RunCommand, idle_seconds: float, files: dict[str, int]
+) -> None:
     listener.settimeout(idle_seconds)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
     while True:
