@@ -9,7 +9,7 @@ JOBS   ?= auto
 CITUS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check fix docs bench bench-compare torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint style types browser check fix docs bench bench-compare torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -34,14 +34,21 @@ $(VENV)/.ready: $(VENV)/.runtime
 demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
 	$(BIN)/memotherm demo
 
-test: lint ## Lint, types and every test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/dashboard
+test: style ## Lint, types and every test
+	$(MAKE) --jobs 2 --output-sync types browser
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard
 
-lint: setup ## Style and types only
+lint: style types ## Style and types only
+
+style: setup ## Style only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: setup ## Types only
 	$(BIN)/mypy
+
+browser: setup ## Only the tests of the dashboard in Chromium; `make dashboard` has a large store as well
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/dashboard
 
 check: lint ## Lint, types, architecture and docs, without the long tests
 	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_public_api.py tests/test_docs.py
@@ -66,7 +73,7 @@ budget: setup ## Pack a million generated contexts and look for one that is too 
 	BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py
 
 stores: setup ## Also run on PostgreSQL what `make test` runs on SQLite alone
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --every-store -k postgres tests/adapters tests/notes tests/rules \
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --every-store -k postgres tests/adapters tests/notes tests/rules tests/spec \
 	    tests/test_context.py tests/test_embedder_errors.py tests/test_embedding_service.py tests/test_fallback.py \
 	    tests/test_marker.py tests/test_recall_reranker.py
 

@@ -42,7 +42,6 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 #: What is tested on every kind of store; `@pytest.mark.sqlite` leaves out what only a file can do.
 _EVERYWHERE = (
-    "spec/",
     "properties/",
     "policy/test_adoption",
     "policy/test_shadow",
@@ -63,7 +62,7 @@ _EVERYWHERE = (
     "test_tenants",
 )
 #: What uses a store through the same calls as those; `--every-store` tests it everywhere too (`make stores`).
-_ABOVE_STORES = ("adapters/", "notes/", "rules/", "test_context", "test_embedder", "test_embedding_service",
+_ABOVE_STORES = ("adapters/", "notes/", "rules/", "spec/", "test_context", "test_embedder", "test_embedding_service",
                  "test_fallback", "test_marker", "test_recall_reranker")  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def run(command: Sequence[str | Path], folder: Path, **variables: str) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_the_install_commands_of_the_docs_install_this_package(tmp_path: Path) -> None:
-    """Every one is run in an empty environment with the built wheel in place of the name; the command works."""
+    """The first alone, the others together, with the built wheel in place of the name; the command works."""
     run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", ROOT], tmp_path)
     (wheel,) = (tmp_path / "dist").glob("memotherm-*.whl")
     venv.create(tmp_path / "venv")
@@ -63,14 +63,15 @@ def test_the_install_commands_of_the_docs_install_this_package(tmp_path: Path) -
     lines = [words for words in install_arguments() if not _FRAMEWORKS.search(" ".join(words))]
     assert ["memotherm[mcp]"] in lines
 
-    for number, words in enumerate(lines):
-        named = [re.sub(r"^(memotherm|\.)(?=\[|$)", str(wheel), word) for word in words]
-        assert named != words, f"pip install {shlex.join(words)} does not install this package"
-        run([sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *named], tmp_path)
-        if number == 0:
-            assert run([command, "--version"], tmp_path, **home) == f"memotherm {memotherm.__version__}\n"
-            run([command, "remember", "The staging database is called heron"], tmp_path, **home)
-            assert "heron" in run([command, "recall", "which database do we use?"], tmp_path, **home)
+    named = [[re.sub(r"^(memotherm|\.)(?=\[|$)", str(wheel), word) for word in words] for words in lines]
+    for words, wanted in zip(lines, named, strict=True):
+        assert wanted != words, f"pip install {shlex.join(words)} does not install this package"
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    run([*pip, *named[0]], tmp_path)
+    assert run([command, "--version"], tmp_path, **home) == f"memotherm {memotherm.__version__}\n"
+    run([command, "remember", "The staging database is called heron"], tmp_path, **home)
+    assert "heron" in run([command, "recall", "which database do we use?"], tmp_path, **home)
+    run([*pip, *(word for words in named[1:] for word in words)], tmp_path)
     modules = "memotherm.mcp.server, memotherm.rest.app, memotherm.storage.postgres.store"
     location = run([python, "-c", f"import {modules}; print(memotherm.__file__)"], tmp_path, **home)
     assert Path(location.strip()).is_relative_to(tmp_path)

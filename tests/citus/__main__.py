@@ -16,6 +16,7 @@ _TESTS = (
     "tests/test_tenants.py",
     "tests/test_recall_scopes.py",
 )
+_OPTIONS = ("-n", "0", "--timeout", "600", "--every-store")
 _THERE = "citus or postgres and not audit or TestPostgres"
 
 
@@ -25,7 +26,7 @@ def main() -> int:
         sys.exit(f"There is no PostgreSQL with Citus in {PROGRAMS}: run build.sh first.")
     with CitusCluster.started() as cluster:
         environment = {**os.environ, "CITUS_TEST_NODES": " ".join(cluster.urls)}
-        command = [sys.executable, "-m", "pytest", "-n", "0", "--timeout", "600", *_TESTS, "-k", _THERE, *sys.argv[1:]]
+        command = [sys.executable, "-m", "pytest", *_OPTIONS, *_TESTS, "-k", _THERE, *sys.argv[1:]]
         return subprocess.run(command, check=False, env=environment).returncode
 
 
