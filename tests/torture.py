@@ -33,6 +33,7 @@ class Fault(NamedTuple):
 
 FAULTS = (
     Fault("kill -9 of a writer", ("test_crash.py::test_a_killed_writer",)),
+    Fault("kill -9 of threads that commit together", ("storage/test_commits.py::test_a_kill",), 10),
     Fault("kill -9 while a store is created", ("test_crash.py::test_a_kill_while_a_store_is_created",)),
     Fault("kill -9 during a change of embedder", ("test_crash.py::test_a_kill_during_reembed",)),
     Fault("kill -9 during a sync of notes", ("notes/test_chaos.py::test_killed_in_mid_sync",)),
@@ -53,6 +54,38 @@ FAULTS = (
     Fault("a backup copied over a store with its log", ("storage/test_sqlite.py::test_a_copy_over_a_store",), 3),
     Fault("a pool of one PostgreSQL connection", ("storage/test_small_pool.py",), 2),
     Fault("a follower of the ledger beside open transactions", ("storage/test_postgres.py::test_a_follower",), 3),
+    Fault("the settings of a cloned project", ("test_settings.py::test_a_project_can",
+          "test_settings.py::test_no_setting", "interfaces/test_rest.py::test_a_cloned_project")),
+    Fault("jobs of hooks: other folders, broken settings, stores that cannot be reached", (
+          "interfaces/test_hooks.py::test_a_job", "interfaces/test_hooks.py::test_jobs",
+          "interfaces/test_hooks.py::test_a_worker_uses", "interfaces/test_hooks.py::test_a_store_that_cannot",
+          "interfaces/test_hooks.py::test_a_broken_settings_file")),
+    Fault("the answers of a warmed process against those of a fresh one", ("properties/test_repeatable.py",)),
+    Fault("newer versions of SQLite", ("storage/test_new_sqlite.py",)),
+    Fault("the permissions of files", ("test_private_files.py",)),
+    Fault("thousands of different queries, filters and scopes", ("storage/test_sqlite.py::test_a_search_with_many",
+          "storage/test_sqlite.py::test_a_store_with_many")),
+    Fault("a list in a note a thousand levels deep", ("notes/test_linking.py::test_a_list_a_thousand_levels",)),
+    Fault("a restore of what was purged", ("spec/test_retention_and_query.py::test_a_restore",)),
+    Fault("forged and hidden markers", ("test_marker.py", "test_context.py::test_a_forged_marker")),
+    Fault("long answers over MCP", ("interfaces/test_mcp.py::test_an_answer_has_a_limit",
+          "interfaces/test_mcp.py::test_metadata_tags")),
+    Fault("bad lines and front matter in imports", ("notes/test_importing.py::test_an_entry_that",
+          "notes/test_importing.py::test_front_matter", "notes/test_importing.py::test_lines_that")),
+    Fault("time as a sign of what another tenant has", ("test_tenants.py::test_one_tenant_does_not_learn",)),
+    Fault("folders with the names of scopes", ("interfaces/test_hooks.py::test_the_name_of_a_folder",)),
+    Fault("an embedder or splitter that fails", ("test_embedder_errors.py",)),
+    Fault("traces of what was purged", ("test_erasing.py", "storage/test_interleaving.py::test_uses_that_are_logged",
+          "storage/test_sqlite.py::test_a_purged_vector")),
+    Fault("duplicates, circles and sources of others", ("test_changes.py::test_an_update_a_restore",
+          "test_changes.py::test_memories_that_supersede", "test_changes.py::test_only_a_sync")),
+    Fault("a stuck reader, slow requests, control sequences", ("storage/test_sqlite.py::test_the_log_shrinks",
+          "interfaces/test_keys.py::test_a_body_that", "interfaces/test_keys.py::test_headers_that_never_end",
+          "interfaces/test_commands.py::test_control_sequences")),
+    Fault("credentials in what is captured", ("test_redaction.py", "interfaces/test_hooks.py::test_secrets")),
+    Fault("a wrong key, a changed byte, a trace of text in an encrypted store", ("test_encryption.py",)),
+    Fault("a server killed between a change and its response", (
+          "interfaces/test_idempotency.py::test_a_server_that_is_killed",)),
 )  # fmt: skip
 
 

@@ -209,3 +209,13 @@ def test_a_nested_item_is_a_memory_of_its_own(mem: Memotherm, notes: Notes, work
     )
     assert notes.conflicts() == []
     assert found(mem, "inner gecko") == [memory.id]
+
+
+def test_a_list_a_thousand_levels_deep_is_indexed(notes: Notes, workspace: Path) -> None:
+    """Also where an item has a memory of its own."""
+    items = [f"{'  ' * level}- the otter of level {level}" for level in range(1000)]
+    (workspace / "memory" / "deep.md").write_text("\n".join(items), "utf-8")
+
+    assert "memory/deep.md" in notes.sync().added
+    assert notes.search("otter level 999", 1)[0].path == "memory/deep.md"
+    assert notes.adopt("memory/deep.md", 1000).content == "the otter of level 999"
