@@ -437,11 +437,17 @@ def test_promoting_makes_room_first_and_ignores_unknown_ids(open_mem: Open) -> N
 
 @spec("C24")
 def test_spilling_is_suggested_at_ninety_percent(open_mem: Open) -> None:
-    """At exactly the threshold, with the real percentage in the reason."""
+    """From exactly the threshold on, with the real percentage in the reason."""
     memory = open_mem().session("s").add("a turn of the talk")
-    tokens = memory.tokens
-    for limit, suggested in ((tokens * 10 // 9, True), (tokens * 2, False)):
-        session = open_mem(settings={"hot_token_limit": limit}).session("s")
+    tokens, default = memory.tokens, Settings().spill_suggested_at
+    assert default == 0.9
+    for limit, threshold, suggested in (
+        (tokens * 10 // 9, default, True),
+        (tokens * 2, default, False),
+        (tokens * 2, 0.5, True),
+        (tokens * 2, 0.51, False),
+    ):
+        session = open_mem(settings={"hot_token_limit": limit, "spill_suggested_at": threshold}).session("s")
         session.add("a turn of the talk")
         found = [each for each in session.status().suggestions if each.type == "spill"]
         assert bool(found) is suggested
