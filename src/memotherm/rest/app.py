@@ -29,7 +29,7 @@ from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import encode_problem, status_of
-from memotherm.rest.routes import router
+from memotherm.rest.routes import ROUTES
 from memotherm.rest.schemas.server import ProblemResponse
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ def application(
     api.state.jobs = Jobs(None if shared is None else JobBoard(mem))
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
-    api.include_router(router)
-    api.router.routes.extend(dashboard.routes())
+    api.router.routes.extend((*ROUTES, *dashboard.routes()))
     api.state.mcp = _add_mcp(api, mem)
     _add_error_handlers(api)
     api.openapi = lambda: _document(api)  # type: ignore[method-assign]

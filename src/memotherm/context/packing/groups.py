@@ -91,16 +91,21 @@ class Group:
 
     def needed(self, included: frozenset[str]) -> Iterator[tuple[Item, int]]:
         """Yield each item that is not included, and the tokens of the group at which it would be."""
-        before: list[Item] = []
-        least = 0
-        for item in self:
+        least = total = whole = 0
+        limited: list[tuple[int, Item]] = []
+        for position, item in enumerate(self):
             if item.id not in included:
-                least = self._least_space(before, item, least)
+                least = self._least_space(item, limited, whole, range(least, total + item.min_cost))
                 if least > self._most:
                     self.excluded.append(Exclusion(item, None, *self._full))
                 else:
                     yield item, least
-            before.append(item)
+                # What is whole in this space is whole in every larger one.
+                shorter = [(place, each) for place, each in limited if each.exceeds(self._limit(place, least))]
+                whole = total - sum(each.cost for _, each in shorter)
+                limited = shorter
+            limited.append((position, item))
+            total += item.cost
 
     def _at_most(self, tokens: int) -> int:
         return int(min(tokens, self._most))
@@ -111,15 +116,22 @@ class Group:
             return None
         return max(PARTS * _LEAST_TOKENS, available * _SHARES[min(position, len(_SHARES) - 1)])
 
-    def _least_space(self, before: Sequence[Item], item: Item, least: int) -> int:
-        """Return the smallest space, from `least` on, in which an item has its smallest form after others."""
+    def _least_space(self, item: Item, limited: Sequence[tuple[int, Item]], whole: int, spaces: range) -> int:
+        """Return the smallest of some spaces in which an item has its smallest form after others, or their end.
+
+        Args:
+            item: The item.
+            limited: Those of the others that may have to be shortened, with their positions.
+            whole: The tokens of the rest of the others.
+            spaces: The spaces.
+        """
+        fixed = whole + item.min_cost
 
         def fits(space: int) -> bool:
-            allowances = (earlier.allowance(self._limit(place, space)) for place, earlier in enumerate(before))
-            return sum(allowances) <= PARTS * (space - item.min_cost)
+            allowances = (earlier.allowance(self._limit(place, space)) for place, earlier in limited)
+            return sum(allowances) <= PARTS * (space - fixed)
 
-        most = sum(earlier.cost for earlier in before) + item.min_cost
-        return bisect_left(range(most), x=True, lo=min(least, most), key=fits)
+        return spaces.start + bisect_left(spaces, x=True, key=fits)
 
 
 def _forms(admitted: Sequence[tuple[Item, int]], left: int) -> list[tuple[Item, Form]]:
