@@ -188,15 +188,23 @@ WHERE e.number IS NULL OR length(v.vector) <> 4 * e.dimensions
 SELECT v.key, v.vector FROM json_each(:nos) j
 JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 20) + 1048575
 
--- candidates: The fields that ranking uses, of those memories that are visible, with their words.
+-- candidates: The fields that ranking uses, of those memories that are active, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
-    coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
+    coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous, m.expires_at
 FROM json_each(:nos) j
 CROSS JOIN memories m ON m.no = j.value
 LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
 LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
 LEFT JOIN turns u ON u.no = m.no
-WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
+WHERE m.retention = 0
+
+-- candidates_moment: The newest event, and how often uses were counted.
+SELECT (SELECT coalesce(max(seq), 0) FROM events),
+    (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses')
+
+-- uses_counted: Note that a transaction counts uses, and return the number of such transactions.
+INSERT INTO meta (key, value) VALUES ('uses', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1
+RETURNING CAST(value AS INTEGER)
 
 -- candidate_texts: The words, author and predecessor of active memories.
 SELECT m.no, coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous

@@ -20,6 +20,7 @@ from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
+from memotherm.storage.sqlite.candidates import CandidateCache
 from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
@@ -42,7 +43,7 @@ from memotherm.storage.sqlstore import (
     visible_rows,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Scores
+from memotherm.storage.values import CandidateRow, Filter, Find, Identity, LaterUse, RecallEntry, Scores
 
 __all__ = ["SqliteStore"]
 
@@ -76,6 +77,7 @@ class SqliteStore(SqlStore):
         self._erasure.finish()
         # A store in memory reads uncommitted data, which must not be cached.
         self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
+        self._candidates = CandidateCache(0 if path == MEMORY else settings.candidate_cache_bytes)
 
     def for_tenant(self, tenant: str | None) -> Self:
         """Return the same store as one tenant uses it; a file has no row-level security."""
@@ -126,8 +128,12 @@ class SqliteStore(SqlStore):
     def _marking(self, *, join: bool = False) -> AbstractContextManager[SqliteStatements]:
         return Lending(self._connections.transaction(join=join))
 
-    def _logging(self) -> AbstractContextManager[SqliteStatements]:
-        return Lending(self._connections.logging())
+    @contextmanager
+    def _logging(self) -> Iterator[SqliteStatements]:
+        with Lending(self._connections.logging()) as statements:
+            yield statements
+        for counted in statements.counted:
+            self._candidates.add_uses(counted)
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
@@ -179,6 +185,13 @@ class SqliteStore(SqlStore):
         return count >= _LARGE_SHARE * int(statements.value("memory_last_no"))
 
     # Searching
+
+    def candidates(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
+    ) -> dict[int, CandidateRow]:
+        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+        with self._reading() as statements:
+            return self._candidates.visible(statements, spaces, tiers, nos, where)
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
