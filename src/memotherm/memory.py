@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
 
+from memotherm.context.assembler import Assembler, Request
 from memotherm.context.explaining import explain
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
@@ -356,6 +357,7 @@ class Memotherm:
         format: FormatName = "markdown",  # noqa: A002 - the word everyone uses for it
         include_cold: bool | None = None,
         track: bool = True,
+        as_of: datetime | None = None,
     ) -> Context:
         """Return the memories for a prompt as text, in at most `budget` tokens, with a receipt.
 
@@ -369,9 +371,21 @@ class Memotherm:
             format: markdown, xml, messages (JSON), or index (id, tier, score and title only).
             include_cold: Whether to search cold as well; None takes the setting.
             track: Count this as a use of the included memories, and log it.
+            as_of: Assemble it from the state of the memories at an earlier moment; it is not counted or logged.
         """
-        request = self._view.context_request(query, budget, format, include_cold=include_cold, track=track)
-        return self._services.assembler.context(request)
+        moment = None if as_of is None else require_moment(as_of)
+        request = self._view.context_request(
+            query, budget, format, include_cold=include_cold, track=track and moment is None, now=moment
+        )
+        return self._services.assembler.context(request) if moment is None else self._context_past(request)
+
+    def _context_past(self, request: Request) -> Context:
+        """Return the context of an earlier state."""
+        services, question = self._services, request.question
+        with services.past.at(services.store, services.vectorizer, self.scope, request.now) as past:
+            assembler = Assembler(past.store, past.pipeline, services.settings)
+            question = None if question is None else replace(question, spaces=past.spaces)
+            return assembler.context(replace(request, spaces=past.spaces, question=question))
 
     def feedback(
         self,
