@@ -3,11 +3,23 @@
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 
+-- digest_known: Whether any memory has a content.
+SELECT 1 FROM memories WHERE digest = :digest LIMIT 1
+
 -- meta_replace: Replace a metadata value, unless it has changed since it was read.
 UPDATE meta SET value = :value WHERE key = :key AND value = :before
 
 -- meta_drop_value: Delete a metadata value, unless it has changed since it was read.
 DELETE FROM meta WHERE key = :key AND value = :value
+
+-- first_expiry: When the first memory expires that maintenance has not processed yet.
+SELECT expires_at FROM memories INDEXED BY memories_by_expiry
+WHERE retention = 0 AND expires_at IS NOT NULL AND priority > 0
+ORDER BY expires_at LIMIT 1
+
+-- pinned_count: How many memories of some spaces are pinned.
+SELECT count(*) FROM memories INDEXED BY memories_by_urgency
+WHERE space {in spaces} AND priority = 0 AND priority < 2 AND retention = 0
 
 -- check_seqs: Whether the ledger has gaps.
 SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
@@ -198,7 +210,7 @@ LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier
 LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0
 
--- candidates_moment: The newest event, and how often uses were counted.
+-- moment: The newest event, and how often uses were counted.
 SELECT (SELECT coalesce(max(seq), 0) FROM events),
     (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses')
 

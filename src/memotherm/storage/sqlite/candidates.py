@@ -15,7 +15,7 @@ from memotherm.model import Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage.rows import PRIORITIES, TIERS
 from memotherm.storage.selecting import passing_rows
-from memotherm.storage.sqlite.statements import CountedUses, SqliteStatements
+from memotherm.storage.sqlite.statements import CountedUses, Moment, SqliteStatements
 from memotherm.storage.statements import Row
 from memotherm.storage.values import CandidateRow, Filter
 
@@ -36,13 +36,6 @@ class _Entry(NamedTuple):
     expires_at: int
 
 
-class _Moment(NamedTuple):
-    """A state of the store: the newest event, and how often uses were counted. Neither ever decreases."""
-
-    seq: int
-    counted: int
-
-
 class CandidateCache:
     """The fields of memories that ranking uses.
 
@@ -53,7 +46,7 @@ class CandidateCache:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._lock = threading.Lock()
-        self._moment = _Moment(0, 0)
+        self._moment = Moment(0, 0)
         # Two generations: what is used of the older one joins the newer one, and the rest leaves when that is full.
         self._newer: dict[int, _Entry] = {}
         self._older: dict[int, _Entry] = {}
@@ -93,7 +86,7 @@ class CandidateCache:
 
     def _entries(self, statements: SqliteStatements, nos: Sequence[int]) -> dict[int, _Entry]:
         """Return the active ones of some memories."""
-        moment = _Moment(*statements.rows("candidates_moment")[0])
+        moment = statements.moment()
         with self._lock:
             self._catch_up(statements, moment)
             # Another thread may have seen more than this snapshot.
@@ -107,7 +100,7 @@ class CandidateCache:
                     self._keep(read)
         return entries
 
-    def _catch_up(self, statements: SqliteStatements, moment: _Moment) -> None:
+    def _catch_up(self, statements: SqliteStatements, moment: Moment) -> None:
         """Remove what was changed since the last read."""
         if moment <= self._moment:
             return

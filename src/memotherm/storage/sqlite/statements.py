@@ -13,7 +13,7 @@ from typing import NamedTuple
 from memotherm.storage import queries
 from memotherm.storage.statements import Row, Statements, marked
 
-__all__ = ["SQL", "CountedUses", "Lending", "SqliteStatements"]
+__all__ = ["SQL", "CountedUses", "Lending", "Moment", "SqliteStatements"]
 
 #: The statements by name. Keys have no tenant column, and some statements name their index for the planner.
 SQL = queries.load(
@@ -41,6 +41,13 @@ class CountedUses(NamedTuple):
     at: int
 
 
+class Moment(NamedTuple):
+    """A state of the store: the newest event, and how often uses were counted. Neither ever decreases."""
+
+    seq: int
+    counted: int
+
+
 class Lending:
     """The statements on a connection of the pool, as a context manager."""
 
@@ -65,6 +72,7 @@ class SqliteStatements(Statements):
         self.connection = connection
         #: What was counted on this connection.
         self.counted: list[CountedUses] = []
+        self._moment: Moment | None = None
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
@@ -90,6 +98,19 @@ class SqliteStatements(Statements):
         """Run a statement once for every row of parameters."""
         if rows:
             self.connection.executemany(SQL[name], rows)
+
+    def moment(self) -> Moment:
+        """Return what a read transaction sees; it is read once."""
+        if self._moment is None:
+            self._moment = Moment(*self.rows("moment")[0])
+        return self._moment
+
+    def renew(self) -> Moment:
+        """Begin the read transaction again, and return what it sees now."""
+        self.connection.execute("COMMIT")
+        self.connection.execute("BEGIN")
+        self._moment = None
+        return self.moment()
 
     def note_uses(self, times: Mapping[int, int], at: int) -> None:
         """Number the uses that were counted, so that the caches of all processes notice them."""
