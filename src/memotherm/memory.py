@@ -213,6 +213,7 @@ class Memotherm:
         key: str | None = None,
         index: bool = True,
         expires_at: datetime | str | None = None,
+        version: int | None = None,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
 
@@ -232,19 +233,32 @@ class Memotherm:
             key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
             index: Whether to make vectors of it; without them, it is found by its words only.
             expires_at: The time when it expires, instead of `ttl`: a datetime with a time zone, or ISO 8601 text.
+            version: The version that the memory with the key must have, 0 if there must be none; `StaleWrite` is
+                raised if it is another one.
         """
         draft = Draft(
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl, expires_at=expires_at,
-            metadata=metadata, source=source, supersedes=supersedes, key=key, index=index,
+            metadata=metadata, source=source, supersedes=supersedes, key=key, index=index, version=version,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
 
-    def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Memory]:
-        """Store several memories, given as mappings of `remember`'s arguments: all of them, or none."""
+    def remember_many(
+        self, memories: Iterable[Mapping[str, Any]], *, forget: Sequence[str] = (), why: str = ""
+    ) -> list[Memory]:
+        """Store several memories, given as mappings of `remember`'s arguments: all of them, or none.
+
+        Args:
+            memories: The memories.
+            forget: The ids of memories to delete in the same transaction.
+            why: The reason for that, for the ledger.
+        """
         drafts = [draft_of(values) for values in memories]
-        if not drafts:
+        if isinstance(forget, str):
+            raise InvalidInput("forget takes a list of ids")
+        if not drafts and not forget:
             return []
-        return self._services.writer.remember(drafts, self.scope, self._view.now(), self._view.actor)
+        view = self._view
+        return self._services.writer.remember(drafts, self.scope, view.now(), view.actor, forget=forget, why=why)
 
     def capture(
         self,
