@@ -3,6 +3,9 @@
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 
+-- last_numbers: The newest event, and the highest number of a memory in use.
+SELECT (SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(no), 0) FROM memories)
+
 -- digest_known: Whether any memory has a content.
 SELECT 1 FROM memories WHERE digest = :digest LIMIT 1
 

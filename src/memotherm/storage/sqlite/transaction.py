@@ -35,8 +35,9 @@ class SqliteTransaction(SqlTransaction):
     ) -> None:
         super().__init__(statements, scope_of, window_micros, made_by)
         self._sql: SqliteStatements = statements
-        self._seq = int(self._sql.value("event_last"))
-        self._last_no = int(self._sql.value("memory_last_no"))
+        self._seq: int
+        self._last_no: int
+        self._seq, self._last_no = self._sql.rows("last_numbers")[0]
         #: The statements that change the text indexes, with their parameters.
         self._text_changes: list[tuple[str, dict[str, object]]] = []
 
