@@ -94,10 +94,10 @@ class SqlTransaction(ABC):
         self._sql = statements
         self._scope_of = scope_of
         self._window_micros = window_micros
-        self._serving = int(self._sql.value("meta_get", key="embedder") or 0)
+        purged, adopted, serving = self._sql.rows("transaction_begin")[0]
+        self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._welcome = bool(self._serving) and made_by in (None, self._serving)
-        purged, adopted = self._sql.rows("transaction_begin")[0]
         self._tombstones = bool(purged)
         #: The number of the last adoption of a policy.
         self.adopted = int(adopted)
