@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.errors import InvalidInput, StoreBusy, StoreError
+from memotherm.errors import StoreBusy, StoreError
 from memotherm.model import Event, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
@@ -80,6 +80,8 @@ class PostgresStore(SqlStore):
             require_coordinator(connection, self._connections.name)
         migrate(self._connections)
         self._connections.open()
+        if self._connections.unfinished:
+            return  # `distribute` goes on with it; nothing else can be done
         try:
             self._rebuild_if_outdated(rebuild)
             if self._rows("bypasses_security")[0][0]:
@@ -457,16 +459,9 @@ class PostgresStore(SqlStore):
             return partition(connection, parts)
 
     def distribute(self, shards: int) -> Distribution:
-        """Distribute the tables over the nodes of a Citus cluster by tenant, all at once, and verify the rows."""
-        if self._connections.distributed:
-            raise InvalidInput(
-                f"{self.name} is distributed already: rebalance_table_shards() moves shards to new nodes"
-            )
-        with self._connections.transaction(None, patient=True) as connection:
-            PostgresStatements(connection, None).rows("lock_store", store=LOCK)
-            distribution = distribute(connection, shards, self.name)
-        self._connections.distributed = True
-        return distribution
+        """Distribute the tables over the nodes of a Citus cluster by tenant, or resume it, and verify the rows."""
+        with self._connections.alone() as connection:
+            return distribute(connection, shards, self.name)
 
     def checkpoint(self, path: Path) -> None:
         """Write a consistent copy to a new file while the store is in use: a SQLite store."""

@@ -342,6 +342,19 @@ ORDER BY 1
 SELECT policyname, cmd, qual, with_check FROM pg_policies
 WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
 
+-- distribution: Whether the tables are distributed: then there are copies of the rows that all tenants see; and whether
+-- that was begun and is not done yet.
+SELECT to_regclass('memotherm_shared.memories') IS NOT NULL,
+    EXISTS (SELECT 1 FROM memotherm.meta WHERE key = 'distribution')
+
+-- lock_connection: Keep all writers out until the connection ends.
+SELECT pg_advisory_lock(:store)
+
+-- others_end: End the other connections of this role to the database.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+    AND application_name = current_setting('application_name')
+
 -- citus: Whether Citus is installed in the database.
 SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')
 
