@@ -65,8 +65,10 @@ class MemoryWriter:
         cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
         with self._store.write(made_by=embedded.made_by) as transaction:
             space = transaction.space(scope)
-            digests = {memory.digest for memory in memories} if skip_purged else set()
-            purged = transaction.purged_digests(scope, digests) if digests else set()
+            digests = {memory.digest for memory in memories}
+            if len(memories) > 1:
+                transaction.prefetch_duplicates(digests)
+            purged = transaction.purged_digests(scope, digests) if skip_purged and digests else set()
             records: list[Record | None] = []
             for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
                 if memory.digest in purged and self.existing(transaction, space, memory, cause) is None:

@@ -6,7 +6,7 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -580,6 +580,10 @@ class SqlStore(ABC):
         """Return (number, content) of memories without vectors of an embedder."""
         rows = self._rows("vectors_missing", **self._made_by(number), after=after, limit=limit)
         return [(no, content) for no, content in rows]
+
+    def digests_with_vectors(self, digests: Collection[str]) -> Collection[str]:
+        """Return those of some digests for which `cached_vectors` may return vectors: all, as asking it is cheap."""
+        return digests
 
     def count_without_vectors(self, number: int) -> int:
         """Return the number of memories without vectors of an embedder."""

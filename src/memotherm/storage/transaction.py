@@ -7,7 +7,7 @@ A subclass for a database adds how numbers are assigned and how the indexes are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -131,6 +131,10 @@ class SqlTransaction(ABC):
     def with_key(self, space: int, key: str) -> Record | None:
         """Return the memory of a space's scope with a key, of any retention."""
         return self._record("memory_by_key", space=space, key=key)
+
+    @abstractmethod
+    def prefetch_duplicates(self, digests: Collection[str]) -> None:
+        """Find out at once which contents are stored, before `duplicate` is called for each of them."""
 
     def duplicate(
         self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None

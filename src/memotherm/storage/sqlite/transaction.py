@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -66,6 +66,9 @@ class SqliteTransaction(SqlTransaction):
         counts = super().erase_usage(spaces)
         Erasure.record(self._sql, self._seq)
         return counts
+
+    def prefetch_duplicates(self, digests: Collection[str]) -> None:
+        """Do nothing: a statement takes no round trip here."""
 
     def _next_seq(self) -> int:
         self._seq += 1
