@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -33,6 +33,9 @@ _FIELDS = frozenset(
     {"kind", "tags", "tier", "tier_rule", "priority", "retention", "scope", "metadata", "source", "expires_at"}
 )
 _WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
+#: Times that are mostly those at which a memory was stored.
+_TIMES = ("updated_at", "tier_since", "retention_since")
+_NO_METADATA: dict[str, Any] = {}
 #: The rules in events of moves that a caller asked for.
 _CALLERS = frozenset({"explicit", "session.promote"})
 _REQUESTED = "spilled on request"
@@ -48,12 +51,16 @@ class _Past:
 
     #: Memory number -> index; indexes follow the order of numbers.
     indexes: dict[int, int] = field(default_factory=dict)
-    by_id: dict[str, int] = field(default_factory=dict)
-    memories: list[Memory] = field(default_factory=list)
+    #: As they are now; the steps take them away.
+    memories: deque[Memory] = field(default_factory=deque)
+    #: Those that are not active now.
+    hidden: set[int] = field(default_factory=set)
     names: list[tuple[str, str]] = field(default_factory=list)
     scopes: dict[int, Scope] = field(default_factory=dict)
-    events: dict[int, list[Event]] = field(default_factory=lambda: defaultdict(list))
-    born: list[datetime] = field(default_factory=list)
+    #: The time and the number of the first event of each memory.
+    first: list[tuple[datetime, int]] = field(default_factory=list)
+    #: The later events of memories by index.
+    changes: dict[int, list[Event]] = field(default_factory=lambda: defaultdict(list))
     log: list[LogEntry] = field(default_factory=list)
     later_uses: list[UseRow] = field(default_factory=list)
 
@@ -104,7 +111,7 @@ def read_timeline(
         )
     return Timeline(
         steps=steps.ordered(),
-        memories=len(past.memories),
+        memories=len(past.names),
         names=past.names,
         start=start,
         end=now,
@@ -125,34 +132,47 @@ def _read(store: Store, spaces: tuple[int, ...], now: datetime) -> _Past:
         for record in records:
             _add_record(past, record)
         after = records[-1].no
-    seq = 0
-    while events := store.ledger(spaces, seq, _PAGE, oldest_first=True):
-        for event in events:
-            index = past.by_id.get(event.memory_id)
-            if index is not None and event.changes:
-                past.events[index].append(event)
-        seq = events[-1].seq
+    _read_events(past, store, spaces)
     number = 0
     while entries := store.log_entries(spaces, number, _PAGE):
         past.log += [entry for entry in entries if entry.at <= now]
         number = entries[-1].number
     past.log.sort(key=lambda entry: (entry.at, entry.number))
     past.later_uses = [use for use in store.later_uses(spaces) if use.at <= now]
-    past.born = [
-        history[0].at if (history := past.events.get(index)) else memory.created_at
-        for index, memory in enumerate(past.memories)
-    ]
     return past
 
 
 def _add_record(past: _Past, record: Record) -> None:
     index = past.indexes[record.no] = len(past.memories)
-    memory = record.memory
-    past.by_id[memory.id] = index
-    past.names.append((memory.id, memory.content[:_NAME_CHARS]))
-    past.scopes[record.space] = memory.scope
-    # The content is no part of a decision.
-    past.memories.append(replace(memory, content="", digest=""))
+    if record.memory.retention is not Retention.ACTIVE:
+        past.hidden.add(index)
+    past.names.append((record.memory.id, record.memory.content[:_NAME_CHARS]))
+    past.scopes[record.space] = record.memory.scope
+    past.memories.append(_lean(record.memory))
+
+
+def _lean(memory: Memory) -> Memory:
+    """Return a memory without its content, which no rule looks at, and with equal values stored once."""
+    created = memory.created_at
+    times: dict[str, Any] = {name: created for name in _TIMES if getattr(memory, name) == created}
+    return replace(memory, content="", digest="", metadata=memory.metadata or _NO_METADATA, **times)
+
+
+def _read_events(past: _Past, store: Store, spaces: tuple[int, ...]) -> None:
+    """Read what happened to the memories; of a first event only its time and number matter."""
+    indexes = {memory.id: index for index, memory in enumerate(past.memories)}
+    first: dict[int, tuple[datetime, int]] = {}
+    seq = 0
+    while events := store.ledger(spaces, seq, _PAGE, oldest_first=True):
+        for event in events:
+            index = indexes.get(event.memory_id)
+            if index is None or not event.changes:
+                continue
+            first.setdefault(index, (event.at, event.seq))
+            if event.changes.get("retention", ("", ""))[0] is not None:
+                past.changes[index].append(event)
+        seq = events[-1].seq
+    past.first = [first.get(index, (memory.created_at, 0)) for index, memory in enumerate(past.memories)]
 
 
 # From events and entries of the log to steps
@@ -169,23 +189,20 @@ class _Steps:
         self._placed: list[tuple[datetime, int, int, TimelineStep]] = []
         self._uses, self._weights, self._averaged = _logged_uses(past, settings)
         for index in range(len(past.memories)):
-            self._add_memory(index)
+            self._add_memory(index, past.memories.popleft(), past.changes.pop(index, []))
 
     def ordered(self) -> list[TimelineStep]:
         """Return the steps in order: what callers do, then what the log has, then the moves of rules."""
         self._placed.sort(key=lambda placed: placed[:3])
         return [step for *_, step in self._placed]
 
-    def _add_memory(self, index: int) -> None:
+    def _add_memory(self, index: int, memory: Memory, changes: Sequence[Event]) -> None:
         """Add the birth of a memory and what happened to it."""
-        past = self._past
-        memory, events = past.memories[index], past.events.pop(index, [])
-        changes = [event for event in events if event.changes.get("retention", ("", ""))[0] is not None]
         first = memory
         for event in reversed(changes):
             first = apply_changes(first, {name: was for name, (was, _) in event.changes.items()})
-        born = past.born[index]
-        self._place(born, 0, events[0].seq if events else 0, Born(born, index, self._newborn(index, first, changes)))
+        born, seq = self._past.first[index]
+        self._place(born, 0, seq, Born(born, index, self._newborn(index, first, changes)))
         current = first
         for event in changes:
             after = apply_changes(current, {name: now for name, (_, now) in event.changes.items()})
@@ -292,7 +309,7 @@ def _logged_uses(past: _Past, settings: Settings) -> tuple[Counter[int], default
     for use in past.later_uses:
         for index in past.known((use.no,)):
             weights[index] += weight_of[use.strength]
-    for index, events in past.events.items():
+    for index, events in past.changes.items():
         repeated = sum(event.rule == "duplicate" for event in events)
         uses[index] += repeated
         weights[index] += repeated
@@ -320,7 +337,6 @@ def _demands(
     progress: Progress | None,
 ) -> Iterator[tuple[LogEntry, tuple[int, ...] | None, Scope]]:
     """Yield the entries of the log with what they demand and the scope that asked."""
-    hidden = {index for index, memory in enumerate(past.memories) if memory.retention is not Retention.ACTIVE}
     for done, entry in enumerate(past.log):
         if progress is not None and done % 100 == 0:
             progress(done, len(past.log))
@@ -330,7 +346,7 @@ def _demands(
             spaces = (entry.space,) if "alone" in entry.options else store.spaces(scope)
             found = _asked_again(pipeline, past, entry, spaces, settings, first)
             # What was returned then and is hidden now cannot be found again.
-            gone = [index for index in past.known(entry.returned) if index in hidden]
+            gone = [index for index in past.known(entry.returned) if index in past.hidden]
             demanded = tuple(dict.fromkeys((*found, *gone)))
         yield entry, demanded, scope
 
@@ -363,7 +379,7 @@ def _answers(
         answering = answering and answers
         if index is None or not answers:
             continue
-        if past.born[index] > question.where.now:
+        if past.first[index][0] > question.where.now:
             later = True
         elif len(found) < first:
             found.append(index)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,48 +107,70 @@ def replay_timeline(
     timeline: Timeline, policies: Sequence[Policy], settings: Settings, progress: Progress | None = None
 ) -> Replay:
     """Return what policies would have done on a time line, beside the things to compare them with."""
-    total = len(timeline.steps) * (len(policies) + 1)
+    length = len(timeline.steps)
+    groups = _Groups([step for step in timeline.steps if isinstance(step, Asked) and step.counted])
 
-    def tick(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
+    def ticks(passes: int) -> Callable[[int], None]:
+        """Return what reports the progress of the pass after a number of passes."""
+        return lambda done: progress and progress(passes * length + done, (len(policies) + 1) * length)
 
-    asked = [step for step in timeline.steps if isinstance(step, Asked) and step.counted]
-    groups = _Groups(asked)
-    recorded = simulate_recorded(timeline, settings, tick)
-    rows = [_everything(recorded, groups)]
-    causes: list[Cause] = []
-    regret_by_rule: dict[str, dict[str, int]] = {}
-    shares: dict[str, NDArray[np.float64]] = {}
-    final: dict[str, dict[str, Tier]] = {}
-    for place, policy in enumerate(policies, 1):
-        begun = place * len(timeline.steps)
-        outcome = simulate(
-            timeline,
-            policy.tier_rules,
-            policy.settings(settings),
-            recorded.unsearched,
-            lambda done, begun=begun: tick(begun + done),  # type: ignore[misc]
-        )
-        found, hits = _policy_rows(policy.name, outcome, groups)
-        rows += found
-        shares[policy.name] = groups.resampled(_live(outcome))
-        final[policy.name] = outcome.state.final()
-        causes += _causes(policy.name, outcome, hits, timeline)
-        regret_by_rule[policy.name] = _regret_by_rule(outcome, hits)
-    own, _ = _policy_rows("recorded", recorded, groups, note="what really happened")
-    rows.append(own[1])
-    names = [policy.name for policy in policies]
+    everything, recorded, unsearched = _recorded_rows(timeline, settings, groups, ticks(0))
+    found = [
+        _policy_replay(timeline, policy, settings, unsearched, groups, ticks(passes))
+        for passes, policy in enumerate(policies, 1)
+    ]
     return Replay(
-        rows=tuple(rows),
-        causes=tuple(causes),
-        regret_by_rule=regret_by_rule,
-        differences={(names[0], other): _interval(shares[names[0]] - shares[other]) for other in names[1:]},
-        final=final,
+        rows=(everything, *(row for each in found for row in each.rows), recorded),
+        causes=tuple(cause for each in found for cause in each.causes),
+        regret_by_rule={each.name: each.regret_by_rule for each in found},
+        differences={(found[0].name, other.name): _interval(found[0].shares - other.shares) for other in found[1:]},
+        final={each.name: each.final for each in found},
         questions=timeline.questions,
         askable=timeline.askable,
         demanded=groups.demanded,
         notes=timeline.notes,
+    )
+
+
+class _PolicyReplay(NamedTuple):
+    """What the report has of one policy; the state of its memories is larger and not kept."""
+
+    name: str
+    rows: list[ReplayRow]
+    causes: list[Cause]
+    regret_by_rule: dict[str, int]
+    #: The shares of live hits of resamples.
+    shares: NDArray[np.float64]
+    final: dict[str, Tier]
+
+
+def _recorded_rows(
+    timeline: Timeline, settings: Settings, groups: _Groups, tick: Callable[[int], None]
+) -> tuple[ReplayRow, ReplayRow, Mapping[int, tuple[int, ...]]]:
+    """Return the rows of everything live and of what was recorded, and what questions did not search."""
+    outcome = simulate_recorded(timeline, settings, tick)
+    (_, recorded, _), _ = _policy_rows("recorded", outcome, groups, note="what really happened")
+    return _everything(outcome, groups), recorded, outcome.unsearched
+
+
+def _policy_replay(
+    timeline: Timeline,
+    policy: Policy,
+    settings: Settings,
+    unsearched: Mapping[int, tuple[int, ...]],
+    groups: _Groups,
+    tick: Callable[[int], None],
+) -> _PolicyReplay:
+    """Return what one policy would have done."""
+    outcome = simulate(timeline, policy.tier_rules, policy.settings(settings), unsearched, tick)
+    rows, hits = _policy_rows(policy.name, outcome, groups)
+    return _PolicyReplay(
+        name=policy.name,
+        rows=rows,
+        causes=_causes(policy.name, outcome, hits, timeline),
+        regret_by_rule=_regret_by_rule(outcome, hits),
+        shares=groups.resampled(_live(outcome)),
+        final=outcome.state.final(),
     )
 
 
