@@ -44,7 +44,7 @@ def captured(
 def explained(url: str, tenant: str, statements: list[tuple[str, Any]]) -> list[tuple[int, str]]:
     """Return how many shards each statement needs, as the coordinator plans it for its tenant."""
     found = []
-    with psycopg.connect(url) as connection:
+    with psycopg.connect(url, autocommit=True) as connection:
         _register(connection)
         connection.execute("SET search_path TO memotherm, public; SET plan_cache_mode TO force_custom_plan")
         connection.execute("SELECT set_config('memotherm.tenant', %s, false)", (tenant,))

@@ -67,6 +67,7 @@ def application(
     stopping: threading.Event | None = None,
     token: str | None = None,
     shared: Path | None = None,
+    several: bool = False,
 ) -> App:
     """Return the server as an ASGI application.
 
@@ -79,6 +80,7 @@ def application(
         stopping: Set when the server is about to stop, which ends the event streams.
         token: A one-time token that a browser can log in with; it then has the rights of this process.
         shared: A folder that the processes of one server share; None for a server of one process.
+        several: Whether other servers may use the same store, which then see the jobs of this one.
     """
     api = FastAPI(
         title="Memotherm",
@@ -99,7 +101,7 @@ def application(
     )
     api.state.mem = mem
     api.state.metrics = RequestMetrics(shared)
-    api.state.jobs = Jobs(None if shared is None else JobBoard(mem))
+    api.state.jobs = Jobs(JobBoard(mem) if several or shared is not None else None)
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
     api.router.routes.extend((*ROUTES, *dashboard.routes()))

@@ -13,6 +13,7 @@ from memotherm.errors import PluginUnavailable, SettingsError
 from memotherm.memory import Memotherm
 from memotherm.rest.keys import Keys
 from memotherm.rest.workers import Worker
+from memotherm.storage.registry import sqlite_path
 
 __all__ = ["require_safe", "serve"]
 
@@ -86,6 +87,7 @@ def serve(
             stopping=stopping,
             token=token,
             shared=None if worker is None else worker.shared,
+            several=sqlite_path(mem.status().store) is None,
         ),
         host=host,
         port=port,
