@@ -10,7 +10,8 @@ UPDATE meta SET value = :value WHERE key = :key AND value = :before
 DELETE FROM meta WHERE key = :key AND value = :value
 
 -- check_seqs: Whether the ledger has gaps.
-SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
+SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0)
+FROM (SELECT seq FROM events UNION ALL SELECT seq FROM adoptions)
 
 -- events_identity: The last events up to a sequence number, as far as no later change or purge rewrites them.
 SELECT e.seq, e.at, e.action, m.id FROM events e CROSS JOIN memories m ON m.no = e.no
