@@ -66,6 +66,7 @@ from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
 from memotherm.text.redaction import redactor
+from memotherm.tiers.adoption import adoption_events
 from memotherm.tiers.engine import combined
 from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.metrics import metrics
@@ -597,7 +598,7 @@ class Memotherm:
     def events(
         self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False, inside: bool = False
     ) -> EventPage:
-        """Return the events of all visible memories, newest first, a page at a time.
+        """Return the events of all visible memories, and adoptions of policies, newest first, a page at a time.
 
         Args:
             limit: The most events of a page.
@@ -610,7 +611,11 @@ class Memotherm:
         word = "after" if forward else "before"
         past = None if cursor is None else _cursor_number(cursor, word)
         store, spaces = self._listed(inside)
-        events = store.ledger(spaces, past, limit + 1, oldest_first=forward)
+        events = [
+            *store.ledger(spaces, past, limit + 1, oldest_first=forward),
+            *adoption_events(store, past, oldest_first=forward),
+        ]
+        events.sort(key=lambda event: event.seq, reverse=not forward)
         page = tuple(events[:limit])
         return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
 

@@ -73,6 +73,36 @@ def test_an_adopted_policy_is_used_by_every_handle(open_mem: Open, clock: FakeCl
     assert open_mem(tmp_path / "m.db").policies.current().limits == {"hot_token_limit": 7, "use_window_days": 1}
 
 
+def test_an_adoption_is_an_event_of_the_ledger(mem: Memotherm, clock: FakeClock) -> None:
+    """It has a number, the name and the hash, is in the pages of events, and is taken back by a rollback only."""
+    said = mem.remember("good morning", kind="message", tier="warm")
+    adopted = mem.policies.adopt(policy.loads(CHATTER))
+    clock.advance(days=3)
+    moved = mem.compact().moves[0]
+    back = mem.policies.rollback()
+
+    events = mem.events(oldest_first=True).events
+    forward = [mem.events(limit=1, cursor=f"after-{events[place].seq}").events[0] for place in range(4)]
+
+    assert [(event.action, event.memory_id, event.policy) for event in events] == [
+        ("remember", said.id, ""),
+        ("adopt", "", adopted.hash),
+        ("move", said.id, adopted.hash),
+        ("undo", said.id, ""),
+        ("rollback", "", ""),
+    ]
+    assert [event.seq for event in events] == [1, 2, 3, 4, 5]
+    assert (adopted.number, moved.policy, back.adoption.number) == (2, adopted.hash, 5)
+    assert events[1].changes == {"policy": ("builtin", "house")}
+    assert forward == list(events[1:])
+    assert mem.events().events == events[::-1]
+    assert mem.events(limit=2).events + mem.events(cursor=mem.events(limit=2).cursor).events == events[::-1]
+    assert mem.scoped(user="u1").events().events == events[::-1]
+    assert mem.check() == []
+    with pytest.raises(InvalidInput, match="policy rollback"):
+        mem.undo(adopted.number)
+
+
 def test_a_policy_with_errors_is_refused_with_all_of_them(mem: Memotherm) -> None:
     """Lint errors and failing tests at once; the policy in force stays."""
     mem.policies.adopt(policy.loads(CHATTER))

@@ -13,7 +13,7 @@ from memotherm.remember.limits import Limits
 from memotherm.rules.marks import in_file
 from memotherm.rules.retention import changed_retention, require_active
 from memotherm.settings import Settings
-from memotherm.storage.contract import LedgerStore, Transaction, TransactionalStore
+from memotherm.storage.contract import LedgerStore, PolicyStore, Transaction, TransactionalStore
 from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.values import Cause, Record
 from memotherm.text.clean import digest
@@ -33,7 +33,7 @@ def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> R
     return record
 
 
-class ChangeStore(TransactionalStore, LedgerStore, Protocol):
+class ChangeStore(TransactionalStore, LedgerStore, PolicyStore, Protocol):
     """The parts of a store that changes use."""
 
 
@@ -137,6 +137,11 @@ class Changes:
         """Put a memory back to what it was before an event."""
         event_and_record = self._store.event(spaces, seq)
         if event_and_record is None:
+            if any(adoption.number == seq for adoption in self._store.adoptions()):
+                raise InvalidInput(
+                    f"event {seq} is about a policy, not a memory: `memotherm policy rollback` takes back the policy "
+                    "in force with all its moves"
+                )
             raise NotFound(f"no event {seq} can be seen from here ({scope})")
         event, record = event_and_record
         before = _values_before(event, record.memory)

@@ -158,7 +158,11 @@ def event_of(found: Json) -> Event:
     plain = ("seq", "action", "actor", "rule", "why")
     changes = {name: (change["from"], change["to"]) for name, change in found["changes"].items()}
     return Event(
-        **{name: found[name] for name in plain}, at=_moment(found["at"]), memory_id=found["id"], changes=changes
+        **{name: found[name] for name in plain},
+        at=_moment(found["at"]),
+        memory_id=found["id"],
+        changes=changes,
+        policy=found.get("policy") or "",
     )
 
 

@@ -336,7 +336,8 @@ class SqlTransaction(ABC):
     def adopt(self, adoption: AdoptionRow) -> int:
         """Store the policy that is in force from now on, and return its number."""
         row = {name: getattr(adoption, name) for name in ("actor", "action", "name", "hash", "document")}
-        self.adopted = int(self._sql.value("adoption_add", at=to_micros(adoption.at), **row))
+        self.adopted = self._next_seq()
+        self._sql.run("adoption_add", seq=self.adopted, at=to_micros(adoption.at), **row)
         return self.adopted
 
     def put_shadow_tiers(self, policy: str, tiers: Sequence[ShadowTier]) -> None:

@@ -279,7 +279,7 @@ class UsageCounts(NamedTuple):
 class AdoptionRow:
     """A policy that is in force from a moment on."""
 
-    #: Its number; 0 before it is stored.
+    #: Its number in the ledger; 0 before it is stored.
     number: int = 0
     at: datetime
     actor: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -25,6 +25,7 @@ __all__ = [
     "Skipped",
     "adopt",
     "adopted_policies",
+    "adoption_events",
     "adoption_of",
     "end_shadow",
     "put_back",
@@ -33,12 +34,20 @@ __all__ = [
 ]
 
 _BUILTIN = "builtin"
+#: The reasons of the events by action.
+_WHY = {
+    "adopt": "put the policy {name} in force",
+    "rollback": "took back a policy, and put {name} in force",
+    "shadow": "put the policy {name} in the shadow",
+    "end_shadow": "took the policy {name} out of the shadow",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Adoption(Value):
     """A policy that was put in force, by adopting it or by rolling back another one."""
 
+    #: Its number in the ledger.
     number: int
     at: datetime
     actor: str
@@ -111,6 +120,34 @@ def adoption_of(row: AdoptionRow) -> Adoption:
     """Return an adoption without the document."""
     names = ("number", "at", "actor", "action", "name", "hash")
     return Adoption(**{name: getattr(row, name) for name in names})
+
+
+def adoption_events(store: PolicyStore, past: int | None, *, oldest_first: bool) -> list[Event]:
+    """Return adoptions as events of the ledger, in any order: those after an event, or before it."""
+    if not store.adopted or (oldest_first and past is not None and past >= store.adopted):
+        return []
+    events = _events(store.adoptions())
+    return [event for event in events if past is None or (event.seq > past if oldest_first else event.seq < past)]
+
+
+def _events(adoptions: Iterable[AdoptionRow]) -> Iterator[Event]:
+    """Yield adoptions in order as events, which concern no memory."""
+    before: dict[str, str | None] = {"policy": _BUILTIN, "shadow": None}
+    for row in adoptions:
+        place = "shadow" if row.action in ("shadow", "end_shadow") else "policy"
+        now = None if row.action == "end_shadow" else row.name
+        yield Event(
+            seq=row.number,
+            at=row.at,
+            memory_id="",
+            action=row.action,
+            actor=row.actor,
+            rule="explicit",
+            why=_WHY[row.action].format(name=row.name),
+            changes={place: (before[place], now)},
+            policy=row.hash,
+        )
+        before[place] = now
 
 
 def adopt(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:

@@ -17,6 +17,7 @@ from memotherm.rules.retention import DeletedMemories
 from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import (
+    LedgerStore,
     MaintenanceStore,
     MemoryStore,
     SessionStore,
@@ -52,7 +53,7 @@ def combined(runs: Sequence[Maintenance]) -> Maintenance:
     )
 
 
-class RuleStore(TransactionalStore, MemoryStore, SessionStore, UsageStore, MaintenanceStore, Protocol):
+class RuleStore(TransactionalStore, MemoryStore, LedgerStore, SessionStore, UsageStore, MaintenanceStore, Protocol):
     """The parts of a store that rules use."""
 
 
@@ -181,7 +182,12 @@ class RuleEngine:
         """Log a run of the rules for replays: what moved is in the ledger, but not when nothing did."""
         if self._settings.recall_log == "off" or not spaces:
             return
-        options = {"run": name, "scope": dict(scope.items()), "open": sorted(situation.open_sessions)}
+        options = {
+            "run": name,
+            "scope": dict(scope.items()),
+            "open": sorted(situation.open_sessions),
+            "seq": self._store.seq(),
+        }
         entry = RecallEntry(
             at=situation.now,
             space=spaces[-1],

@@ -186,14 +186,23 @@ class _Steps:
         self.earlier_uses = 0
         self._past = past
         self._start = start
-        self._placed: list[tuple[datetime, int, int, TimelineStep]] = []
+        self._placed: list[tuple[datetime, int, int, int, TimelineStep]] = []
+        #: By instant: the numbers of entries of the log for which rules ran, and of the last event at their end.
+        self._bounds: dict[datetime, list[tuple[int, int]]] = defaultdict(list)
+        for entry in past.log:
+            if "seq" in entry.options:
+                self._bounds[entry.at].append((entry.number, entry.options["seq"]))
         self._uses, self._weights, self._averaged = _logged_uses(past, settings)
         for index in range(len(past.memories)):
             self._add_memory(index, past.memories.popleft(), past.changes.pop(index, []))
 
     def ordered(self) -> list[TimelineStep]:
-        """Return the steps in order: what callers do, then what the log has, then the moves of rules."""
-        self._placed.sort(key=lambda placed: placed[:3])
+        """Return the steps in order.
+
+        At one instant, the entries of the log that name the last event are in order with the events. Between two of
+        them come what callers do, then the other entries, then the moves of rules.
+        """
+        self._placed.sort(key=lambda placed: placed[:4])
         return [step for *_, step in self._placed]
 
     def _add_memory(self, index: int, memory: Memory, changes: Sequence[Event]) -> None:
@@ -202,7 +211,7 @@ class _Steps:
         for event in reversed(changes):
             first = apply_changes(first, {name: was for name, (was, _) in event.changes.items()})
         born, seq = self._past.first[index]
-        self._place(born, 0, seq, Born(born, index, self._newborn(index, first, changes)))
+        self._place_event(0, seq, Born(born, index, self._newborn(index, first, changes)))
         current = first
         for event in changes:
             after = apply_changes(current, {name: now for name, (_, now) in event.changes.items()})
@@ -235,17 +244,17 @@ class _Steps:
 
     def _add_event(self, index: int, event: Event, after: Memory) -> None:
         if _moved_by_rule(event):
-            self._place(event.at, 2, event.seq, Moved(event.at, index, after.tier, event.rule))
+            self._place_event(2, event.seq, Moved(event.at, index, after.tier, event.rule))
             return
         if event.rule == "duplicate":
-            self._place(event.at, 0, event.seq, Used(event.at, (index,)))
+            self._place_event(0, event.seq, Used(event.at, (index,)))
         values: dict[str, Any] = {name: getattr(after, name) for name in event.changes if name in _FIELDS}
         if "content" in event.changes:
             values |= {"content": "", "tokens": count_tokens(after.content)}
         if event.rule == "session.promote":
             values["relevance"] = 1.0
         if values:
-            self._place(event.at, 0, event.seq, Changed(event.at, index, values))
+            self._place_event(0, event.seq, Changed(event.at, index, values))
 
     def add_log(self, entries: Iterator[tuple[LogEntry, tuple[int, ...] | None, Scope]]) -> None:
         """Add the entries of the log, each with what it demands; None if it could not be asked again."""
@@ -279,17 +288,22 @@ class _Steps:
                 )
                 self.questions += within
                 self.askable += step.counted
-            self._place(entry.at, 1, entry.number, step)
+            self._place_entry(entry.number, step)
 
     def add_later_uses(self) -> None:
         """Add the uses that followed recalls, after the entries of the log at the same moment."""
         last = self._past.log[-1].number
         for number, use in enumerate(self._past.later_uses, last + 1):
             step = Used(use.at, self._past.known((use.no,)), use.strength, use.recall)
-            self._place(use.at, 1, number, step)
+            self._place_entry(number, step)
 
-    def _place(self, at: datetime, rank: int, number: int, step: TimelineStep) -> None:
-        self._placed.append((at, rank, number, step))
+    def _place_event(self, rank: int, seq: int, step: TimelineStep) -> None:
+        part = sum(last < seq for _, last in self._bounds.get(step.at, ()))
+        self._placed.append((step.at, part, rank, seq, step))
+
+    def _place_entry(self, number: int, step: TimelineStep) -> None:
+        part = sum(bound < number for bound, _ in self._bounds.get(step.at, ()))
+        self._placed.append((step.at, part, 3 if isinstance(step, Ran) else 1, number, step))
 
 
 def _logged_uses(past: _Past, settings: Settings) -> tuple[Counter[int], defaultdict[int, float], set[int]]:

@@ -42,7 +42,7 @@ class PolicyTransaction(Protocol):
     """Changes of which policy is in force."""
 
     def adopt(self, adoption: AdoptionRow) -> int:
-        """Store the policy that is in force from now on, and return its number."""
+        """Store the policy that is in force from now on, and return its number, which no event has."""
 
     def put_shadow_tiers(self, policy: str, tiers: Sequence[ShadowTier]) -> None:
         """Store the tiers in which a policy in the shadow would have memories, until something moves them."""

@@ -2,7 +2,7 @@
 -- the shards that it needs.
 
 -- event_last: The newest sequence number.
-SELECT coalesce(max(seq), 0) FROM events
+SELECT greatest((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions))
 
 -- size: The bytes that the tables and their indexes take, on the nodes that answer.
 SELECT CAST(coalesce(sum(CAST(result AS BIGINT)), 0) AS BIGINT) FROM run_command_on_all_nodes($command$
@@ -38,7 +38,7 @@ SELECT EXISTS (SELECT 1 FROM memotherm_shared.spaces)
 
 -- spaces_visible: The spaces whose every set field has the caller's value, the narrowest last, the last adoption, and
 -- whether there are memories without a tenant.
-SELECT space, (SELECT coalesce(max(adoption), 0) FROM adoptions),
+SELECT space, (SELECT coalesce(max(seq), 0) FROM adoptions),
     EXISTS (SELECT 1 FROM memotherm_shared.spaces) FROM spaces
 WHERE tenant IN ('', :tenant) AND project IN ('', :project) AND environment IN ('', :environment)
   AND user_ IN ('', :user) AND agent IN ('', :agent) AND session IN ('', :session)

@@ -9,7 +9,7 @@ SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector'),
 SELECT nextval(CAST(:sequence AS REGCLASS)) FROM generate_series(1, :count)
 
 -- event_last: The newest sequence number, tenant by tenant, each from the end of its index.
-SELECT coalesce(max(newest.seq), 0)
+SELECT greatest(coalesce(max(newest.seq), 0), (SELECT coalesce(max(seq), 0) FROM adoptions))
 FROM {each_tenant}, LATERAL (SELECT max(seq) AS seq FROM events WHERE events.tenant = each.tenant) AS newest
 
 -- lock_tenant: Keep other writers of the tenant out, and those of all tenants, until the transaction ends.
@@ -316,13 +316,12 @@ GROUP BY tenant, space, tier, retention
 -- numbers_follow: Set the sequences after a copy.
 SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces), false),
        setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM memories), false),
-       setval('event_numbers', (SELECT coalesce(max(seq), 0) + 1 FROM events), false),
+       setval('event_numbers', greatest((SELECT coalesce(max(seq), 0) + 1 FROM events),
+                                        (SELECT coalesce(max(seq), 0) + 1 FROM adoptions)), false),
        setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM recalls), false),
        setval('receipt_numbers', (SELECT coalesce(max(receipt), 0) + 1 FROM receipts), false),
        setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
-       setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false),
-       setval(pg_get_serial_sequence('adoptions', 'adoption'),
-              (SELECT coalesce(max(adoption), 0) + 1 FROM adoptions), false)
+       setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
 
 -- statistics: Update the planner's statistics.
 ANALYZE memories, vectors, texts, events, tags, spaces

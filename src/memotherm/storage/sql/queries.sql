@@ -33,7 +33,7 @@ VALUES (:tenant, :project, :environment, :user, :agent, :session, :collection)
 RETURNING space
 
 -- spaces_visible: The spaces whose every set field has the caller's value, the narrowest last, and the last adoption.
-SELECT space, (SELECT coalesce(max(adoption), 0) FROM adoptions) FROM spaces
+SELECT space, (SELECT coalesce(max(seq), 0) FROM adoptions) FROM spaces
 WHERE tenant IN ('', :tenant) AND project IN ('', :project) AND environment IN ('', :environment)
   AND user_ IN ('', :user) AND agent IN ('', :agent) AND session IN ('', :session)
 ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELSE 1 END
@@ -57,7 +57,7 @@ GROUP BY s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier
 ORDER BY 1, 2, 3, 4, 5, 6
 
 -- space_last: The highest number of a space, and that of an adoption.
-SELECT (SELECT coalesce(max(space), 0) FROM spaces), (SELECT coalesce(max(adoption), 0) FROM adoptions)
+SELECT (SELECT coalesce(max(space), 0) FROM spaces), (SELECT coalesce(max(seq), 0) FROM adoptions)
 
 -- space_scope: The scope behind a number.
 SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE {own}space = :space
@@ -321,7 +321,7 @@ INSERT INTO tags (tag, no) VALUES (:tag, :no)
 DELETE FROM tags WHERE {own}no = :no
 
 -- event_last: The newest sequence number.
-SELECT coalesce(max(seq), 0) FROM events
+SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions))
 
 -- event_add: One event.
 INSERT INTO events (seq, at, no, action, actor, rule, why, changes, policy)
@@ -357,15 +357,14 @@ SELECT DISTINCT m.id FROM events e JOIN memories m ON {same e m}m.no = e.no
 WHERE {own e}e.policy = :policy AND e.policy <> '' ORDER BY m.id
 
 -- adoptions: The policies that were adopted and rolled back, in order.
-SELECT adoption, at, actor, action, name, hash, document FROM adoptions ORDER BY adoption
+SELECT seq, at, actor, action, name, hash, document FROM adoptions ORDER BY seq
 
 -- adoption_last: The number of the last adoption.
-SELECT coalesce(max(adoption), 0) FROM adoptions
+SELECT coalesce(max(seq), 0) FROM adoptions
 
 -- adoption_add: One policy that is in force from now on.
-INSERT INTO adoptions (at, actor, action, name, hash, document)
-VALUES (:at, :actor, :action, :name, :hash, :document)
-RETURNING adoption
+INSERT INTO adoptions (seq, at, actor, action, name, hash, document)
+VALUES (:seq, :at, :actor, :action, :name, :hash, :document)
 
 -- shadow_tiers_of: The tiers in which a policy in the shadow would have the memories of some spaces.
 SELECT s.no, s.tier, s.rule, s.since FROM shadow_tiers s JOIN memories m ON {same s m}m.no = s.no
@@ -403,7 +402,7 @@ DELETE FROM tombstones WHERE {own}mark = :mark AND space IN (
     WHERE {own here}here.space = :space)
 
 -- transaction_begin: Whether anything was ever purged, the last adoption, and the embedder that serves searches.
-SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(adoption), 0) FROM adoptions),
+SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(seq), 0) FROM adoptions),
     (SELECT value FROM meta WHERE key = 'embedder')
 
 -- tombstones_seen: Which of some marks were purged from what a scope can see.

@@ -25,7 +25,8 @@ SELECT count(*) FROM memories INDEXED BY memories_by_urgency
 WHERE space {in spaces} AND priority = 0 AND priority < 2 AND retention = 0
 
 -- check_seqs: Whether the ledger has gaps.
-SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
+SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0)
+FROM (SELECT seq FROM events UNION ALL SELECT seq FROM adoptions)
 
 -- events_identity: The last events up to a sequence number, as far as no later change or purge rewrites them.
 SELECT e.seq, e.at, e.action, m.id FROM events e CROSS JOIN memories m ON m.no = e.no

@@ -18,7 +18,7 @@ class PoliciesContract(Contract):
     """What a store keeps about policies."""
 
     def test_adoptions_are_kept_in_order_and_noticed(self) -> None:
-        """The number of the last one is known after a transaction, and after a read of the spaces."""
+        """Their numbers are those of the ledger; the last is known after a transaction and a read of the spaces."""
         assert (self.store.adopted, self.store.adoptions()) == (0, [])
         first = AdoptionRow(
             at=self.clock(), actor="ana", action="adopt", name="house", hash="1f", document='[{"text": "é"}]'
@@ -28,10 +28,11 @@ class PoliciesContract(Contract):
             number = transaction.adopt(first)
         with self.store.for_tenant(None).write() as transaction:
             last = transaction.adopt(replace(first, action="rollback", name="builtin", hash="", document=""))
-        self.stored("an otter")
+        assert self.store.seq() == last
+        otter = self.stored("an otter")
         self.seen()
 
-        assert 0 < number < last == self.store.adopted
+        assert 0 < number < last == self.store.adopted < otter.memory.version
         assert self.store.adoptions()[0] == replace(first, number=number)
         assert [(row.action, row.name) for row in self.store.adoptions()] == [
             ("adopt", "house"),

@@ -114,8 +114,9 @@ CREATE INDEX events_by_policy ON events (policy, no) WHERE policy <> '';
 
 -- The policies that were adopted, rolled back and run in the shadow, in order: `hash` is that of the policy in force from then on, empty
 -- for the built-in rules, and `document` its text with everything that it extends. The events of moves have the hash.
+-- They are part of the ledger: `seq` is a number of the events, of which none has it.
 CREATE TABLE adoptions (
-    adoption INTEGER PRIMARY KEY,
+    seq      INTEGER PRIMARY KEY,
     at       INTEGER NOT NULL,
     actor    TEXT    NOT NULL,
     action   TEXT    NOT NULL CHECK (action IN ('adopt', 'rollback', 'shadow', 'end_shadow')),
