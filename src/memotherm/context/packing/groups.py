@@ -11,8 +11,11 @@ from memotherm.context.packing.items import PARTS, Form, Item
 
 __all__ = ["Exclusion", "Group", "limited"]
 
-#: In a shared group, the most of the space that the first, the second and each later memory may cost.
+#: In a shared group, the most of the space that the first, the second and each later memory may cost. A later one
+#: may cost a quarter of what is left at most: the last memories that fit are shortened, so that more of them do.
 _SHARES = (PARTS // 3, PARTS // 6, PARTS // 15)
+_LATER = len(_SHARES) - 1
+_PART_OF_REST = 4
 #: But at least so many tokens.
 _LEAST_TOKENS = 20
 _TITLE_TOO_LONG = ("context_entry_tokens", "even its title costs more than one memory may")
@@ -79,7 +82,7 @@ class Group:
         available = self._at_most(available)
         left = PARTS * available
         for position, item in enumerate(self):
-            allowance = item.allowance(self._limit(position, available))
+            allowance = item.allowance(self._limit(position, available, left))
             if allowance > left:
                 if PARTS * item.min_cost <= left:
                     admitted.append((item, left))
@@ -105,18 +108,28 @@ class Group:
     def _at_most(self, tokens: int) -> int:
         return int(min(tokens, self._most))
 
-    def _limit(self, position: int, available: int) -> int | None:
-        """Return the most that one memory may cost in a space of `available` tokens, in parts of a token."""
+    def _limit(self, position: int, available: int, left: int) -> int | None:
+        """Return the most that one memory may cost, in parts of a token.
+
+        Args:
+            position: Its place in the group.
+            available: The space of the group, in tokens.
+            left: What the memories before it leave of the space, in parts of a token.
+        """
         if not self._shared:
             return None
-        return max(PARTS * _LEAST_TOKENS, available * _SHARES[min(position, len(_SHARES) - 1)])
+        share = available * _SHARES[min(position, _LATER)]
+        rest = left if position < _LATER else left // _PART_OF_REST
+        return max(PARTS * _LEAST_TOKENS, min(share, rest))
 
     def _least_space(self, before: Sequence[Item], item: Item, least: int) -> int:
         """Return the smallest space, from `least` on, in which an item has its smallest form after others."""
 
         def fits(space: int) -> bool:
-            allowances = (earlier.allowance(self._limit(place, space)) for place, earlier in enumerate(before))
-            return sum(allowances) <= PARTS * (space - item.min_cost)
+            left = PARTS * space
+            for place, earlier in enumerate(before):
+                left -= earlier.allowance(self._limit(place, space, left))
+            return left >= PARTS * item.min_cost
 
         most = sum(earlier.cost for earlier in before) + item.min_cost
         return bisect_left(range(most), x=True, lo=min(least, most), key=fits)
