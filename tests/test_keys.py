@@ -10,7 +10,7 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.errors import InvalidInput, NotFound
+from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import contents
 from tests.stores import located
@@ -95,6 +95,41 @@ def test_a_hidden_memory_keeps_its_key_and_comes_back_under_it(mem: Memotherm, v
 
 
 @pytest.mark.sqlite
+def test_a_version_says_what_the_key_must_have(mem: Memotherm) -> None:
+    """0 is for a key without a visible memory; another version, or a version without a key, stores nothing."""
+    first = mem.remember("first", key="plan", version=0)
+    with pytest.raises(StaleWrite, match="'plan' has version"):
+        mem.remember("second", key="plan", version=0)
+    second = mem.remember("second", key="plan", version=first.version)
+    with pytest.raises(StaleWrite, match="'plan' has version"):
+        mem.remember_many([{"content": "else"}, {"content": "third", "key": "plan", "version": first.version}])
+    with pytest.raises(StaleWrite, match="'other' has no memory"):
+        mem.remember("third", key="other", version=second.version)
+    for wrong in ({"version": 0}, {"key": "plan", "version": -1}, {"key": "plan", "version": "0"}):
+        with pytest.raises(InvalidInput, match="version"):
+            mem.remember_many([{"content": "third", **wrong}])
+    assert [memory.content for memory in mem.find()] == ["second"]
+
+    mem.forget(first.id)
+    assert mem.remember("again", key="plan", version=0).id == first.id
+
+
+def test_a_batch_stores_and_deletes_all_or_nothing(mem: Memotherm) -> None:
+    """The deletions are in the ledger with their reason, and can be undone."""
+    old = mem.remember("old")
+    for forget in ([old.id, "mem_missing"], old.id):
+        with pytest.raises((NotFound, InvalidInput)):
+            mem.remember_many([{"content": "new"}], forget=forget)
+    assert [memory.content for memory in mem.find()] == ["old"]
+
+    mem.remember_many([{"content": "new"}], forget=[old.id], why="replaced")
+    event = mem.history(old.id)[-1]
+    assert ([memory.content for memory in mem.find()], event.action, event.why) == (["new"], "forget", "replaced")
+    mem.undo(event.seq)
+    mem.remember_many([], forget=[old.id])
+    assert [memory.content for memory in mem.find()] == ["new"]
+
+
 def test_an_expired_memory_comes_back_under_its_key(mem: Memotherm, clock: FakeClock) -> None:
     """The expiry is that of the last call."""
     memory = mem.remember("one", key="k", ttl="1h")

@@ -49,6 +49,33 @@ def test_the_answer_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) 
     assert len(mem.recall("port host", as_of=then - timedelta(days=1))) == 0
 
 
+def test_a_context_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) -> None:
+    """Tiers and priorities are as they were then as well; nothing is counted or logged, and the receipt says when."""
+    rule = mem.remember("never deploy on Fridays", priority="pinned")
+    task = mem.remember("the ferry is repainted this week", tier="hot")
+    port = mem.remember("the port of the staging database is 5433")
+    before = mem.context("which port has the staging database?", track=False)
+    then = clock.now
+    clock.advance(days=1)
+    mem.unpin(rule.id)
+    mem.move(task.id, "cold", "it is done")
+    mem.update(port.id, content="the port of the staging database is 5544")
+    past = mem.context("which port has the staging database?", as_of=then)
+    clock.advance(days=1)
+    mem.recall("port", as_of=clock.now)
+    mem.recall("port", as_of=clock.now - timedelta(hours=1))
+
+    assert past.text == before.text
+    assert past.receipt.at == then
+    assert [entry.id for entry in past.left_out] == [entry.id for entry in before.left_out]
+    assert "5544" in mem.context("which port has the staging database?", track=False).text
+    assert mem.context(as_of=then).text == mem.context(as_of=then, budget=2000).text != mem.context().text
+    assert past.recall_id is None
+    assert mem.context("port", as_of=then - timedelta(days=1)).text == ""
+    with pytest.raises(InvalidInput, match="time zone"):
+        mem.context("port", as_of=datetime(2026, 1, 1))  # noqa: DTZ001
+
+
 def test_a_failing_embedder_degrades_the_answer(mem: Memotherm, clock: FakeClock, embedder: Flaky) -> None:
     """As in a plain recall, words are searched and the answer says so; later the vectors are made after all."""
     memory = mem.remember("the port is 5433")

@@ -8,13 +8,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import memotherm
 from memotherm import Memotherm, __version__
-from memotherm.errors import MemothermError, SettingsError
+from memotherm.errors import Forbidden, MemothermError, SettingsError
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.clients import CLIENTS, installed
 from memotherm.settings.describing import described_settings
@@ -81,7 +82,7 @@ def store_findings(
         inside: Whether to count everything at and below the scope.
         elsewhere: Returns notes about where the memories are, from what the status says.
     """
-    yield checked("store", lambda: Finding("store", "ok", f"{url}, schema {mem.status().schema}"))
+    yield checked("store", lambda: _store(mem, url))
     yield checked("permission", lambda: _permission(url))
     yield checked("memories", lambda: _status(mem, elsewhere, inside=inside))
     yield checked("policy", lambda: _policy(mem))
@@ -127,8 +128,16 @@ def _extras() -> Iterator[Finding]:
             yield Finding(f"[{extra}]", "ok", "installed")
 
 
+def _store(mem: Memotherm, url: str) -> Finding:
+    schema = mem.status().schema
+    # A server does not tell the schema of its store.
+    return Finding("store", "ok", f"{url}, schema {schema}" if schema else url)
+
+
 def _permission(url: str) -> Finding:
     path = Path(url.removeprefix("sqlite:///")).expanduser()
+    if url.startswith(("http://", "https://")):
+        return Finding("permission", "ok", "granted by the server")
     if "://" in url and not url.startswith("sqlite:///"):
         return Finding("permission", "ok", "granted by the database server")
     read_only = [entry for entry in (path, path.parent) if not os.access(entry, os.W_OK)]
@@ -156,7 +165,9 @@ def _policy(mem: Memotherm) -> Finding:
 
 
 def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
-    status, unused = mem.status(inside=inside), mem.policies.unused()
+    status, unused = mem.status(inside=inside), None
+    with suppress(Forbidden):
+        unused = mem.policies.unused()
     degraded = [reason for reason in status.degraded if reason != unused and not reason.startswith(CLOCK_JUMPED)]
     if degraded:
         remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
@@ -215,6 +226,8 @@ def checked(name: str, check: Callable[[], Finding]) -> Finding:
     """Return the result of a check, also when it fails."""
     try:
         return check()
+    except Forbidden as error:
+        return Finding(name, "note", f"not checked: {error}", "memotherm doctor, on the machine of the server")
     except MemothermError as error:
         return failure(name, error)
 

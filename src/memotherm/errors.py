@@ -9,6 +9,7 @@
     │   └── BudgetTooSmall      the pinned memories alone exceed the token budget
     ├── StaleWrite              the memory changed since it was read
     ├── ReadOnly                a change through a memory, or with a key, that may only read
+    ├── Forbidden               an API key of a tenant was used for what concerns the whole store
     ├── NoteUnavailable         a note's file or folder cannot be read or written
     ├── SettingsError           an unknown setting, or an invalid value
     ├── StoreError              an error of the database
@@ -44,6 +45,7 @@ __all__ = [
     "EmbedderError",
     "EmbedderRefused",
     "EmbedderUnavailable",
+    "Forbidden",
     "InvalidInput",
     "LeaseLost",
     "LimitReached",
@@ -115,6 +117,12 @@ class ReadOnly(MemothermError):
     """Memories may only be read here; nothing was written."""
 
     code = "read_only"
+
+
+class Forbidden(MemothermError):
+    """An API key of a tenant was used for what concerns the whole store."""
+
+    code = "forbidden"
 
 
 class NoteUnavailable(MemothermError):

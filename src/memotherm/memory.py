@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
 
+from memotherm.context.assembler import Assembler, Request
 from memotherm.context.explaining import explain
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
@@ -213,6 +214,7 @@ class Memotherm:
         key: str | None = None,
         index: bool = True,
         expires_at: datetime | str | None = None,
+        version: int | None = None,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
 
@@ -232,19 +234,32 @@ class Memotherm:
             key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
             index: Whether to make vectors of it; without them, it is found by its words only.
             expires_at: The time when it expires, instead of `ttl`: a datetime with a time zone, or ISO 8601 text.
+            version: The version that the memory with the key must have, 0 if there must be none; `StaleWrite` is
+                raised if it is another one.
         """
         draft = Draft(
             content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl, expires_at=expires_at,
-            metadata=metadata, source=source, supersedes=supersedes, key=key, index=index,
+            metadata=metadata, source=source, supersedes=supersedes, key=key, index=index, version=version,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
 
-    def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Memory]:
-        """Store several memories, given as mappings of `remember`'s arguments: all of them, or none."""
+    def remember_many(
+        self, memories: Iterable[Mapping[str, Any]], *, forget: Sequence[str] = (), why: str = ""
+    ) -> list[Memory]:
+        """Store several memories, given as mappings of `remember`'s arguments: all of them, or none.
+
+        Args:
+            memories: The memories.
+            forget: The ids of memories to delete in the same transaction.
+            why: The reason for that, for the ledger.
+        """
         drafts = [draft_of(values) for values in memories]
-        if not drafts:
+        if isinstance(forget, str):
+            raise InvalidInput("forget takes a list of ids")
+        if not drafts and not forget:
             return []
-        return self._services.writer.remember(drafts, self.scope, self._view.now(), self._view.actor)
+        view = self._view
+        return self._services.writer.remember(drafts, self.scope, view.now(), view.actor, forget=forget, why=why)
 
     def capture(
         self,
@@ -357,6 +372,7 @@ class Memotherm:
         format: FormatName = "markdown",  # noqa: A002 - the word everyone uses for it
         include_cold: bool | None = None,
         track: bool = True,
+        as_of: datetime | None = None,
     ) -> Context:
         """Return the memories for a prompt as text, in at most `budget` tokens, with a receipt.
 
@@ -370,9 +386,21 @@ class Memotherm:
             format: markdown, xml, messages (JSON), or index (id, tier, score and title only).
             include_cold: Whether to search cold as well; None takes the setting.
             track: Count this as a use of the included memories, and log it.
+            as_of: Assemble it from the state of the memories at an earlier moment; it is not counted or logged.
         """
-        request = self._view.context_request(query, budget, format, include_cold=include_cold, track=track)
-        return self._services.assembler.context(request)
+        moment = None if as_of is None else require_moment(as_of)
+        request = self._view.context_request(
+            query, budget, format, include_cold=include_cold, track=track and moment is None, now=moment
+        )
+        return self._services.assembler.context(request) if moment is None else self._context_past(request)
+
+    def _context_past(self, request: Request) -> Context:
+        """Return the context of an earlier state."""
+        services, question = self._services, request.question
+        with services.past.at(services.store, services.vectorizer, self.scope, request.now) as past:
+            assembler = Assembler(past.store, past.pipeline, services.settings)
+            question = None if question is None else replace(question, spaces=past.spaces)
+            return assembler.context(replace(request, spaces=past.spaces, question=question))
 
     def feedback(
         self,

@@ -356,18 +356,20 @@ class View:
         include_cold: bool | None = None,
         track: bool = True,
         where: Mapping[str, Any] | None = None,
+        now: datetime | None = None,
     ) -> Request:
         """Return what is wanted of a context as the assembler takes it."""
         settings = self.services.settings
         cold = settings.auto_recall_include_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
+        now = now or self.now()
         question = (
-            None if blank else self.question(str(query), tiers, min_score=settings.context_min_score, where=where)
+            None
+            if blank
+            else self.question(str(query), tiers, min_score=settings.context_min_score, where=where, now=now)
         )
-        return Request(
-            spaces=self.spaces(), now=self.now(), question=question, budget=budget, format=format, track=track
-        )
+        return Request(spaces=self.spaces(), now=now, question=question, budget=budget, format=format, track=track)
 
     def count_injected(self, records: Sequence[Record]) -> None:
         """Count that memories were read without a search."""

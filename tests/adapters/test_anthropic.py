@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,32 @@ def test_two_tools_lose_no_edit_of_the_same_file(tmp_path: Path) -> None:
 
     text = asyncio.run(run())
     assert all(f"line {number}" in text for number in range(8))
+
+
+def test_a_file_is_created_once_however_many_try(tmp_path: Path) -> None:
+    """Of tools that create or move to the same path at once, one succeeds; the others are told that it exists."""
+
+    async def run() -> list[str]:
+        tools = [AsyncMemothermMemoryTool(tmp_path / "agent.db", settings={"embedder": "none"}) for _ in range(4)]
+        results: list[str] = []
+
+        async def attempt(tool: AsyncMemothermMemoryTool, command: dict[str, str]) -> None:
+            try:
+                results.append(str(await tool.call(command)))
+            except ToolError as exc:
+                results.append(str(exc))
+
+        for number in range(3):
+            path = f"/memories/{number}.md"
+            creations = [{"command": "create", "path": path, "file_text": f"by {place}"} for place in range(4)]
+            await asyncio.gather(*map(attempt, tools, creations))
+        for tool in tools:
+            await tool.close()
+        return results
+
+    results = Counter(asyncio.run(run()))
+    created = {f"File created successfully at: /memories/{number}.md": 1 for number in range(3)}
+    assert results == {**created, **{f"File /memories/{number}.md already exists": 3 for number in range(3)}}
 
 
 def test_files_of_a_scope_are_hidden_from_others(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from langgraph.store.base import GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from memotherm import Memotherm, NotFound, Scope
+from memotherm import Memotherm, NotFound, Scope, StoreError
 from memotherm.adapters.langgraph import MemothermStore
 from memotherm.testing import FakeClock
 
@@ -130,6 +132,20 @@ def test_a_batch_that_is_refused_leaves_everything_as_it_was(store: MemothermSto
     assert results[1] is None
     assert [item.key for item in results[2]] == ["old"]  # type: ignore[union-attr]
     assert store.get(("a",), "k").value == {"n": 2}  # type: ignore[union-attr]
+
+
+def test_a_deletion_that_fails_stores_nothing_of_its_batch(tmp_path: Path) -> None:
+    """Values and deletions of a batch are one transaction."""
+    path = tmp_path / "items.db"
+    with MemothermStore(path, settings={"embedder": "none"}) as store:
+        store.put(("a",), "old", {"text": "old"})
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(
+                "CREATE TRIGGER refuse BEFORE UPDATE OF retention ON memories BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            )
+        with pytest.raises(StoreError, match="refused"):
+            store.batch([PutOp(("a",), "new", {"text": "new"}), PutOp(("a",), "old", None)])
+        assert [item.key for item in store.search(())] == ["old"]
 
 
 def test_a_value_may_be_longer_than_what_is_indexed(clock: FakeClock) -> None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -116,7 +117,14 @@ def test_two_settings_are_compared_and_a_question_becomes_a_case(open_page: Open
     expect(page.locator(".hits").last.locator(".tier").first).to_have_text("cold")
     expect(page.locator(".hits").first.locator(".tier").first).not_to_have_text("cold")
     page.get_by_label("As of").last.fill("2025-12-24T12:00")
-    expect(page.locator("main")).to_contain_text("A context is always that of now")
+    shop = mem.scoped(project="shop")
+    past = shop.context(QUESTION, as_of=datetime(2025, 12, 24, 12, tzinfo=ZoneInfo("Europe/Berlin")))
+    known = {entry.id for entry in past.included}
+    later = next(entry for entry in shop.context(QUESTION, track=False).included if entry.id not in known)
+    contexts = page.get_by_label("The context as the model sees it")
+    expect(contexts.last).to_contain_text(past.included[0].memory.content)
+    expect(contexts.last).not_to_contain_text(later.memory.content)
+    expect(contexts.first).to_contain_text(later.memory.content)
     assert {"tiers_b=cold", "compare=true"} <= set(re.split("[?&]", page.url))
     page.locator(".hit").first.get_by_label("expected").check()
     cases = read_cases(page.locator("pre").inner_text())

@@ -728,7 +728,10 @@ def test_as_of_takes_the_times_that_json_prints(cli: Cli):
     assert len(cli("recall", "ferry", "--as-of", created, "--json").data["items"]) == 1
     for moment in ("2020-01-01", "2020-01-01T10:00", "2020-01-01 10:00:00.5", "2020-01-01T10:00:00Z"):
         assert cli("recall", "ferry", "--as-of", moment, "--json").data["items"] == []
-    assert cli("recall", "ferry", "--as-of", "yesterday").code == exit_codes.USAGE
+        assert cli("context", "ferry", "--as-of", moment, "--json").data["text"] == ""
+    assert "ferry" in cli("context", "ferry", "--as-of", created, "--json").data["text"]
+    for command in ("recall", "context"):
+        assert cli(command, "ferry", "--as-of", "yesterday").code == exit_codes.USAGE
 
 
 def test_a_setting_is_written_to_the_file_of_the_user(cli: Cli, tmp_path: Path):

@@ -21,6 +21,7 @@ import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.cli.app import run
 from memotherm.errors import (
+    Forbidden,
     InvalidInput,
     LimitReached,
     NotFound,
@@ -114,7 +115,11 @@ def test_memories_come_back_equal(here: Memotherm, remote: Memotherm) -> None:
     assert remote.events(limit=2) == here.events(limit=2)
     assert remote.scopes() == here.scopes()
     assert remote.status(inside=True).tiers == here.status(inside=True).tiers
-    keyed = remote.remember("three", key="plans/3")
+    keyed = remote.remember("three", key="plans/3", version=0)
+    with pytest.raises(StaleWrite):
+        remote.remember("four", key="plans/3", version=0)
+    remote.remember_many([], forget=[many[1].id], why="not needed")
+    assert here.history(many[1].id)[-1].why == "not needed"
     assert remote.keys("plans/", depth=1) == here.keys("plans/", depth=1) == ["plans/3"]
     assert list(remote.find(prefix="plans/")) == [keyed]
     assert [hit.memory.id for hit in remote.recall("three", prefix="plans/")] == [keyed.id]
@@ -337,8 +342,13 @@ def test_the_async_face_reaches_the_server(address: str, project: str) -> None:
     assert asyncio.run(act()) == ["an async otter"]
 
 
-def test_a_key_is_required_and_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key comes from the argument, the environment or a private file; it is in no text."""
+def test_a_key_is_required_and_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The key comes from the argument, the environment or a private file; it is in no text.
+
+    What concerns the whole store is forbidden to it, and the doctor leaves it out.
+    """
     with memotherm.open(tmp_path / "keys.db", embedder="none") as mem:
         secret = Keys(mem).create("laptop", "acme")
         file = tmp_path / "key"
@@ -354,6 +364,13 @@ def test_a_key_is_required_and_never_shown(tmp_path: Path, monkeypatch: pytest.M
             monkeypatch.setenv("MEMOTHERM_API_KEY", secret)
             with memotherm.open(url) as remote:
                 assert remote.get(stored.id).content == "of acme"
+                with pytest.raises(Forbidden, match="whole store"):
+                    remote.check()
+            assert run(["doctor", "--store", url, "--json"]) == 0
+            findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+            assert "whole store" in findings["check"]["detail"]
+            assert {findings[name]["state"] for name in ("check", "policy")} == {"note"}
+            assert {findings[name]["state"] for name in ("store", "permission")} == {"ok"}
             with memotherm.open(url, key="mtk_wrong") as remote, pytest.raises(WrongKey) as refused:
                 remote.status()
             assert "mtk_wrong" not in str(refused.value)

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -73,8 +74,9 @@ def test_a_recall_answers_from_an_earlier_state(client: TestClient) -> None:
     assert recalled() == ["The otter lives in Rome"]
     assert recalled(as_of=then) == ["The otter lives in Oslo"]
     assert recalled(as_of=(datetime.now(UTC) - timedelta(days=1)).isoformat()) == []
-    for wrong in ("yesterday", "2026-01-31T12:00:00"):
-        problem(client.post("/recall", json={**body, "as_of": wrong}), 422, "invalid_input")
+    assert "Oslo" in client.post("/context", json={**body, "as_of": then}).json()["text"]
+    for path, wrong in product(("/recall", "/context"), ("yesterday", "2026-01-31T12:00:00")):
+        problem(client.post(path, json={**body, "as_of": wrong}), 422, "invalid_input")
 
 
 def test_notes_are_searched_and_read_and_a_reader_writes_none(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import click
 
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import content_of, print_json, print_notes
-from memotherm.cli.parsing import TextCommand
+from memotherm.cli.parsing import Moment, TextCommand
 from memotherm.cli.terminal import printable
 from memotherm.model.literals import FormatName
 
@@ -25,6 +27,7 @@ __all__ = ["command"]
     "--receipt", is_flag=True, help="Print the receipt on standard error: what is included, what is not, and why."
 )
 @click.option("--no-track", is_flag=True, help="Do not count this as a use of the memories.")
+@click.option("--as-of", type=Moment(), help="Assemble it from the store as it was at an earlier time (UTC).")
 @store_option
 @json_option
 def command(
@@ -34,6 +37,7 @@ def command(
     include_cold: bool | None,
     receipt: bool,
     no_track: bool,
+    as_of: datetime | None,
     store: StoreOptions,
     as_json: bool,
 ) -> None:
@@ -47,7 +51,7 @@ def command(
     """
     text = None if query is None else content_of(query)
     with opened(store, existing=True) as mem:
-        context = mem.context(text, budget, format, include_cold=include_cold, track=not no_track)
+        context = mem.context(text, budget, format, include_cold=include_cold, track=not no_track, as_of=as_of)
     if as_json:
         sizes = {"tokens": context.tokens, "budget": context.budget}
         print_json(

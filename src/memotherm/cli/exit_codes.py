@@ -27,6 +27,7 @@ EXITS = {
     "limit_reached": CONFLICT,
     "stale_write": CONFLICT,
     "read_only": CONFLICT,
+    "forbidden": CONFIG,
     "note_unavailable": CONFIG,
     "settings": CONFIG,
     "policy": CONFIG,

@@ -101,6 +101,7 @@ class PastState:
     store: Store
     #: The spaces that the scope can see there.
     spaces: tuple[int, ...]
+    pipeline: Pipeline
     recaller: Recaller
     #: Whether all vectors are there; False when the embedder failed.
     complete: bool
@@ -191,7 +192,8 @@ class PastStates:
         own = vectorizer.open_on(store)
         complete = _add_vectors(own, store, moment)
         pipeline = Pipeline(store, own, self._settings, self._options)
-        return PastState(store, store.spaces(scope), Recaller(store, pipeline, self._settings), complete, hidden)
+        recaller = Recaller(store, pipeline, self._settings)
+        return PastState(store, store.spaces(scope), pipeline, recaller, complete, hidden)
 
 
 def _is_unchanged(store: LedgerStore, spaces: tuple[int, ...], moment: datetime, known: int, seq: int) -> bool:

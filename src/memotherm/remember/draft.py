@@ -57,6 +57,7 @@ class Draft:
     expires_at: datetime | str | None = None
     key: str | None = None
     index: bool = True
+    version: int | None = None
     #: Archived for imports; `remember` stores active memories.
     retention: Retention = Retention.ACTIVE
     #: When another program stored it, for imports; None means now.
@@ -87,6 +88,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
     """Return the memory that a draft describes, or raise `InvalidInput`."""
     content = require_text(draft.content, "content", settings.max_content_chars)
+    _check_version(draft)
     lifetime = lifetime_of(draft.ttl, draft.expires_at, now)
     tier, rule = first_tier(draft.tier, lifetime, settings)
     return Memory(
@@ -114,6 +116,16 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         tier_since=now,
         retention_since=now,
     )
+
+
+def _check_version(draft: Draft) -> None:
+    version = draft.version
+    if version is None:
+        return
+    if draft.key is None:
+        raise InvalidInput("version is that of the memory with the key: give a key as well")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+        raise InvalidInput(f"version must be a whole number from 0, not {version!r}")
 
 
 def first_tier(asked: Tier | TierName | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memotherm.errors import InvalidInput
+from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope
 from memotherm.remember.changes import duplicate_of, require_visible
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
+from memotherm.rules.retention import changed_retention
 from memotherm.settings import Settings
 from memotherm.storage.contract import Transaction, TransactionalStore
 from memotherm.storage.values import Cause, Record
@@ -29,9 +30,18 @@ class MemoryWriter:
         self._limits = limits
         self._settings = settings
 
-    def remember(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory]:
-        """Store the drafts in one transaction and return the memories, in the same order."""
-        records = self._write(drafts, scope, now, actor, skip_purged=False)
+    def remember(
+        self,
+        drafts: Sequence[Draft],
+        scope: Scope,
+        now: datetime,
+        actor: str,
+        *,
+        forget: Sequence[str] = (),
+        why: str = "",
+    ) -> list[Memory]:
+        """Store the drafts and delete memories, in one transaction; return what was stored, in the same order."""
+        records = self._write(drafts, scope, now, actor, forget=forget, why=why)
         return [record.memory for record in records if record is not None]
 
     def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory | None]:
@@ -40,7 +50,15 @@ class MemoryWriter:
         return [None if record is None else record.memory for record in records]
 
     def _write(
-        self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, *, skip_purged: bool
+        self,
+        drafts: Sequence[Draft],
+        scope: Scope,
+        now: datetime,
+        actor: str,
+        *,
+        skip_purged: bool = False,
+        forget: Sequence[str] = (),
+        why: str = "",
     ) -> list[Record | None]:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
@@ -49,12 +67,20 @@ class MemoryWriter:
             space = transaction.space(scope)
             digests = {memory.digest for memory in memories} if skip_purged else set()
             purged = transaction.purged_digests(scope, digests) if digests else set()
-            return [
-                None
-                if memory.digest in purged and self.existing(transaction, space, memory, cause) is None
-                else self.store(transaction, space, memory, vectors, cause)
-                for memory, vectors in zip(memories, embedded.vectors, strict=True)
-            ]
+            records: list[Record | None] = []
+            for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
+                if memory.digest in purged and self.existing(transaction, space, memory, cause) is None:
+                    records.append(None)
+                    continue
+                if draft.version is not None:
+                    _require_version(transaction.with_key(space, memory.key or ""), memory, draft.version, now)
+                records.append(self.store(transaction, space, memory, vectors, cause))
+            for memory_id in forget:
+                forgotten = require_visible(transaction, scope, memory_id)
+                retention = changed_retention(forgotten.memory, Retention.DELETED, now, self._settings)
+                after = replace(forgotten.memory, retention=retention)
+                transaction.change(forgotten, after, replace(cause, action="forget", why=why))
+            return records
 
     def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
         """Store one memory inside a transaction, or change the one that has the same key or the same content."""
@@ -102,6 +128,14 @@ class MemoryWriter:
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
         self._limits.admit(transaction, space, after, repeat, current)
         return transaction.change(current, after, repeat)
+
+
+def _require_version(stored: Record | None, memory: Memory, version: int, now: datetime) -> None:
+    """Raise `StaleWrite` unless the visible memory with a key has this version, or there is none and it is 0."""
+    found = stored.memory.version if stored is not None and stored.memory.visible_at(now) else 0
+    if found != version:
+        state = f"has version {found}, not {version}" if found else f"has no memory, and not one of version {version}"
+        raise StaleWrite(f"the key {memory.key!r} {state}: read it again, then store it")
 
 
 def _merged(stored: Memory, new: Memory) -> Memory:

@@ -135,12 +135,15 @@ class RemoteMemotherm(Memotherm):
 
     remember = sent(Memotherm.remember, "remember", decoding.memory_of)
 
-    def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Memory]:
-        """Store several memories, given as mappings of `remember`'s arguments: all of them, or none."""
+    def remember_many(
+        self, memories: Iterable[Mapping[str, Any]], *, forget: Sequence[str] = (), why: str = ""
+    ) -> list[Memory]:
+        """Store several memories, given as mappings of `remember`'s arguments, and delete others: all, or nothing."""
         drafts = [{"source": "agent", **plain(values)} for values in memories]
-        if not drafts:
+        if not drafts and not forget:
             return []
-        return [decoding.memory_of(found) for found in self._call("remember_many", {"memories": drafts})["memories"]]
+        body = {"memories": drafts, "forget": list(forget), "why": why}
+        return [decoding.memory_of(found) for found in self._call("remember_many", body)["memories"]]
 
     def capture(
         self,

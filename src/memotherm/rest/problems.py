@@ -23,6 +23,7 @@ STATUSES = {
     "budget_too_small": 409,
     "stale_write": 412,
     "read_only": 403,
+    "forbidden": 403,
     "note_unavailable": 503,
     "settings": 500,
     "policy": 422,

@@ -84,8 +84,8 @@ class Files:
                 raise ToolError(f"The path /{above} is not a directory")
 
     def create(self, key: str, text: str) -> None:
-        """Store a new file."""
-        self.memory.remember_many([_arguments(key, text)])
+        """Store a new file; raise `StaleWrite` if there is one meanwhile."""
+        self.memory.remember_many([{**_arguments(key, text), "version": 0}])
 
     def rewrite(self, memory: Memory, text: str, why: str) -> None:
         """Give a file another text, unless it has changed since it was read."""
@@ -101,13 +101,14 @@ class Files:
     def move(self, key: str, new_key: str) -> bool:
         """Move a file, or all files of a directory; return whether there was one.
 
-        The new memory supersedes the one at the former path, which is archived.
+        The new memory supersedes the one at the former path, which is archived. Raise `StaleWrite` if there is a file
+        at the new path meanwhile.
         """
         single = self.read(key)
         found = [single] if single is not None else list(self.inside(key))
         moved = [(memory, new_key + (memory.key or "").removeprefix(key)) for memory in found]
         self.memory.remember_many(
-            {**_arguments(target, text_of(memory)), "supersedes": memory.id} for memory, target in moved
+            {**_arguments(target, text_of(memory)), "supersedes": memory.id, "version": 0} for memory, target in moved
         )
         return bool(found)
 

@@ -97,7 +97,10 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
             if self._files.exists(key):
                 raise ToolError(f"File {command.path} already exists")
             self._files.require_directories(key)
-            self._files.create(key, command.file_text)
+            try:
+                self._files.create(key, command.file_text)
+            except StaleWrite as exc:
+                raise ToolError(f"File {command.path} already exists") from exc
         return f"File created successfully at: {command.path}"
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
@@ -133,7 +136,11 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
             if new_key.startswith(f"{key}/"):
                 raise ToolError(f"Cannot move {command.old_path} into itself")
             self._files.require_directories(new_key)
-            if not self._files.move(key, new_key):
+            try:
+                moved = self._files.move(key, new_key)
+            except StaleWrite as exc:
+                raise ToolError(f"The destination {command.new_path} already exists") from exc
+            if not moved:
                 raise ToolError(f"The path {command.old_path} does not exist")
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 

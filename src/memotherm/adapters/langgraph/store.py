@@ -174,14 +174,14 @@ class MemothermStore(BaseStore):
         return Item(**fields_of(memory))
 
     def _write(self, ops: Collection[PutOp]) -> None:
-        """Store all values in one transaction, then delete; a value that is refused leaves everything as it was."""
-        puts = [op for op in ops if op.value is not None]
+        """Store and delete in one transaction; a value that is refused leaves everything as it was."""
         most_chars = self.memory.settings.max_content_chars
-        self.memory.remember_many(arguments_of(op, self._fields, most_chars) for op in puts)
-        for op in ops:
-            memory = self._found(op.namespace, op.key) if op.value is None else None
-            if memory is not None:
-                self.memory.forget(memory.id, why="deleted from the LangGraph store")
+        deleted = (self._found(op.namespace, op.key) for op in ops if op.value is None)
+        self.memory.remember_many(
+            (arguments_of(op, self._fields, most_chars) for op in ops if op.value is not None),
+            forget=[memory.id for memory in deleted if memory is not None],
+            why="deleted from the LangGraph store",
+        )
 
     def _found(self, namespace: Sequence[str], key: str) -> Memory | None:
         try:

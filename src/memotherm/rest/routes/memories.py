@@ -132,8 +132,7 @@ def _change_many(verb: Callable[..., list[Memory]], body: ChangeManyRequest) -> 
 def remember(view: View, body: RememberRequest, response: Response) -> Json:
     """Store a memory, replace the one with the same key, or count a use of one with the same content."""
     remember_it = in_session(view, body.session).remember
-    # A time of expiry that has passed, or a time to live beside it, is a conflict.
-    memory = remember_it(**body.arguments()) if body.expires_at is None else apply(remember_it, **body.arguments())
+    memory = apply(remember_it, **body.arguments()) if body.may_conflict else remember_it(**body.arguments())
     warnings = serializers.secret_warnings(view.secrets_in(body.content))
     return {**memory_response(memory, response, created=True), "warnings": warnings}
 
@@ -141,10 +140,12 @@ def remember(view: View, body: RememberRequest, response: Response) -> Json:
 @route(router, "remember_many", status_code=201, response_model=RememberedManyResponse)
 @once
 def remember_many(view: View, body: RememberManyRequest) -> Json:
-    """Store several memories, all or none."""
+    """Store several memories, and delete others in the same transaction: all, or nothing."""
     drafts = [request.arguments() for request in body.memories]
-    expiring = any(request.expires_at is not None for request in body.memories)
-    memories = apply(view.remember_many, drafts) if expiring else view.remember_many(drafts)
+    options: Json = {"forget": body.forget, "why": body.why}
+    # So is a memory that cannot be deleted.
+    conflict = bool(body.forget) or any(request.may_conflict for request in body.memories)
+    memories = apply(view.remember_many, drafts, **options) if conflict else view.remember_many(drafts, **options)
     found = [view.secrets_in(request.content) for request in body.memories]
     stored = map(serializers.remembered_json, memories, found)
     return {

@@ -54,8 +54,7 @@ def query(view: View, body: QueryRequest) -> Json:
 @route(router, "context", response_model=ContextResponse)
 def context(view: View, body: ContextRequest) -> Json:
     """Return pinned, hot and recalled memories within a token budget, with a receipt."""
-    arguments = body.model_dump(exclude={"session", "memories", "parts"})
-    found = in_session(view, body.session).context(**arguments)
+    found = in_session(view, body.session).context(**body.arguments())
     return context_response(found, memories=body.memories, parts=body.parts)
 
 

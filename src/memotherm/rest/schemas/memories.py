@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from memotherm.rest.schemas.fields import (
     AnyKind,
+    Count,
     Json,
     Key,
     Label,
@@ -64,6 +65,14 @@ class MemoryRequest(RequestBody):
     supersedes: MemoryId | None = None
     key: Key | None = Field(default=None, description="Your own name for it, unique in the scope.")
     index: bool = Field(default=True, description="Whether to make vectors of it.")
+    version: Count | None = Field(
+        default=None, description="The version that the memory with the key must have; 0 if there must be none."
+    )
+
+    @property
+    def may_conflict(self) -> bool:
+        """Whether valid values can be refused: an expiry that has passed or is given twice, a version without a key."""
+        return self.expires_at is not None or self.version is not None
 
     def arguments(self) -> Json:
         """Return the arguments of `remember`."""
@@ -82,9 +91,11 @@ class RememberRequest(MemoryRequest):
 
 
 class RememberManyRequest(RequestBody):
-    """Memories to store, all or none."""
+    """Memories to store, and ids of memories to delete in the same transaction: all, or nothing."""
 
-    memories: Annotated[list[MemoryRequest], Field(min_length=1, max_length=1000)]
+    memories: Annotated[list[MemoryRequest], Field(max_length=1000)]
+    forget: Annotated[list[MemoryId], Field(max_length=1000)] = []
+    why: Reason = ""
 
 
 class CaptureRequest(RequestBody):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -56,7 +56,19 @@ __all__ = [
 _MOMENT = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"
 
 
-def _moment(text: str) -> datetime:
+#: An earlier time whose state answers.
+AsOf = Annotated[
+    str,
+    Field(
+        description="Answer from the state at an earlier time, such as `2026-01-31T12:00:00Z`.",
+        json_schema_extra={"pattern": _MOMENT},
+    ),
+]
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -81,17 +93,12 @@ class RecallRequest(FilterRequest):
     include_cold: bool = Field(False, description="Search cold as well as `tiers`.")
     session: SessionName | None = None
     retention: Literal["active", "archived", "deleted", "any"] = "active"
-    as_of: str | None = Field(
-        default=None,
-        description="Answer from the state at an earlier time, such as `2026-01-31T12:00:00Z`.",
-        json_schema_extra={"pattern": _MOMENT},
-    )
+    as_of: AsOf | None = None
 
     def arguments(self) -> Json:
         """Return the arguments of `recall`."""
         tiers = [*self.tiers, "cold"] if self.include_cold and "cold" not in self.tiers else self.tiers
-        as_of = None if self.as_of is None else _moment(self.as_of)
-        return {**self.model_dump(exclude={"include_cold", "session"}), "tiers": tiers, "as_of": as_of}
+        return {**self.model_dump(exclude={"include_cold", "session"}), "tiers": tiers, "as_of": _moment(self.as_of)}
 
 
 class QueryFilters(RequestBody):
@@ -153,6 +160,11 @@ class ContextRequest(RequestBody):
     session: SessionName | None = None
     memories: bool = Field(False, description="Whether to return the memories that were considered.")
     parts: bool = Field(False, description="Whether to return the text cut where memories begin and end.")
+    as_of: AsOf | None = None
+
+    def arguments(self) -> Json:
+        """Return the arguments of `context`."""
+        return {**self.model_dump(exclude={"session", "memories", "parts"}), "as_of": _moment(self.as_of)}
 
 
 class QueryHitResponse(MemoryFields):

@@ -38,8 +38,7 @@ function Side({ side, query, inside, selected, onSelect, title }) {
       <h3>Hits</h3>
       <${Hits} query=${query} setting=${setting} inside=${inside} selected=${selected} onSelect=${onSelect} />
       <h3>Context</h3>
-      ${setting.asOf ? html`<p class="notice">A context is always that of now: clear “As of” to see it.</p>`
-        : html`<${ContextResult} query=${query} setting=${setting} of=${side ? " (second setting)" : ""} />`}`
+      <${ContextResult} query=${query} setting=${setting} of=${side ? " (second setting)" : ""} />`
       : html`<p class="empty">Type a question to see what is found and what a model would read.</p>`}
   </section>`;
 }
