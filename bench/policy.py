@@ -2,6 +2,10 @@
 
 The year is the one of the suite `tiers`. A conversation of LoCoMo is stored turn by turn at its own times, and each
 question is asked some weeks after the last turn that answers it; rules run as an agent would let them run.
+
+Strengths of use are weighed on the same histories of an agent that also has a context every day, opens half of what it
+asked for, confirms a quarter, and repeats a quarter in its answer. A short conversation loses nothing to the default
+windows, so there hot cools after 7 days and warm after 45.
 """
 
 from __future__ import annotations
@@ -10,25 +14,29 @@ import gzip
 import json
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import memotherm
+from bench.policy_search import DEFAULT, grid, search_rows, strength_policies, strength_rows
 from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from bench.tiers import lived_days
-from memotherm import Memory, Memotherm, Tier
+from memotherm import Memory, Memotherm, Recall, Tier
+from memotherm.policies import PolicySource
 from memotherm.policy.replay import Replay
 from memotherm.testing import FakeClock, HashEmbedder
 
 __all__ = ["measure"]
 
-_POLICIES = ("builtin", "coding-agent", "research")
+_POLICIES = (DEFAULT, "coding-agent", "research")
 _SETTINGS = {"recall_log_days": 3650}
-_CONVERSATIONS = 1
+_SMALL = {**_SETTINGS, "cool_hot_days": 7, "cool_warm_days": 45}
+#: The seeds of the year on which a policy is chosen, and of the one on which it is judged.
+_CHOSEN_ON, _JUDGED_ON = 7, 11
 #: The most days between the last turn that answers a question and the question.
 _LATEST = 120
 _UNANSWERABLE = 5
@@ -36,13 +44,19 @@ _UNANSWERABLE = 5
 
 def measure(lab: Lab, options: Options) -> list[Row]:
     """Return the rows of this suite."""
-    rows = list(_rows("year", _year(60 if options.quick else 365)))
+    days = 60 if options.quick else 365
+    year = _year(days, [*_POLICIES, *grid()], seed=_CHOSEN_ON)
+    rows = [*_rows("year", year), *strength_rows("year", _year(days, [DEFAULT, *strength_policies()], follow_up=True))]
+    judged = {"judged on": _year(days, [DEFAULT, *grid()], seed=_JUDGED_ON)}
     folder = os.environ.get("MEMOTHERM_DATA")
     data = Path(folder, "locomo") if folder else None
-    if data is None or not data.exists():
+    if data is not None and data.exists():
+        judged["locomo"] = _conversation(data, [*_POLICIES, *grid()])
+        rows += _rows("locomo", judged["locomo"])
+        rows += strength_rows("locomo", _conversation(data, [DEFAULT, *strength_policies()], _SMALL, follow_up=True))
+    else:
         lab.progress.console.print("policy: no conversations; pass --data DIR or set MEMOTHERM_DATA")
-        return rows
-    return [*rows, *_rows("locomo", _conversations(data, 1 if options.quick else _CONVERSATIONS))]
+    return [*rows, *search_rows(year, judged)]
 
 
 def _rows(name: str, found: Replay) -> Iterator[Row]:
@@ -78,59 +92,92 @@ def _rows(name: str, found: Replay) -> Iterator[Row]:
         )
 
 
-def _year(days: int, per_day: int = 8) -> Replay:
-    """Return the replay of a year of an agent that asks all tiers."""
-    clock = FakeClock()
+def _year(
+    days: int, policies: Sequence[PolicySource], per_day: int = 8, seed: int = _CHOSEN_ON, *, follow_up: bool = False
+) -> Replay:
+    """Return the replay of a year of an agent that asks all tiers, and uses what it gets if follow_up is true."""
+    clock, source = FakeClock(), random.Random(seed)
     with memotherm.open(":memory:", embedder=HashEmbedder(), settings=_SETTINGS, clock=clock) as mem:
 
         def ask(known: Sequence[Memory], index: int) -> None:
             words = known[index].content.split()
-            mem.recall(" ".join(words[1:3] + words[5:6]), limit=3, tiers=tuple(Tier))
+            found = mem.recall(" ".join(words[1:3] + words[5:6]), limit=3, tiers=tuple(Tier))
+            if follow_up:
+                _use(mem, found, {known[index].id}, source)
             clock.advance(minutes=1)
 
-        for _ in lived_days(mem, clock, ask, days, per_day):
-            pass
-        return mem.replay(_POLICIES, limit=3)
+        for _ in lived_days(mem, clock, ask, days, per_day, seed):
+            if follow_up:
+                mem.context(budget=1000)
+        return mem.replay(policies, limit=3)
 
 
-def _conversations(folder: Path, count: int) -> Replay:
-    """Return the replay of some conversations, one after the other in a store of their own."""
+def _use(mem: Memotherm, found: Recall, wanted: set[str], source: random.Random) -> None:
+    """Do with the wanted memories of a recall what an agent would: open, confirm or repeat them, or nothing."""
+    used = [hit.memory for hit in found if hit.memory.id in wanted]
+    if not used:
+        return
+    if source.random() < 0.5:
+        mem.get(used[0].id)
+    chance = source.random()
+    if chance < 0.25:
+        mem.feedback(found, used=[memory.id for memory in used])
+    elif chance < 0.5:
+        mem.feedback(found, answer=" ".join(memory.content for memory in used))
+
+
+def _conversation(
+    folder: Path,
+    policies: Sequence[PolicySource],
+    settings: Mapping[str, float] = _SETTINGS,
+    *,
+    follow_up: bool = False,
+) -> Replay:
+    """Return the replay of the first conversation."""
     docs, queries = (_lines(folder / f"{name}.jsonl.gz") for name in ("docs", "queries"))
-    scopes = sorted({doc["scope"] for doc in docs})[:count]
+    first = min(doc["scope"] for doc in docs)
     clock = FakeClock()
-    with memotherm.open(":memory:", settings=_SETTINGS, clock=clock) as mem:
-        _talk(mem, clock, *([each for each in lines if each["scope"] in scopes] for lines in (docs, queries)))
-        return mem.replay(_POLICIES, limit=5)
+    with memotherm.open(":memory:", settings=settings, clock=clock) as mem:
+        own = ([each for each in lines if each["scope"] == first] for lines in (docs, queries))
+        _talk(mem, clock, *own, follow_up=follow_up)
+        return mem.replay(policies, limit=5)
 
 
-def _talk(mem: Memotherm, clock: FakeClock, docs: list[dict[str, Any]], queries: list[dict[str, Any]]) -> None:
+def _talk(
+    mem: Memotherm, clock: FakeClock, docs: list[dict[str, Any]], queries: list[dict[str, Any]], *, follow_up: bool
+) -> None:
     """Store turns and ask questions at their times; rules run once a day, compaction once a week."""
     source = random.Random(7)
-    said = {(doc["scope"], doc["tid"]): _moment(doc["ts"]) for doc in docs}
+    said = {doc["tid"]: _moment(doc["ts"]) for doc in docs}
+    ids: dict[str, str] = {}
     steps: list[tuple[datetime, int, dict[str, Any]]] = [
         (_moment(doc["ts"]), number, doc) for number, doc in enumerate(docs)
     ]
     for number, query in enumerate(queries):
-        gold = [said[key] for turn in query.get("gold_turns", ()) if (key := (query["scope"], turn)) in said]
+        gold = [said[turn] for turn in query.get("gold_turns", ()) if turn in said]
         if gold and query["cat"] != _UNANSWERABLE:
             asked = max(gold) + timedelta(days=source.uniform(1, _LATEST))
             steps.append((asked, len(docs) + number, query))
     steps.sort(key=lambda each: each[:2])
     clock.now = ran = steps[0][0]
     for at, _, step in steps:
+        view = mem.scoped(project=step["scope"])
         while ran + timedelta(days=1) < at:
             ran += timedelta(days=1)
             clock.advance(seconds=max(0.0, (ran - clock()).total_seconds()))
             mem.maintain()
             if ran.toordinal() % 7 == 0:
                 mem.compact()
+            if follow_up:
+                view.context(budget=1000)
         clock.advance(seconds=max(1.0, (at - clock()).total_seconds()))
-        view = mem.scoped(project=step["scope"])
         if "question" in step:
-            view.recall(step["question"], limit=5, tiers=tuple(Tier))
+            found = view.recall(step["question"], limit=5, tiers=tuple(Tier))
+            if follow_up:
+                _use(view, found, {ids[turn] for turn in step["gold_turns"] if turn in ids}, source)
         else:
             content = f"{step['text']} {step.get('caption') or ''}".strip()
-            view.remember(content, kind="message", metadata={"speaker": step["speaker"]})
+            ids[step["tid"]] = view.remember(content, kind="message", metadata={"speaker": step["speaker"]}).id
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -85,7 +85,12 @@ def year(settings: Settings, days: int = _DAYS, per_day: int = 8) -> Year:
 
 
 def lived_days(
-    mem: Memotherm, clock: FakeClock, ask: Callable[[Sequence[Memory], int], None], days: int, per_day: int = 8
+    mem: Memotherm,
+    clock: FakeClock,
+    ask: Callable[[Sequence[Memory], int], None],
+    days: int,
+    per_day: int = 8,
+    seed: int = 7,
 ) -> Iterator[int]:
     """Let days of an agent happen that works on projects; yield each day when it is over.
 
@@ -95,8 +100,9 @@ def lived_days(
         ask: Asks for one of the memories that are known, by its index.
         days: How many days.
         per_day: How many memories a day has, and from the second week on questions.
+        seed: What memories and questions are drawn with.
     """
-    random_ = random.Random(7)
+    random_ = random.Random(seed)
     known: list[Memory] = []
     projects: list[list[int]] = [[]]
     for day in range(days):

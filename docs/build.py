@@ -354,6 +354,8 @@ def evaluation_page() -> str:
         ("results", _quality_table()),
         ("ablation", _ablation_table()),
         ("policies", _policy_table()),
+        ("strengths", _strength_table()),
+        ("search", _search_table()),
     ):
         marked = re.compile(f"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
         page, found = marked.subn(lambda match, table=table: f"{match[1]}\n{table}\n{match[2]}", page)
@@ -369,6 +371,8 @@ def _policy_table() -> str:
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in measured["rows"]:
+        if "interval" not in row["notes"]:
+            continue
         (history, policy), found = row["key"].split("/"), row["notes"]
         low, high = found["interval"]
         lines.append(
@@ -377,6 +381,36 @@ def _policy_table() -> str:
             f"| {found['moves']:,} | {found['flaps']:,} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _strength_table() -> str:
+    lines = [
+        "| history | weights | live hits | hot hits | regret | live | flaps |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for history, name, found in _variants("strength"):
+        lines.append(
+            f"| {history} | {'default' if name == 'builtin' else f'`{name}`'} | {found['live_hits']:.2%} "
+            f"| {found['hot_hits']:.1%} | {100 * found['regret']:.2f} | {found['live_mean']:,} | {found['flaps']:,} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _search_table() -> str:
+    lines = ["| history | policy | live hits | more than builtin | live |", "|---|---|---:|---:|---:|"]
+    for history, name, found in _variants("search"):
+        better = found["better_by"]
+        more = "" if better is None else f"[{100 * better[0]:+.2f}, {100 * better[1]:+.2f}]"
+        lines.append(f"| {history} | {name} | {found['live_hits']:.2%} | {more} | {found['live_mean']:,} |")
+    return "\n".join(lines) + "\n"
+
+
+def _variants(part: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield history, name and numbers of the variants of the built-in policy in one part of the suite `policy`."""
+    for row in json.loads((RESULTS / "policy.json").read_text("utf-8"))["rows"]:
+        first, *rest = row["key"].split("/")
+        if first == part:
+            yield rest[0], rest[1], row["notes"]
 
 
 def _quality_table() -> str:

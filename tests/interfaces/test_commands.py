@@ -920,6 +920,24 @@ def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     done = cli("policy", "rollback", "--yes", "--json").data
     assert ([back["to"] for back in done["moves"]], done["adoption"]["name"]) == (["warm"], "builtin")
     assert len(cli("policy", "history", "--json").data["adoptions"]) == 4
+    assert [event["action"] for event in cli("events", "--json").data["events"]][:3] == ["rollback", "undo", "move"]
+
+
+def test_a_refused_policy_has_a_line_for_each_error(cli: Cli, tmp_path: Path):
+    """Each with file, line and remedy, and exit code 5."""
+    (tmp_path / "bad.toml").write_text(
+        '[policy]\nname = "bad"\n[limits]\nhot_max_token = 5\ncool_hot_day = 1\n', "utf-8"
+    )
+    remembered(cli, "good morning")
+
+    refused = cli("policy", "adopt", "bad.toml", "--yes")
+
+    lines = [line.strip() for line in refused.err.splitlines()]
+    assert refused.code == 5
+    assert [line for line in lines if line.startswith("bad.toml: line")] == [
+        "bad.toml: line 4: P001 a policy cannot set hot_max_token: did you mean hot_max_tokens?",
+        "bad.toml: line 5: P001 a policy cannot set cool_hot_day: did you mean cool_hot_days?",
+    ]
 
 
 def test_the_past_of_a_store_is_replayed(cli: Cli, tmp_path: Path):

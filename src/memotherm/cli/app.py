@@ -17,7 +17,7 @@ from memotherm import __version__
 from memotherm.cli import exit_codes
 from memotherm.cli.parsing import SuggestingGroup, kebab_case
 from memotherm.cli.terminal import accept_any_text, printable
-from memotherm.errors import MemothermError
+from memotherm.errors import MemothermError, PolicyError
 
 __all__ = ["COMMANDS", "app", "run"]
 
@@ -139,7 +139,7 @@ def app(debug: bool) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line and return its exit code; an error is printed as one line."""
+    """Run a command line and return its exit code; an error is printed as one line, that of a policy as several."""
     accept_any_text()
     try:
         return _run(arguments)
@@ -151,7 +151,8 @@ def run(arguments: Sequence[str]) -> int:
         if "--debug" in arguments:
             raise
         if isinstance(error, MemothermError):
-            _print_error(str(error), _HINTS.get(error.code))
+            lines = str(error).splitlines() if isinstance(error, PolicyError) else [str(error)]
+            _print_error(lines[0], _HINTS.get(error.code), lines[1:])
             return exit_codes.exit_of(error)
         _print_error(str(error) or type(error).__name__, "this is a bug; `memotherm --debug ...` prints the traceback")
         return exit_codes.FAILURE
@@ -188,7 +189,9 @@ def _usage_hint(error: click.UsageError) -> str:
     return f"`{path} --help` lists the arguments and options"
 
 
-def _print_error(message: str, hint: str | None) -> None:
+def _print_error(message: str, hint: str | None, details: Sequence[str] = ()) -> None:
     click.echo(f"error: {printable(' '.join(message.split()))}", err=True)
+    for detail in details:
+        click.echo(printable(detail), err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
