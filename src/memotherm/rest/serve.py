@@ -13,7 +13,6 @@ from memotherm.errors import PluginUnavailable, SettingsError
 from memotherm.memory import Memotherm
 from memotherm.rest.keys import Keys
 from memotherm.rest.workers import Worker
-from memotherm.storage.registry import sqlite_path
 
 __all__ = ["require_safe", "serve"]
 
@@ -87,7 +86,7 @@ def serve(
             stopping=stopping,
             token=token,
             shared=None if worker is None else worker.shared,
-            several=sqlite_path(mem.status().store) is None,
+            several="://" in mem.status().store,  # a store in a file is named by its path
         ),
         host=host,
         port=port,
