@@ -24,7 +24,8 @@ $(VENV)/.runtime: pyproject.toml
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.runtime
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@# Modules are compiled when they are imported, which most never are.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --group dev
 	@if command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes chromium > /dev/null; \

@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.compare_worker import ROWS
+from bench.report import machine
 
 __all__ = ["main"]
 
@@ -109,8 +111,13 @@ def main() -> int:
                 worker.close()
     _print(rows, arguments.revision)
     if arguments.json:
-        arguments.json.write_text(json.dumps({"revision": arguments.revision, "rows": rows}, indent=2) + "\n", "utf-8")
+        found = {"revision": arguments.revision, "date": _now(), "machine": machine(), "rows": rows}
+        arguments.json.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
     return 0
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _print(rows: Sequence[dict[str, Any]], revision: str) -> None:

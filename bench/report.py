@@ -55,7 +55,7 @@ def record(suite: str, rows: Sequence[Row], **options: object) -> dict[str, Any]
         "suite": suite,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "options": options,
-        "machine": _machine(),
+        "machine": machine(),
         "rows": [row.as_json() for row in rows],
     }
 
@@ -82,7 +82,8 @@ def print_rows(title: str, rows: Sequence[Row]) -> None:
     Console().print(table)
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """Return what a result depends on beside the code."""
     return {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "load": os.getloadavg() if hasattr(os, "getloadavg") else None,

@@ -68,6 +68,32 @@ def test_a_question_gets_its_answer(facts: Path) -> None:
     assert sum(found) >= len(found) - 1
 
 
+CONVERSATION = (
+    "Ana: Hey Tom! How was the trip to the lake with your sister?",
+    "Tom: So good, thanks! We rented a canoe and Ruth caught her first trout.",
+    "Ana: Wow, that sounds amazing. My weekend was quiet, I finished the blue quilt.",
+    "Tom: Nice! Is that the one for your niece's birthday?",
+    "Ana: Yes, she turns five in March. I still have to sew the border.",
+    "Tom: You will make it. By the way, I start at the bakery on Monday.",
+    "Ana: Congrats! Will you be baking or serving customers?",
+    "Tom: Baking, from four in the morning. I bought two alarm clocks.",
+    "Ana: Ha, you need them. Remember when you missed the train to Porto?",
+    "Tom: Don't remind me. That cost me a concert ticket.",
+    "Ana: Let's have dinner on Friday before your new life begins.",
+    "Tom: Great idea, I'll bring bread.",
+)
+
+
+def test_commands_are_silent_in_a_short_conversation(tmp_path: Path) -> None:
+    """They have words that tell something, but no memory stands out, and no memory has the words."""
+    with memotherm.open(tmp_path / "conversation.db") as mem:
+        mem.remember_many([{"content": turn, "kind": "message"} for turn in CONVERSATION])
+        for prompt in ("bump the version", "inline this variable", "convert this to JSON"):
+            assert recalled(mem.context(prompt, track=False)) == [], prompt
+        for question, answer in (("where will Tom work?", 5), ("what fish did Ruth catch?", 1), ("quilt niece", 4)):
+            assert CONVERSATION[answer] in recalled(mem.context(question, track=False)), question
+
+
 def test_other_languages_get_their_answers_and_their_silence(tmp_path: Path) -> None:
     """The bundled model does not know them; confidence comes from words and static vectors."""
     facts = {
@@ -151,25 +177,35 @@ class Planned:
 
 
 def test_confidence_is_a_logistic_function_of_its_signs(open_mem: Open) -> None:
-    """With the weights that were fitted; by words alone, closeness, lead, size and hint do not count."""
-    signs = Signs(closeness=0.2, lead=0.3, size=2.0, telling=0.5, covered=0.4, hint=0.5)
+    """With the weights that were fitted; by words alone, only the signs of words count."""
+    signs = Signs(
+        closeness=0.2, lead=0.3, spread=0.4, size=2.0, telling=0.5, known=0.5, covered=0.4, hint=0.5, asks=1.0
+    )
 
-    assert confidence(signs) == pytest.approx(1 / (1 + math.exp(-3.02)))
+    assert confidence(signs) == pytest.approx(1 / (1 + math.exp(-3.56)))
     assert confidence(signs._replace(closeness=None)) == pytest.approx(1 / (1 + math.exp(-0.01)))
 
     mem = open_mem(embedder=Planned())
     mem.remember_many([{"content": content} for content in Planned.cosines])
     found = mem.recall("otter?", min_score=0, track=False)
-    # A usual cosine is 0.08, and the spread of this scale is 0.52.
-    signs = Signs(closeness=0.12 / 0.52, lead=0.1 / 0.52, size=math.log(4), telling=0.5, covered=1.0, hint=0.0)
+    # A usual cosine is 0.08, and the unit is 0.52; the cosines of four memories are too few for a spread.
+    few = signs._replace(
+        closeness=0.12 / 0.52, lead=0.1 / 0.52, spread=0.3, size=math.sqrt(2 * math.log(4)), covered=1.0, hint=0.0
+    )
     assert [hit.memory.content for hit in found] == list(Planned.cosines)
-    assert found.confidence == pytest.approx(confidence(signs), abs=1e-4)
+    assert found.confidence == pytest.approx(confidence(few), abs=1e-4)
+    found = mem.recall("otter thanks zebra", min_score=0, track=False)
+    assert found.confidence == pytest.approx(confidence(few._replace(telling=0.75, asks=0.0)), abs=1e-4)
 
-    # Of four memories, one has the telling word and none the other one, which counts half where it cannot be covered.
-    telling, other = math.log(1 + 3.5 / 1.5), math.log(1 + 4.5 / 0.5)
-    covered = telling / (telling + other / 2) * telling / (telling + other)
-    found = mem.recall("otter thanks", min_score=0, track=False)
-    assert found.confidence == pytest.approx(confidence(signs._replace(covered=covered)), abs=1e-4)
+    mem.remember("harbour")
+    found = mem.recall("otter?", min_score=0, track=False)
+    five = few._replace(
+        closeness=0.92 / 0.52,
+        lead=0.9 / 0.52,
+        spread=float(np.std([*Planned.cosines.values(), 1.0])) / 0.52,
+        size=math.sqrt(2 * math.log(5)),
+    )
+    assert found.confidence == pytest.approx(confidence(five), abs=1e-4)
 
 
 def test_every_interface_tells_the_confidence(facts: Path, capsys: pytest.CaptureFixture[str]) -> None:

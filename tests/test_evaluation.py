@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from memotherm.cli.app import app
 from memotherm.errors import InvalidInput
 from memotherm.evaluation.cache import cached
-from memotherm.evaluation.datasets import load
+from memotherm.evaluation.datasets import Document, EvaluationQuestion, EvaluationSet, load
 from memotherm.evaluation.measures import difference, measured
 from memotherm.evaluation.quality import ABLATIONS, OURS, ablate, diagnose, run
+from memotherm.evaluation.silence import TEN_FACTS, beginnings
 from memotherm.testing import HashEmbedder
 
 _TURNS = [
@@ -217,3 +218,14 @@ def test_silence_is_measured_beside_what_it_costs(data: Path, tmp_path: Path, mo
     assert facts["gold"] > 0.9
     assert facts["area"] > 0.99
     assert "area" in table.output
+
+
+def test_a_conversation_is_also_cut_after_its_first_turns() -> None:
+    """With the questions that those turns answer; a set of facts is not cut."""
+    turns = tuple(Document(id=str(number), content=f"turn {number}", kind="message") for number in range(40))
+    questions = tuple(EvaluationQuestion(id=name, text="?", gold=frozenset({name})) for name in ("29", "30"))
+
+    (short,) = beginnings(EvaluationSet(name="talk", documents=turns, questions=questions))
+
+    assert (short.name, short.documents, short.questions) == ("talk, 30 turns", turns[:30], questions[:1])
+    assert beginnings(TEN_FACTS) == []

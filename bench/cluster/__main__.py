@@ -24,6 +24,8 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=16)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--home", help="a folder in which the filled servers are kept, and used again")
+    parser.add_argument("--check", action="store_true", help="check both stores at the end")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     path = report.RESULTS / "cluster.json"
@@ -33,7 +35,9 @@ def main() -> None:
         if options.only in (None, name):
             rows = run(options)
             report.print_rows(name, rows)
-            parts[name] = report.record(f"cluster {name}", rows, **vars(options))
+            parts[name] = report.record(
+                f"cluster {name}", rows, **{k: v for k, v in vars(options).items() if k != "home"}
+            )
             path.write_text(json.dumps({"suite": "cluster", "parts": parts}, indent=2) + "\n")
 
 

@@ -9,110 +9,75 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
-import psycopg
-from tests.citus.cluster import OPTIONS, PROGRAMS, CitusCluster
-from tests.postgres import ROLE, Cluster, distributed_database, equipped_database
+from tests.citus.plans import captured, explained
+from tests.postgres import Cluster
 
 import memotherm
+from bench.cluster.fill import EMBEDDER, Servers, filled
 from bench.load import sentence
 from bench.report import Row
-from memotherm import Memotherm, Settings
-from memotherm.storage.open import open_store
-from memotherm.testing import HashEmbedder
+from memotherm import Memotherm
 
 __all__ = ["measured"]
 
-_NAME = "measured"
+#: How many recalls of a small tenant, and of the large one.
 _RECALLS = 150
+_LARGE_RECALLS = 15
+#: Those before them, in per cent, are not counted.
+_FIRST = 10
 _SECONDS = 10.0
 _THREADS = 8
-_EMBEDDER = HashEmbedder(64)
-#: The memories of one tenant become those of another: with other numbers, and the lexeme of another space.
-_CLONE = """
-INSERT INTO memotherm.spaces SELECT %(to)s, space + %(space)s, project, environment, user_, agent, session, collection
-    FROM memotherm.spaces WHERE tenant = 'base' ON CONFLICT DO NOTHING;
-INSERT INTO memotherm.memories SELECT (jsonb_populate_record(m, jsonb_build_object('tenant', %(to)s, 'no', no + %(by)s,
-        'id', 'mem_' || lpad(CAST(no + %(by)s AS TEXT), 26, '0'), 'space', space + %(space)s))).*
-    FROM memotherm.memories m WHERE tenant = 'base';
-INSERT INTO memotherm.vectors SELECT %(to)s, embedder, no + %(by)s, part, space + %(space)s, tier, vector
-    FROM memotherm.vectors WHERE tenant = 'base';
-INSERT INTO memotherm.texts SELECT %(to)s, no + %(by)s, part, space + %(space)s, tier, words,
-        CAST(replace(CAST(lexemes AS TEXT), '#' || space, '#' || space + %(space)s) AS TSVECTOR)
-    FROM memotherm.texts WHERE tenant = 'base';
-INSERT INTO memotherm.events SELECT %(to)s, seq + %(by)s, at, no + %(by)s, action, actor, rule, why, changes, policy
-    FROM memotherm.events WHERE tenant = 'base'
-"""
-_COUNT = """
-INSERT INTO memotherm.counters SELECT tenant, space, tier, retention, count(*), sum(tokens)
-    FROM memotherm.memories WHERE tenant <> 'base' GROUP BY tenant, space, tier, retention
-"""
 
 
 def measured(options: argparse.Namespace) -> list[Row]:
     """Fill both, ask them in turns, and return the rows."""
-    with CitusCluster.started(fast=False) as cluster:
-        plain = Cluster(Path(cluster.add_folder()), fast=False, options=OPTIONS, programs=PROGRAMS)
-        plain.create()
-        plain.start()
-        try:
-            return _measured(options, cluster, plain)
-        finally:
-            plain.stop("immediate")
+    with filled(options) as servers:
+        return _measured(options, servers)
 
 
-def _measured(options: argparse.Namespace, cluster: CitusCluster, plain: Cluster) -> list[Row]:
-    distributed_database(cluster.urls, _NAME)
-    equipped_database(plain.url("postgres", "postgres"), _NAME)
-    urls = {"plain": plain.url(_NAME), "cluster": cluster.nodes[0].url(_NAME)}
-    for url in urls.values():
-        _fill(url, options)
-    started = time.monotonic()
-    distribution = memotherm.distribute(urls["cluster"], options.shards)
-    distributing = time.monotonic() - started
-    for url in urls.values():
-        with psycopg.connect(url.replace(ROLE, "postgres"), autocommit=True) as connection:
-            for table in ("spaces", "memories", "vectors", "texts", "events", "counters"):
-                connection.execute(f"ANALYZE memotherm.{table}")
-    servers = {"plain": [plain], "cluster": cluster.nodes}
-    stores = {name: memotherm.open(url, embedder=_EMBEDDER) for name, url in urls.items()}
+def _measured(options: argparse.Namespace, servers: Servers) -> list[Row]:
+    of = {"plain": [servers.plain], "cluster": servers.cluster.nodes}
+    stores = {name: memotherm.open(url, embedder=EMBEDDER) for name, url in servers.urls.items()}
     try:
         for mem in stores.values():
             mem.scoped(tenant="large").remember("one more")
-        rows = [
-            *_latency("recall", "one of the tenants", stores, [f"t{n}" for n in range(options.tenants)], servers),
-            *_latency("recall_large", f"the tenant with {options.large:,}", stores, ["large"], servers),
+        return [
+            _shards(servers.urls["cluster"]),
+            *_latency("recall", "one of the tenants", stores, [f"t{n}" for n in range(options.tenants)], of, _RECALLS),
+            *_latency("recall_large", f"the tenant with {options.large:,}", stores, ["large"], of, _LARGE_RECALLS),
             *_throughput("recalls", stores, options.tenants, lambda mem, source: mem.recall(sentence(source, 6))),
             *_throughput("writes", stores, options.tenants, lambda mem, source: mem.remember(sentence(source))),
+            *(_problems(name, mem) for name, mem in stores.items() if options.check),
         ]
     finally:
         for mem in stores.values():
             mem.close()
-    notes = {"memories": distribution.rows["memories"], "rows": sum(distribution.rows.values())}
-    what = f"distribute {notes['memories']:,} memories over {options.shards} shards on 2 workers, and verify"
-    return [*rows, Row(key="distribute", what=what, value=distributing, unit="s", target=3600, notes=notes)]
 
 
-def _fill(url: str, options: argparse.Namespace) -> None:
-    """Store the memories of one tenant with the API, and clone them on the server."""
-    source, base = random.Random(1), options.memories
-    with memotherm.open(url, embedder=_EMBEDDER) as mem:
-        mem.scoped(tenant="base").remember_many([{"content": sentence(source)} for _ in range(base)])
-    admin = psycopg.connect(url.replace(ROLE, "postgres"), autocommit=True, cursor_factory=psycopg.ClientCursor)
-    with admin as connection:
-        connection.execute("SET synchronous_commit TO off")
-        large = ["large"] * (options.large // base)
-        for number, tenant in enumerate([*(f"t{number}" for number in range(options.tenants)), *large], 1):
-            space = 10 * (number if tenant != "large" else options.tenants + 1)
-            for statement in _CLONE.split(";"):
-                connection.execute(statement, {"to": tenant, "by": 2 * base * number, "space": space})
-        connection.execute(_COUNT)
-        for sequence in ("space", "memory", "event"):
-            connection.execute(f"SELECT setval('memotherm.{sequence}_numbers', {2 * base * (number + 2)})")
-    with closing(open_store(url, Settings())) as store:
-        store.build_indexes()
+def _shards(url: str) -> Row:
+    """Return how many statements of a recall need more than one shard, as the coordinator plans them."""
+    found = explained(
+        url, "t1", captured(url, "t1", lambda mem: mem.recall("otter of everybody", track=False), EMBEDDER)
+    )
+    notes = {"statements": len(found), "on_one_shard": sum(tasks == 1 for tasks, _ in found)}
+    several = sum(tasks > 1 for tasks, _ in found)
+    return Row(
+        key="shards",
+        what="statements of a recall on more than one shard",
+        value=several,
+        unit="",
+        target=0,
+        notes=notes,
+    )
+
+
+def _problems(name: str, mem: Memotherm) -> Row:
+    return Row(
+        key=f"problems_{name}", what=f"problems that `check` finds: {name}", value=len(mem.check()), unit="", target=0
+    )
 
 
 def _cpu_ms(servers: list[Cluster]) -> float:
@@ -130,28 +95,33 @@ def _cpu_ms(servers: list[Cluster]) -> float:
 
 
 def _latency(
-    key: str, whose: str, stores: dict[str, Memotherm], tenants: list[str], servers: dict[str, list[Cluster]]
+    key: str,
+    whose: str,
+    stores: dict[str, Memotherm],
+    tenants: list[str],
+    servers: dict[str, list[Cluster]],
+    count: int,
 ) -> list[Row]:
     """Ask both stores the same in turns, so that the load of the machine is the same for both."""
-    source = random.Random(2)
+    source, first = random.Random(2), max(1, count * _FIRST // 100)
     times: dict[str, list[float]] = {name: [] for name in stores}
     cpu = dict.fromkeys(stores, 0.0)
-    for turn in range(_RECALLS + 20):
+    for turn in range(count + first):
         tenant, query = source.choice(tenants), sentence(source, 6)
         for name, mem in stores.items():
             of_tenant = mem.scoped(tenant=tenant)
             before, started = _cpu_ms(servers[name]), time.perf_counter()
             of_tenant.recall(query, track=False)
-            if turn >= 20:
+            if turn >= first:
                 times[name].append((time.perf_counter() - started) * 1000)
-                cpu[name] += (_cpu_ms(servers[name]) - before) / _RECALLS
+                cpu[name] += (_cpu_ms(servers[name]) - before) / count
     notes: dict[str, object] = {
         name: {"p50_ms": round(statistics.median(taken), 2), "p95_ms": round(statistics.quantiles(taken, n=20)[18], 2)}
         for name, taken in times.items()
     }
     notes["cpu_ms"] = {name: round(taken, 2) for name, taken in cpu.items()}
     ratio = statistics.median(times["cluster"]) / statistics.median(times["plain"])
-    what = f"recall of {whose}, cluster against one server, median of {_RECALLS}"
+    what = f"recall of {whose}, cluster against one server, median of {count}"
     compared = round(cpu["cluster"] / cpu["plain"], 2)
     return [
         Row(key=f"{key}_ratio", what=what, value=round(ratio, 2), unit="x", target=1.5, notes=notes),

@@ -251,10 +251,12 @@ def partition(url: str, parts: int, *, settings: Settings | Mapping[str, Any] | 
 
 
 def distribute(url: str, shards: int = 32, *, settings: Settings | Mapping[str, Any] | None = None) -> Distribution:
-    """Distribute the tables of a store on a Citus coordinator by tenant, in one transaction, and verify the rows.
+    """Distribute the tables of a store on a Citus coordinator by tenant, and verify the rows.
+
+    After an interruption, the same call resumes where it stopped; until the end, the store cannot be used.
 
     Args:
-        url: The URL of the store on the coordinator; it is locked meanwhile, and other processes must open it again.
+        url: The URL of the store on the coordinator.
         shards: The number of shards; a hash of the tenant selects one.
         settings: Settings by name, which take precedence over the environment and files.
     """

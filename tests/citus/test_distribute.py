@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from pgvector.psycopg import register_vector
-from psycopg.types.numeric import Int8Dumper
 
 import memotherm
 from memotherm import Memotherm
@@ -19,6 +15,7 @@ from memotherm.cli.app import run
 from memotherm.errors import InvalidInput
 from memotherm.testing import HashEmbedder
 from tests.citus.conftest import on_node
+from tests.citus.plans import captured, explained
 from tests.postgres import ROLE, database, nodes
 
 TENANTS = [f"tenant{number}" for number in range(6)]
@@ -29,8 +26,6 @@ _SHARDS = """
 """
 #: The URL of the store, and what the command printed.
 Distributed = tuple[str, dict[str, Any]]
-#: Statements that Citus does not plan.
-_UNPLANNED = re.compile(r"(BEGIN|SET|COMMIT|ROLLBACK|DEALLOCATE)\b")
 
 
 def _filled(mem: Memotherm) -> None:
@@ -88,7 +83,7 @@ def test_a_distributed_store_is_the_same_store(distributed: Distributed) -> None
 def test_every_statement_of_a_tenant_needs_one_shard(distributed: Distributed) -> None:
     """The statements of a recall, a context, a write and a session turn are captured and explained one by one."""
     url, _ = distributed
-    explained = _explained(url, _captured(url))
+    explained = _plans(url)
     assert len(explained) > 60
     assert [(tasks, query) for tasks, query in explained if tasks > 1] == []
 
@@ -98,68 +93,25 @@ def test_without_memories_of_everybody_every_statement_needs_one_shard() -> None
     if not nodes():
         pytest.skip("there is no cluster: run `make citus`")
     with database(nodes()[0]) as url:
-        explained = _explained(url, _captured(url))
+        explained = _plans(url)
     assert len(explained) > 60
     assert [(tasks, query) for tasks, query in explained if tasks > 1] == []
 
 
-def _captured(url: str) -> list[tuple[str, Any]]:
-    """Return the statements of a tenant's calls, with their parameters."""
-    captured: list[tuple[str, Any]] = []
-    original = psycopg.Cursor.execute
-
-    def execute(self: Any, query: Any, params: Any = None, **options: Any) -> Any:
-        captured.append((str(query), params))
-        return original(self, query, params, **options)
-
-    with memotherm.open(url, embedder=HashEmbedder()) as mem:
-        of_tenant = mem.scoped(tenant="tenant1")
-        of_tenant.remember("the first otter registers the embedder")
-        turns = of_tenant.session("s")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(psycopg.Cursor, "execute", execute)
-            memory = of_tenant.remember("an otter that swims", tags=["river"])
-            of_tenant.recall("otter of everybody")
-            of_tenant.context("otter", budget=300)
-            of_tenant.update(memory.id, content="an otter that dives")
-            turns.add("where is the otter?")
-            turns.recall("otter")
-            of_tenant.forget(memory.id)
-    return captured
+def _worked(mem: Memotherm) -> None:
+    """Do as a tenant what is done most: recall, context, write, session turn."""
+    turns = mem.session("s")
+    memory = mem.remember("an otter that swims", tags=["river"])
+    mem.recall("otter of everybody")
+    mem.context("otter", budget=300)
+    mem.update(memory.id, content="an otter that dives")
+    turns.add("where is the otter?")
+    turns.recall("otter")
+    mem.forget(memory.id)
 
 
-def _explained(url: str, captured: list[tuple[str, Any]]) -> list[tuple[int, str]]:
-    """Return how many shards each statement needs, as the coordinator plans it for its tenant."""
-    found = []
-    with psycopg.connect(url) as connection:
-        register(connection)
-        connection.execute("SET search_path TO memotherm, public; SET plan_cache_mode TO force_custom_plan")
-        connection.execute("SET memotherm.tenant TO 'tenant1'; SET memotherm.operator TO 'off'")
-        for query, params in captured:
-            if _UNPLANNED.match(query) or "BEGIN" in query or "set_config" in query:
-                continue
-            plan = connection.execute(f"EXPLAIN (FORMAT JSON, COSTS OFF) {query}", params).fetchone()
-            assert plan is not None
-            found.append((sum(_tasks(plan[0])), query))
-    return found
-
-
-def _tasks(plan: Any) -> Iterator[int]:
-    if isinstance(plan, dict):
-        if "Task Count" in plan:
-            yield plan["Task Count"]
-        for value in plan.values():
-            yield from _tasks(value)
-    elif isinstance(plan, list):
-        for value in plan:
-            yield from _tasks(value)
-
-
-def register(connection: psycopg.Connection[Any]) -> None:
-    """Let vectors and numbers be parameters, as the store's own connections do."""
-    connection.execute("SET search_path TO public")
-    register_vector(connection)
-    connection.adapters.register_dumper(int, Int8Dumper)
+def _plans(url: str) -> list[tuple[int, str]]:
+    return explained(url, "tenant1", captured(url, "tenant1", _worked, HashEmbedder()))
 
 
 @pytest.mark.parametrize("node", [1, 2])

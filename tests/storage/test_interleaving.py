@@ -28,12 +28,12 @@ def last_event(mem: Memotherm, memory_id: str) -> int:
     return mem.history(memory_id)[-1].seq
 
 
-@pytest.mark.parametrize("statement", ["spaces_visible", "event_last", "expired", "candidates", "count_in"])
+@pytest.mark.parametrize("statement", ["spaces_visible", "moment", "first_expiry", "candidates", "count_in"])
 def test_a_recall_that_is_overtaken_by_a_purge_returns_whole_memories(
     pair: tuple[Memotherm, Memotherm], statement: str, store_kind: str
 ) -> None:
     """Wherever the purge happens before the hits are read, a hit has its content or is not there."""
-    if store_kind == "postgres" and statement in {"event_last", "expired"}:
+    if store_kind == "postgres" and statement in {"moment", "first_expiry"}:
         pytest.skip("PostgreSQL does not run this statement")
     first, second = pair
     secret = first.remember("the otter swims at night")
@@ -160,7 +160,7 @@ def test_a_recall_logs_the_use_of_a_memory_that_was_purged_meanwhile(
     clock.advance(minutes=1)
     with stopped_before("memory_use", lambda: first.recall("otter")) as recall:
         pass
-    with stopped_before("candidates", lambda: first.recall("otter")) as late:
+    with stopped_before("memories_of", lambda: first.recall("otter")) as late:
         second.purge(memory.id)
     late.result()
 

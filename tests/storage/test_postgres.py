@@ -24,6 +24,7 @@ from memotherm.storage.postgres.text import lexemes
 from memotherm.storage.values import Cause, Filter, Scores
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.tiers.scheduler import Scheduler
+from tests.citus.plans import captured
 from tests.helpers import python, together
 from tests.postgres import Cluster, admin_of, database, empty_database
 
@@ -163,6 +164,41 @@ def test_a_tenants_recall_counts_the_use_of_what_everybody_shares(mem: Memotherm
     mem.scoped(tenant="acme").recall("status page")
 
     assert mem.get(shared.id).access_count == 1
+
+
+def test_a_tenants_feedback_counts_for_what_everybody_shares(mem: Memotherm) -> None:
+    """A shared memory that a tenant opens, and confirms, has the weight of these uses as its own memories have."""
+    acme = mem.scoped(tenant="acme")
+    shared, own = mem.remember("The status page is at status.example"), acme.remember("The status page is green")
+    found = acme.recall("status page")
+    for memory in (shared, own):
+        acme.get(memory.id)
+    assert set(acme.feedback(found, [shared.id, own.id]).confirmed) == {shared.id, own.id}
+
+    weights = {memory.id: memory.use_weight for memory in acme.find()}
+    assert weights == {shared.id: weights[own.id], own.id: 1 + 1 + 2}
+
+
+def test_a_recall_reads_nothing_twice(url: str) -> None:
+    """No two statements of a recall are the same, with the same parameters."""
+    statements = [
+        (query, repr(values))
+        for query, values in captured(url, "acme", lambda mem: mem.recall("the first otter"), HashEmbedder())
+        if not query.startswith(("BEGIN", "COMMIT"))
+    ]
+    assert len(statements) > 5
+    assert len({*statements}) == len(statements)
+
+
+def test_many_memories_are_looked_up_at_once(url: str) -> None:
+    """How many statements read something does not depend on how many memories are stored by one call."""
+
+    def reads(count: int) -> int:
+        contents = [{"content": f"otter {number} of {count}"} for number in range(count)]
+        statements = captured(url, "acme", lambda mem: mem.remember_many(contents), HashEmbedder())
+        return sum(query.startswith("SELECT") for query, _ in statements)
+
+    assert reads(2) == reads(40)
 
 
 def test_a_role_that_walls_do_not_hold_is_told(url: str, postgres: str, caplog: pytest.LogCaptureFixture) -> None:

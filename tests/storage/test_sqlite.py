@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 import shutil
@@ -464,6 +465,43 @@ def test_a_search_with_many_different_words_caches_a_limited_number_of_lists(tmp
             store.search_text((number,), (Tier.WARM,), ["absent"], 10, where)
 
         assert 0 < len(store._postings) <= 2 * 1000 // 64
+
+
+@pytest.mark.parametrize("capacity", [0, 3000, 32 << 20])
+def test_a_recall_sees_the_uses_and_changes_of_every_process(open_mem: Open, tmp_path: Path, capacity: int) -> None:
+    """What a process keeps in memory of candidates is what the store has now, however little it may keep."""
+    path, settings = tmp_path / "memory.db", {"candidate_cache_bytes": capacity}
+
+    def scores(mem: Memotherm) -> list[tuple[str, float, float]]:
+        found = mem.recall("otter", track=False)
+        return [(hit.memory.content, hit.score, hit.why.use) for hit in found]
+
+    first, second = open_mem(path, settings=settings), open_mem(path, settings=settings)
+    memories = first.remember_many([{"content": f"otter number {number}"} for number in range(12)])
+    seen = [scores(first), scores(second)]
+    for step, mem in enumerate([first, first, second, first, second, second]):
+        mem.recall("otter", limit=3 + step)
+        mem.prioritize(memories[step].id, "important")
+        mem.update(memories[-step].id, content=f"an otter swims {step}")
+        fresh = open_mem(path, settings=settings)
+        assert scores(first) == scores(second) == scores(fresh)
+        seen.append(scores(first))
+
+    assert all(before != after for before, after in itertools.pairwise(seen[1:]))
+    assert [use > 0 for _, _, use in seen[-1]].count(True) >= 8
+
+
+def test_candidates_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_path: Path) -> None:
+    """Those that were not used for long leave first."""
+    mem = open_mem(tmp_path / "memory.db", settings={"candidate_cache_bytes": 200_000}, embedder="none")
+    mem.remember_many([{"content": f"otter{number} word{number % 40}"} for number in range(800)])
+    for number in range(40):
+        mem.recall(f"word{number}", track=False)
+        mem.recall("word7", track=False)
+    cached = mem._services.store._candidates  # type: ignore[attr-defined]
+
+    assert 0 < len(cached) <= 200_000 // 500
+    assert 8 in cached._newer or 8 in cached._older
 
 
 def test_a_search_with_many_different_filters_caches_a_limited_number_of_arrays(

@@ -21,7 +21,7 @@ from memotherm.evaluation.datasets import EvaluationSet, SilentPrompt, load, loa
 from memotherm.evaluation.measures import MEASURES
 from memotherm.evaluation.quality import OURS, Result, diagnose, quality_sets, run
 from memotherm.evaluation.quality import ablate as run_ablations
-from memotherm.evaluation.silence import TEN_FACTS, SilenceResult, measure_silence
+from memotherm.evaluation.silence import TEN_FACTS, SilenceResult, beginnings, measure_silence
 from memotherm.model.clock import system_clock
 
 __all__ = ["command"]
@@ -109,7 +109,7 @@ def silence(data: Path, prefixes: tuple[str, ...], cache: Path | None, out: Path
     """Ask prompts that no memory answers, such as "thanks", and count the contexts that stay empty.
 
     Beside it stands what the floor of confidence costs: the gold in the contexts of answerable questions.
-    A store of ten facts is measured besides the sets of the folder.
+    A store of ten facts and the first 30 and 100 turns of conversations are measured besides the sets of the folder.
 
     \b
     memotherm bench silence --data evaluation/
@@ -117,6 +117,7 @@ def silence(data: Path, prefixes: tuple[str, ...], cache: Path | None, out: Path
     """
     prompts = load_prompts(data)
     sets = quality_sets([TEN_FACTS, *load(data)], prefixes)
+    sets = [each for data_set in sets for each in (*beginnings(data_set), data_set)]
     results = [_measure_silence(data_set, prompts, cache) for data_set in sets]
     if not _reported({"sets": [result.as_dict() for result in results]}, out, as_json=as_json):
         _print_silence(results)

@@ -65,10 +65,10 @@ def partition(store: str, parts: int, as_json: bool) -> None:
 @click.option("--shards", type=click.IntRange(1, 1024), default=32, show_default=True, help="The number of shards.")
 @json_option
 def distribute(store: str, shards: int, as_json: bool) -> None:
-    """Distribute the tables of a store over the nodes of a Citus cluster by tenant, in one transaction.
+    """Distribute the tables of a store over the nodes of a Citus cluster by tenant, and verify every row.
 
-    URL is the store's on the coordinator. The store is locked meanwhile, and every row is compared before the end.
-    Stop the servers that use it first, and start them again afterwards.
+    URL is the store's on the coordinator. The store cannot be used until the end. If the command is interrupted, run
+    it again: it resumes where it stopped.
 
     \b
     memotherm distribute postgresql://memotherm@coordinator.example/memotherm --shards 64

@@ -26,12 +26,20 @@ class WordFocus:
 
     @cached_property
     def _terms(self) -> dict[str, float]:
-        return dict(islice(weighed_words(self._query, _FRAMING_WORD).items(), _MOST_TERMS))
+        """The words of the query with their weights, pairs of characters last."""
+        terms = islice(weighed_words(self._query, _FRAMING_WORD).items(), _MOST_TERMS)
+        return dict(sorted(terms, key=lambda term: is_fragment(term[0][0])))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """One group for each word, so that the number of the group names the word."""
-        return re.compile("|".join(f"({_beginning(term)})" for term in self._terms) or "(?!)", re.IGNORECASE)
+        """One group for each word, so that the number of the group names the word.
+
+        Where a word begins is tested once for all of them, so that most positions of a text take one step.
+        """
+        fragments = [f"({re.escape(term)})" for term in self._terms if is_fragment(term[0])]
+        beginnings = "|".join(f"({_beginning(term)})" for term in self._terms if not is_fragment(term[0]))
+        patterns = [rf"(?<!\w)(?:{beginnings})", *fragments] if beginnings else fragments
+        return re.compile("|".join(patterns) or "(?!)", re.IGNORECASE)
 
     def best(self, content: str, spans: Sequence[tuple[int, int]]) -> int:
         """Return the number of the sentence, the first of equals; `spans` are the sentences of the content."""
@@ -46,8 +54,5 @@ class WordFocus:
 
 
 def _beginning(term: str) -> str:
-    """Return a pattern for the beginning of a word that is reduced to its stem."""
-    if is_fragment(term[0]):
-        return re.escape(term)
-    stem = f"{re.escape(term[:-1])}[iy]" if term.endswith("i") else re.escape(term)
-    return rf"(?<!\w){stem}"
+    """Return a pattern for a word that is reduced to its stem."""
+    return f"{re.escape(term[:-1])}[iy]" if term.endswith("i") else re.escape(term)

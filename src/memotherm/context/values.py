@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -68,7 +68,7 @@ class Entry(Value):
             "rule": self.rule,
             "reason": self.reason,
             "score": None if self.score is None else round(self.score, _DECIMALS),
-            "parts": None if self.why is None else _rounded(asdict(self.why)),
+            "parts": None if self.why is None else _rounded(self.why.as_dict()),
             "fits_at": self.fits_at,
         }
 

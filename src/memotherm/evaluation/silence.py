@@ -20,11 +20,13 @@ from memotherm.evaluation.quality import Progress, SetClock, latest, remember_do
 from memotherm.opening import open as open_memory
 from memotherm.settings import load as load_settings
 
-__all__ = ["TEN_FACTS", "SilenceResult", "measure_silence"]
+__all__ = ["TEN_FACTS", "SilenceResult", "beginnings", "measure_silence"]
 
 _BUDGET = 2000
 #: Prompts are asked in at most this many of the stores of a set.
 _MOST_SCOPES = 5
+#: The numbers of turns of the short conversations that are measured besides a whole one.
+_SHORT = (30, 100)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,6 +118,26 @@ def measure_silence(
                 progress("prompts", 1, len(scopes) * len(asked))
     floor = load_settings().context_min_confidence
     return SilenceResult(name=data.name, floor=floor, answers=tuple(answers), prompts=tuple(confidences))
+
+
+def beginnings(data: EvaluationSet) -> list[EvaluationSet]:
+    """Return a set of conversations cut after their first turns, with the questions that these answer.
+
+    Other sets have no beginnings, and neither have conversations that are as short.
+    """
+    if data.documents[0].kind != "message":
+        return []
+    scopes: dict[str | None, list[Document]] = {}
+    for document in data.documents:
+        scopes.setdefault(document.scope, []).append(document)
+    cut = []
+    for turns in (turns for turns in _SHORT if turns < min(map(len, scopes.values()))):
+        documents = tuple(document for all_turns in scopes.values() for document in all_turns[:turns])
+        ids = {document.id for document in documents}
+        questions = tuple(question for question in data.questions if question.gold <= ids)
+        if questions:
+            cut.append(EvaluationSet(name=f"{data.name}, {turns} turns", documents=documents, questions=questions))
+    return cut
 
 
 _FACTS = {

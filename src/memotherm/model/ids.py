@@ -13,6 +13,9 @@ __all__ = ["id_millis", "new_id"]
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 80
 _SHIFTS = range(125, -5, -5)
+#: Two digits at a time.
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_PAIR_SHIFTS = range(120, -10, -10)
 _DIGITS = len(_SHIFTS)
 _lock = threading.Lock()
 _last = 0
@@ -32,7 +35,7 @@ def new_id(prefix: str, now: datetime) -> str:
 
 
 def _base32(value: int) -> str:
-    return "".join(_ALPHABET[(value >> shift) & 31] for shift in _SHIFTS)
+    return "".join([_PAIRS[(value >> shift) & 1023] for shift in _PAIR_SHIFTS])
 
 
 def id_millis(made: str) -> int:

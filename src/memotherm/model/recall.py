@@ -41,6 +41,10 @@ class Why(Value):
     #: one; None for all others.
     version: str | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the parts by name."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
     def __str__(self) -> str:
         evidence = [
             f"{name} {value:.2f}" for name, value in (("vector", self.vector), ("text", self.text)) if value is not None

@@ -6,30 +6,40 @@ those that the memories answer. It is a logistic function of what is known about
     closeness   how far the best cosine is above that of unrelated texts, in units of the embedder's spread;
                 the more memories there are, the closer the best of them is to any query
     lead        how far the best cosine is above the median of the candidates, in the same units
+    spread      how far the cosines of the candidates lie apart: a query about nothing is equally close to all
     telling     whether the query has words that tell something about its subject
-    covered     how much of those words the first candidate has, weighted by their rarity
+    known       whether some memory has those words
+    covered     how much of those words the first candidate has, weighted by their rarity; without vectors only
     hint        whether the query names the author or the time of the first candidate
+    asks        whether the query has a question mark
 
-The weights were fitted on conversations, notes and small stores of facts, against prompts such as "thanks".
+The weights were fitted on conversations of 10 to 700 turns, notes, sessions and small stores of facts, in four
+languages, against prompts such as "thanks" and "sort the imports".
 It depends on the first block of candidates only, so that it is the same for every limit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
-from memotherm.recall.values import Evidence, State
+from memotherm.recall.values import State
 from memotherm.recall.weights import DEFAULT_WEIGHTS
 from memotherm.text.conversation import conversational_words
 
 __all__ = ["EstimateConfidence", "Signs", "confidence"]
 
 _DECIMALS = 4
+#: With fewer cosines, their spread is not known and this one is taken.
+_FEW_COSINES = 5
+_USUAL_SPREAD = 0.3
+_QUESTION_MARK = re.compile("[?\u037e\u055e\u061f\u1367\uff1f]")
 
 
 class Signs(NamedTuple):
@@ -38,14 +48,20 @@ class Signs(NamedTuple):
     #: In units of the embedder's spread; None without vectors.
     closeness: float | None
     lead: float
-    #: The natural logarithm of the number of memories.
+    #: The standard deviation of the cosines, in the same units.
+    spread: float
+    #: By how many standard deviations the best of that many unrelated memories is expected above their mean.
     size: float
     #: 0 for no telling word, 0.5 for one, 0.75 for two and so on.
     telling: float
+    #: The same for the telling words that some memory has.
+    known: float
     #: From 0 to 1 for all telling words.
     covered: float
     #: From 0 to 1.
     hint: float
+    #: 0 or 1.
+    asks: float
 
 
 class EstimateConfidence:
@@ -62,18 +78,21 @@ class EstimateConfidence:
             for word, weight in state.terms.items()
             if weight > DEFAULT_WEIGHTS.framing_word and word not in conversational_words()
         }
-        closeness, lead = _closeness(
-            state.evidence[0], [candidate.row for candidate in ranked], state.query.calibration
-        )
+        cosines = state.evidence[0].cosines[[candidate.row for candidate in ranked]]
+        closeness, lead, spread = _closeness(cosines, state.query.calibration)
         # Cosines of a language that the embedder hardly knows tell less.
         trust = (1 + state.query.weight) / 2
+        known = sum(weight for word, weight in telling.items() if state.frequencies.get(word))
         signs = Signs(
             closeness=None if closeness is None else trust * closeness,
             lead=trust * lead,
-            size=math.log(max(state.total, 1)),
+            spread=trust * spread,
+            size=math.sqrt(2 * math.log(max(state.total, 2))),
             telling=1 - 0.5 ** sum(telling.values()),
+            known=1 - 0.5**known,
             covered=first.coverage * _share(telling, state.total, state.frequencies),
             hint=max(first.author, first.nearness),
+            asks=float(_QUESTION_MARK.search(state.question.text) is not None),
         )
         state.confidence = round(confidence(signs), _DECIMALS)
 
@@ -83,24 +102,29 @@ def confidence(signs: Signs) -> float:
     if signs.closeness is None:
         return _logistic(-3.8 + 5.7 * signs.telling + 2.4 * signs.covered)
     return _logistic(
-        -0.45
-        + 6.1 * signs.closeness
-        + 1.1 * signs.lead
-        - 1.2 * signs.size
-        + 5.4 * signs.telling
-        + 1.55 * signs.covered
-        + 2.0 * signs.hint
+        -1.6
+        + 4.3 * signs.closeness
+        + 2.2 * signs.lead
+        + 4.1 * signs.spread
+        - 2.1 * signs.size
+        + 3.8 * signs.telling
+        + 3.8 * signs.known
+        + 0.8 * signs.hint
+        + 2.0 * signs.asks
     )
 
 
-def _closeness(evidence: Evidence, rows: Sequence[int], calibration: Calibration) -> tuple[float | None, float]:
-    """Return how far the best cosine is above a usual one and above the median, in units of the spread."""
-    cosines = evidence.cosines[rows]
+def _closeness(cosines: NDArray[np.float64], calibration: Calibration) -> tuple[float | None, float, float]:
+    """Return how far the best cosine is above a usual one and above the median, and the spread of all.
+
+    All are in units of the embedder's spread.
+    """
     cosines = np.sort(cosines[~np.isnan(cosines)])
     if not cosines.size:
-        return None, 0.0
+        return None, 0.0, 0.0
     best, median = float(cosines[-1]), float(cosines[cosines.size // 2])
-    return (best - calibration.usual) / calibration.spread, (best - median) / calibration.spread
+    spread = _USUAL_SPREAD if cosines.size < _FEW_COSINES else float(cosines.std()) / calibration.spread
+    return (best - calibration.usual) / calibration.spread, (best - median) / calibration.spread, spread
 
 
 def _share(words: Collection[str], total: int, frequencies: Mapping[str, int]) -> float:

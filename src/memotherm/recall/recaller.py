@@ -21,6 +21,21 @@ def _relevances(results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, flo
     return [(record.no, candidate.relevance) for record, candidate in results]
 
 
+def _averages(question: Question, results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
+    """Return the numbers of hits in the searched spaces with their new running relevance."""
+    return [
+        (record.no, (record.memory.relevance + candidate.relevance) / 2)
+        for record, candidate in results
+        if record.space in question.spaces
+    ]
+
+
+def _numbers(promoted: Sequence[str], results: Sequence[tuple[Record, Ranked]]) -> list[int]:
+    """Return the numbers of hits that were promoted, in the order of their ids."""
+    numbers = {record.memory.id: record.no for record, _ in results} if promoted else {}
+    return [numbers[memory_id] for memory_id in promoted]
+
+
 class RecallStore(UsageStore, LedgerStore, Protocol):
     """The parts of a store that recalls use beside the search."""
 
@@ -61,19 +76,13 @@ class Recaller:
         nos = [record.no for record, _ in results]
         moves, failures = ([], ()) if promote is None else promote(hits)
         promoted = [move.id for move in moves]
-        numbers = {record.memory.id: record.no for record, _ in results}
-        averages = [
-            (record.no, (record.memory.relevance + candidate.relevance) / 2)
-            for record, candidate in results
-            if record.space in question.spaces
-        ]
         recall_id = self._log.write(
             ranking,
             nos,
             [candidate for _, candidate in best],
             track=track,
-            promoted=[numbers[memory_id] for memory_id in promoted],
-            relevance=averages if average and track else (),
+            promoted=_numbers(promoted, results),
+            relevance=_averages(question, results) if average and track else (),
             options={
                 "limit": limit,
                 **({"average": True} if average and track else {}),

@@ -54,20 +54,21 @@ def newer_first(
         weights: How many of the first candidates are compared.
     """
     front, rest = ranked[: weights.versions], ranked[weights.versions :]
+    numbers = [candidate.no for candidate in front]
     covered = [candidate.coverage for candidate in front]
     words_of = functools.cache(lambda no: frozenset(texts.get(no, "").split()))
     for low in range(1, len(front)):
         for high in range(low):
-            # Most pairs differ in what they cover: the cheapest test comes first.
-            if abs(covered[high] - covered[low]) > _COVERAGE_GAP:
+            # Most pairs are in order or differ in what they cover: the cheapest tests come first.
+            if numbers[low] < numbers[high] or abs(covered[high] - covered[low]) > _COVERAGE_GAP:
                 continue
             older, newer = front[high], front[low]
             # Compared as if both were in the same tier, where the newer one is in a lower tier.
             farther = max(0.0, newer.penalty - older.penalty)
             gap = older.score - newer.score
-            if newer.no < older.no or gap - farther > _SCORE_GAP:
+            if gap - farther > _SCORE_GAP or not _are_versions(words_of(older.no), words_of(newer.no)):
                 continue
-            if older.priority is not newer.priority or not _are_versions(words_of(older.no), words_of(newer.no)):
+            if older.priority is not newer.priority:
                 continue
             if farther:
                 front[high], front[low] = older._replace(version=OLDER), newer._replace(version=NEWER)
@@ -75,6 +76,7 @@ def newer_first(
             front[high] = newer._replace(score=older.score, newer=newer.newer + gap)
             front[low] = older._replace(score=newer.score, newer=older.newer - gap)
             covered[high], covered[low] = covered[low], covered[high]
+            numbers[high], numbers[low] = numbers[low], numbers[high]
     return front + rest
 
 
@@ -88,7 +90,7 @@ def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
 
 def _are_versions(first: frozenset[str], second: frozenset[str]) -> bool:
     """Return whether two short texts share most of their words."""
-    shorter, longer = sorted((len(first), len(second)))
-    if not shorter or longer > SHORT_TEXT or longer > 2 * shorter:
+    shorter, longer = (first, second) if len(first) <= len(second) else (second, first)
+    if not shorter or len(longer) > SHORT_TEXT or len(longer) > 2 * len(shorter):
         return False
-    return len(first & second) >= _COMMON_WORDS * shorter
+    return len(shorter & longer) >= _COMMON_WORDS * len(shorter)

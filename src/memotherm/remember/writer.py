@@ -62,11 +62,13 @@ class MemoryWriter:
     ) -> list[Record | None]:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
-        cause = Cause(action="remember", at=now, actor=actor)
+        cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
         with self._store.write(made_by=embedded.made_by) as transaction:
             space = transaction.space(scope)
-            digests = {memory.digest for memory in memories} if skip_purged else set()
-            purged = transaction.purged_digests(scope, digests) if digests else set()
+            digests = {memory.digest for memory in memories}
+            if len(memories) > 1:
+                transaction.prefetch_duplicates(digests)
+            purged = transaction.purged_digests(scope, digests) if skip_purged and digests else set()
             records: list[Record | None] = []
             for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
                 if memory.digest in purged and self.existing(transaction, space, memory, cause) is None:
@@ -84,7 +86,8 @@ class MemoryWriter:
 
     def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
         """Store one memory inside a transaction, or change the one that has the same key or the same content."""
-        cause = replace(cause, rule=memory.tier_rule)
+        if cause.rule != memory.tier_rule:
+            cause = replace(cause, rule=memory.tier_rule)
         stored = self.existing(transaction, space, memory, cause)
         if memory.supersedes is not None:
             successor = stored.memory.id if stored is not None else memory.id

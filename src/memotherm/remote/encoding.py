@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from memotherm.context.values import Context
-from memotherm.model import Hit, Memory
+from memotherm.model import Memory
 from memotherm.model.results import Metrics
 
-__all__ = ["considered_json", "memory_json", "metrics_json", "parts_json"]
+__all__ = ["considered_json", "memory_json", "metrics_json"]
 
 Json = dict[str, Any]
 
@@ -25,11 +25,6 @@ def memory_json(memory: Memory) -> Json:
         "tier_rule": memory.tier_rule,
         "retention_since": memory.retention_since.isoformat(),
     }
-
-
-def parts_json(hit: Hit) -> Json:
-    """Return the parts of a score."""
-    return asdict(hit.why)
 
 
 def considered_json(context: Context) -> list[Json]:

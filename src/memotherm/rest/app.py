@@ -29,7 +29,7 @@ from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import encode_problem, status_of
-from memotherm.rest.routes import router
+from memotherm.rest.routes import ROUTES
 from memotherm.rest.schemas.server import ProblemResponse
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def application(
     stopping: threading.Event | None = None,
     token: str | None = None,
     shared: Path | None = None,
+    several: bool = False,
 ) -> App:
     """Return the server as an ASGI application.
 
@@ -79,6 +80,7 @@ def application(
         stopping: Set when the server is about to stop, which ends the event streams.
         token: A one-time token that a browser can log in with; it then has the rights of this process.
         shared: A folder that the processes of one server share; None for a server of one process.
+        several: Whether other servers may use the same store, which then see the jobs of this one.
     """
     api = FastAPI(
         title="Memotherm",
@@ -99,11 +101,10 @@ def application(
     )
     api.state.mem = mem
     api.state.metrics = RequestMetrics(shared)
-    api.state.jobs = Jobs(None if shared is None else JobBoard(mem))
+    api.state.jobs = Jobs(JobBoard(mem) if several or shared is not None else None)
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
-    api.include_router(router)
-    api.router.routes.extend(dashboard.routes())
+    api.router.routes.extend((*ROUTES, *dashboard.routes()))
     api.state.mcp = _add_mcp(api, mem)
     _add_error_handlers(api)
     api.openapi = lambda: _document(api)  # type: ignore[method-assign]

@@ -26,13 +26,21 @@ __all__ = ["distribute_store", "migrate_store", "open_store", "partition_store",
 def open_store(url: str, settings: Settings) -> Store:
     """Open the store that a path or URL names, creating it if it does not exist."""
     store = open_url(url, settings)
-    if isinstance(store, TransferTarget):
-        with store.read_tables() as reader:
-            incomplete = reader.meta(PROGRESS_KEY) is not None
-        if incomplete:
-            store.close()
-            raise StoreUnavailable(f"{store.name} is half filled: run `memotherm migrate` again, which goes on with it")
+    try:
+        _require_filled(store)
+    except BaseException:
+        store.close()
+        raise
     return store
+
+
+def _require_filled(store: Store) -> None:
+    """Refuse a store into which another one was not copied to the end."""
+    if not isinstance(store, TransferTarget):
+        return
+    with store.read_tables() as reader:
+        if reader.meta(PROGRESS_KEY) is not None:
+            raise StoreUnavailable(f"{store.name} is half filled: run `memotherm migrate` again, which goes on with it")
 
 
 def migrate_store(source: str, target: str, settings: Settings, progress: Progress | None = None) -> Migration:
@@ -60,7 +68,7 @@ def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
 def distribute_store(url: str, shards: int, settings: Settings) -> Distribution:
     """Distribute the tables of a store over the nodes of a cluster by tenant, and verify the rows."""
     _require_existing(url, "to distribute")
-    with closing(open_store(url, settings)) as store:
+    with closing(open_url(url, settings)) as store:
         if not isinstance(store, SupportsDistribution):
             raise InvalidInput(f"{store.name} cannot be distributed: migrate it to PostgreSQL with Citus first")
         return store.distribute(shards)

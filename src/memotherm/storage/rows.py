@@ -46,6 +46,8 @@ _LEDGER_FIELDS = (
     "expires_at", "supersedes", "key", "index", "verified_at",
 )  # fmt: skip
 _AXES = ("tier", "priority", "retention")
+#: `json.dumps` with these options makes an encoder for every call.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 #: What an event may quote of a memory; gone after a purge.
 _QUOTED = ("content", "tags", "metadata", "source", "key")
 
@@ -149,7 +151,7 @@ def changes_row(changes: Mapping[str, tuple[Any, Any]]) -> str:
     value: object = changes
     if tuple(changes) == _AXES and all(was is None for was, _ in changes.values()):
         value = " ".join(now for _, now in changes.values())
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encode(value)
 
 
 def changes_of(row: str) -> dict[str, tuple[Any, Any]]:

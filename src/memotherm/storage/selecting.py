@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from memotherm.model import Retention, Tier
 from memotherm.model.clock import to_micros
@@ -14,7 +16,7 @@ from memotherm.rules.where import Condition as MetadataCondition
 from memotherm.storage.statements import Row, Statements, marked
 from memotherm.storage.values import AFTER_PREFIX, Filter, Find
 
-__all__ = ["compiled_filter", "filtered_numbers", "found_count", "found_rows", "selected_rows"]
+__all__ = ["compiled_filter", "filtered_numbers", "found_count", "found_rows", "passing_rows", "selected_rows"]
 
 _DURATIONS = {
     "unused_for": "where_unused",
@@ -30,6 +32,8 @@ _MICROSECOND = timedelta(microseconds=1)
 _EVERY = 1 << 62
 #: What `retention = None` lists.
 _UNPURGED = tuple(retention for retention in Retention if retention is not Retention.PURGED)
+
+NumberedRow = TypeVar("NumberedRow", bound=tuple[Any, ...])
 
 #: The name of a condition and its parameters, or a condition on the metadata.
 Condition = tuple[str, dict[str, object]] | MetadataCondition
@@ -91,6 +95,18 @@ def filtered_numbers(statements: Statements, nos: Sequence[int], where: Filter) 
     """Return those of some memories that the filter of a search lets through."""
     conditions, values = compiled_filter(statements, where)
     return {no for (no,) in statements.rows_of("filtered", {"conditions": conditions}, nos=list(nos), **values)}
+
+
+def passing_rows(statements: Statements, rows: list[NumberedRow], where: Filter) -> list[NumberedRow]:
+    """Return those of some rows (number, space, tier, priority, kind, and more) that pass the filter of a search."""
+    if not where.selective:
+        return rows
+    if where.kinds is not None:
+        rows = [row for row in rows if row[4] in where.kinds]
+    if rows and replace(where, kinds=None).selective:
+        passing = filtered_numbers(statements, [row[0] for row in rows], where)
+        rows = [row for row in rows if row[0] in passing]
+    return rows
 
 
 def _selected(selects: Select, now: datetime) -> Iterator[Condition]:

@@ -6,9 +6,8 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Generic, Self, TypeVar
@@ -28,7 +27,7 @@ from memotherm.storage import notes
 from memotherm.storage.logged import without_purged
 from memotherm.storage.receipts import receipt_of, receipt_row, timed_recall_of
 from memotherm.storage.rows import changes_of, event_of, record_of, scope_of, scope_row
-from memotherm.storage.selecting import filtered_numbers, found_count, found_rows, selected_rows
+from memotherm.storage.selecting import found_count, found_rows, passing_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tallies import recall_tallies, shadow_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
@@ -582,6 +581,10 @@ class SqlStore(ABC):
         rows = self._rows("vectors_missing", **self._made_by(number), after=after, limit=limit)
         return [(no, content) for no, content in rows]
 
+    def digests_with_vectors(self, digests: Collection[str]) -> Collection[str]:
+        """Return those of some digests for which `cached_vectors` may return vectors: all, as asking it is cheap."""
+        return digests
+
     def count_without_vectors(self, number: int) -> int:
         """Return the number of memories without vectors of an embedder."""
         return int(self._rows("vectors_missing_count", **self._made_by(number))[0][0])
@@ -696,15 +699,8 @@ def visible_rows(
 ) -> list[Row]:
     """Return the rows of those memories that scope, tier, retention, expiry and the filter let through."""
     ranks = {tier.rank for tier in tiers}
-    rows = [
-        row
-        for row in statements.rows(name, nos=list(nos), now=to_micros(where.now))
-        if row[2] in ranks and row[1] in spaces and (where.kinds is None or row[4] in where.kinds)
-    ]
-    if rows and replace(where, kinds=None).selective:
-        passing = filtered_numbers(statements, [row[0] for row in rows], where)
-        rows = [row for row in rows if row[0] in passing]
-    return rows
+    rows = statements.rows(name, nos=list(nos), now=to_micros(where.now))
+    return passing_rows(statements, [row for row in rows if row[2] in ranks and row[1] in spaces], where)
 
 
 def any_expired(statements: Statements, spaces: Sequence[int], now: datetime) -> bool:

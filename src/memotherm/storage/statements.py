@@ -45,6 +45,9 @@ class Statements(ABC):
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
 
+    def note_uses(self, times: Mapping[int, int], at: int) -> None:  # noqa: B027
+        """Let the caches of all processes notice uses that were counted at a moment; there may be no such caches."""
+
     def row(self, name: str, /, **values: object) -> Row | None:
         """Return the first row of a statement, or None."""
         rows = self.rows(name, **values)

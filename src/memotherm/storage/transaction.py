@@ -7,7 +7,7 @@ A subclass for a database adds how numbers are assigned and how the indexes are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -94,10 +94,10 @@ class SqlTransaction(ABC):
         self._sql = statements
         self._scope_of = scope_of
         self._window_micros = window_micros
-        self._serving = int(self._sql.value("meta_get", key="embedder") or 0)
+        purged, adopted, serving = self._sql.rows("transaction_begin")[0]
+        self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._welcome = bool(self._serving) and made_by in (None, self._serving)
-        purged, adopted = self._sql.rows("transaction_begin")[0]
         self._tombstones = bool(purged)
         #: The number of the last adoption of a policy.
         self.adopted = int(adopted)
@@ -131,6 +131,10 @@ class SqlTransaction(ABC):
     def with_key(self, space: int, key: str) -> Record | None:
         """Return the memory of a space's scope with a key, of any retention."""
         return self._record("memory_by_key", space=space, key=key)
+
+    @abstractmethod
+    def prefetch_duplicates(self, digests: Collection[str]) -> None:
+        """Find out at once which contents are stored, before `duplicate` is called for each of them."""
 
     def duplicate(
         self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None

@@ -22,7 +22,6 @@ from memotherm.text.quantity import pluralize
 
 __all__ = [
     "PROGRESS_KEY",
-    "Digests",
     "MetaTable",
     "Migration",
     "Progress",
@@ -30,7 +29,7 @@ __all__ = [
     "TableWriter",
     "TransferSource",
     "TransferTarget",
-    "digests",
+    "summarize",
     "transfer",
 ]
 
@@ -182,28 +181,13 @@ def _copy(reader: TableReader, target: TransferTarget, table: Table, state: dict
         yield len(batch)
 
 
-@dataclass(frozen=True, slots=True)
-class Digests:
-    """The number of rows of each table, and the digest of all of them."""
-
-    rows: Mapping[str, int]
-    digest: str
-
-
-def digests(reader: TableReader) -> Digests:
-    """Return the numbers of rows and the digest of a store's tables."""
-    found = {table.name: _summarize(reader, table) for table in TABLES}
-    whole = hashlib.sha256("".join(digest for _, digest in found.values()).encode())
-    return Digests({name: count for name, (count, _) in found.items()}, whole.hexdigest())
-
-
 def _verify(reader: TableReader, target: TransferTarget) -> tuple[dict[str, int], str]:
     """Return the number of rows of each table and the digest of all of them, if both stores agree."""
     counts: dict[str, int] = {}
     digest = hashlib.sha256()
     with target.read_tables() as copy:
         for table in TABLES:
-            expected, actual = _summarize(reader, table), _summarize(copy, table)
+            expected, actual = summarize(reader, table), summarize(copy, table)
             if expected != actual:
                 raise StoreDamaged(
                     f"the copy differs in {table.name} ({expected[0]} rows in the source, {actual[0]} in the copy): "
@@ -214,7 +198,7 @@ def _verify(reader: TableReader, target: TransferTarget) -> tuple[dict[str, int]
     return counts, digest.hexdigest()
 
 
-def _summarize(reader: TableReader, table: Table) -> tuple[int, str]:
+def summarize(reader: TableReader, table: Table) -> tuple[int, str]:
     """Return the number of rows of a table and their digest."""
     digest, count = hashlib.sha256(), 0
     for row in reader.rows(table):

@@ -23,6 +23,11 @@ def count_uses(statements: Statements, uses: Iterable[Use], now: int, window_mic
     ]
     statements.run_many("memory_access", accesses)
     statements.run_many("memory_use", weighed)
+    times: dict[int, int] = {}
+    for use in ordered:
+        times[use.no] = times.get(use.no, 0) + use.times
+    if times:
+        statements.note_uses(times, now)
 
 
 def add_later_use(statements: Statements, later: LaterUse, window_micros: int) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from memotherm.text.language import (
     ENGLISH,
@@ -31,6 +31,7 @@ WORDS_VERSION = 2
 _LONGEST_WORD = 64
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _LATIN = re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]")
+_ASCII_WORD = re.compile("[a-z0-9]+")
 #: Letters and digits, and the marks that some scripts write their vowels with.
 _WORD = re.compile(
     "(?:[^\\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
@@ -108,8 +109,15 @@ def is_fragment(word: str) -> bool:
     return len(word) == 1 and _UNSPACED.match(word) is not None
 
 
-def _raw(text: str, *, ends: bool) -> Iterator[str]:
-    for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
+def _raw(text: str, *, ends: bool) -> Iterable[str]:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    if folded.isascii():
+        return [word[:_LONGEST_WORD] for word in _ASCII_WORD.findall(folded)]
+    return _raw_of_all_scripts(folded, ends=ends)
+
+
+def _raw_of_all_scripts(folded: str, *, ends: bool) -> Iterator[str]:
+    for match in _WORD.finditer(folded):
         word = match[0]
         if word.isascii():
             yield word[:_LONGEST_WORD]

@@ -45,6 +45,7 @@ __all__ = [
     "feedback_json",
     "finding_json",
     "flush_json",
+    "found_json",
     "hit_json",
     "logged_recall_json",
     "memory_json",
@@ -60,6 +61,7 @@ __all__ = [
     "replay_json",
     "rollback_json",
     "scope_count_json",
+    "score_json",
     "secret_warnings",
     "session_status_json",
     "shadow_json",
@@ -73,8 +75,12 @@ Json = dict[str, Any]
 
 def recall_json(recall: Recall) -> Json:
     """Return the result of a recall."""
+    return {"items": [hit_json(hit) for hit in recall], **found_json(recall)}
+
+
+def found_json(recall: Recall) -> Json:
+    """Return what a recall says beside its hits."""
     return {
-        "items": [hit_json(hit) for hit in recall],
         "pinned": [hit.memory.id for hit in recall.pinned],
         "promoted": list(recall.promoted),
         "relevanceScores": {hit.memory.id: round(hit.why.relevance, 4) for hit in recall},
@@ -97,7 +103,12 @@ def feedback_json(feedback: Feedback) -> Json:
 
 def hit_json(hit: Hit) -> Json:
     """Return a hit: the memory, its score and the reasons."""
-    return {**memory_json(hit.memory), "score": round(hit.score, 4), "why": str(hit.why)}
+    return {**memory_json(hit.memory), **score_json(hit)}
+
+
+def score_json(hit: Hit) -> Json:
+    """Return the score of a hit and the reasons."""
+    return {"score": round(hit.score, 4), "why": str(hit.why)}
 
 
 def memory_json(memory: Memory) -> Json:

@@ -31,6 +31,8 @@ SECTIONS = ("pinned", "hot", "recalled")
 #: The forms of an entry: the whole content, its first sentences, its first words.
 FULL, SHORTENED, TITLE = "full", "shortened", "title"
 
+#: The priorities without a label; members of an enumeration take time to look up.
+_NORMAL, _PINNED = Priority.NORMAL, Priority.PINNED
 _BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BLANKS = re.compile(r"\n\s*\n")
 #: What no prompt and no XML document may contain: control characters, surrogates and noncharacters.
@@ -91,9 +93,11 @@ def _clean(text: str) -> str:
 
 def _labels(memory: Memory, verified: str) -> str:
     """Return the labels of a memory that an agent should see: priority, blocker, and when it was last verified."""
-    unmarked = memory.priority in (Priority.NORMAL, Priority.PINNED)
-    labels = ("" if unmarked else str(memory.priority), "blocker" if is_blocker(memory) else "", verified)
-    return ", ".join(label for label in labels if label)
+    priority = "" if memory.priority is _NORMAL or memory.priority is _PINNED else str(memory.priority)
+    blocker = "blocker" if is_blocker(memory) else ""
+    if not (priority or blocker):
+        return verified
+    return ", ".join(label for label in (priority, blocker, verified) if label)
 
 
 def _markdown_entry(memory: Memory, content: str, whole: str, _score: float | None, verified: str) -> str:

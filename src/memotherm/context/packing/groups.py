@@ -11,8 +11,11 @@ from memotherm.context.packing.items import PARTS, Form, Item
 
 __all__ = ["Exclusion", "Group", "limited"]
 
-#: In a shared group, the most of the space that the first, the second and each later memory may cost.
+#: In a shared group, the most of the space that the first, the second and each later memory may cost. A later one
+#: may cost a quarter of what is left at most: the last memories that fit are shortened, so that more of them do.
 _SHARES = (PARTS // 3, PARTS // 6, PARTS // 15)
+_LATER = len(_SHARES) - 1
+_PART_OF_REST = 4
 #: But at least so many tokens.
 _LEAST_TOKENS = 20
 _TITLE_TOO_LONG = ("context_entry_tokens", "even its title costs more than one memory may")
@@ -79,7 +82,7 @@ class Group:
         available = self._at_most(available)
         left = PARTS * available
         for position, item in enumerate(self):
-            allowance = item.allowance(self._limit(position, available))
+            allowance = item.allowance(self._limit(position, available, left))
             if allowance > left:
                 if PARTS * item.min_cost <= left:
                     admitted.append((item, left))
@@ -92,33 +95,57 @@ class Group:
     def needed(self, included: frozenset[str]) -> Iterator[tuple[Item, int]]:
         """Yield each item that is not included, and the tokens of the group at which it would be."""
         before: list[Item] = []
-        least = 0
+        # The first of them that have their chosen form in the last space, and so in every larger one, and their tokens.
+        whole = whole_tokens = least = 0
         for item in self:
             if item.id not in included:
-                least = self._least_space(before, item, least)
+                least = self._least_space(item, before, whole, whole_tokens, least)
                 if least > self._most:
                     self.excluded.append(Exclusion(item, None, *self._full))
                 else:
                     yield item, least
+                for earlier in before[whole:]:
+                    if earlier.exceeds(self._limit(whole, least, PARTS * (least - whole_tokens))):
+                        break
+                    whole, whole_tokens = whole + 1, whole_tokens + earlier.cost
             before.append(item)
 
     def _at_most(self, tokens: int) -> int:
         return int(min(tokens, self._most))
 
-    def _limit(self, position: int, available: int) -> int | None:
-        """Return the most that one memory may cost in a space of `available` tokens, in parts of a token."""
+    def _limit(self, position: int, available: int, left: int) -> int | None:
+        """Return the most that one memory may cost, in parts of a token.
+
+        Args:
+            position: Its place in the group.
+            available: The space of the group, in tokens.
+            left: What the memories before it leave of the space, in parts of a token.
+        """
         if not self._shared:
             return None
-        return max(PARTS * _LEAST_TOKENS, available * _SHARES[min(position, len(_SHARES) - 1)])
+        share = available * _SHARES[min(position, _LATER)]
+        rest = left if position < _LATER else left // _PART_OF_REST
+        return max(PARTS * _LEAST_TOKENS, min(share, rest))
 
-    def _least_space(self, before: Sequence[Item], item: Item, least: int) -> int:
-        """Return the smallest space, from `least` on, in which an item has its smallest form after others."""
+    def _least_space(self, item: Item, before: Sequence[Item], whole: int, whole_tokens: int, least: int) -> int:
+        """Return the smallest space, from `least` on, in which an item has its smallest form after others.
+
+        Args:
+            item: The item.
+            before: The items before it.
+            whole: How many of them, from the first on, have their chosen form in all these spaces.
+            whole_tokens: The tokens of those.
+            least: The smallest space to consider.
+        """
+        limited, needed = before[whole:], PARTS * item.min_cost
 
         def fits(space: int) -> bool:
-            allowances = (earlier.allowance(self._limit(place, space)) for place, earlier in enumerate(before))
-            return sum(allowances) <= PARTS * (space - item.min_cost)
+            left = PARTS * (space - whole_tokens)
+            for place, earlier in enumerate(limited, whole):
+                left -= earlier.allowance(self._limit(place, space, left))
+            return left >= needed
 
-        most = sum(earlier.cost for earlier in before) + item.min_cost
+        most = whole_tokens + sum(earlier.cost for earlier in limited) + item.min_cost
         return bisect_left(range(most), x=True, lo=min(least, most), key=fits)
 
 

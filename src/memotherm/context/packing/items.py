@@ -171,9 +171,13 @@ class Item:
             return False
         return len(self.candidate.memory.content) > _CHARS_PER_TOKEN * (max(available, 0) + 1)
 
+    def exceeds(self, limit: int | None) -> bool:
+        """Return whether its chosen form costs more than `limit`, in parts of a token."""
+        return limit is not None and PARTS * (self.cost - self.section_cost) > limit
+
     def allowance(self, limit: int | None) -> int:
         """Return its cost where it may cost `limit`, but at least that of its smallest form, in parts of a token."""
-        if limit is None or PARTS * (self.cost - self.section_cost) <= limit:
+        if limit is None or not self.exceeds(limit):
             return PARTS * self.cost
         return max(limit + PARTS * self.section_cost, PARTS * self.min_cost)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from starlette.routing import BaseRoute
 
-from fastapi import APIRouter
-
-from memotherm.rest.problems import PROBLEM_TYPE
 from memotherm.rest.routes import (
     administration,
     events,
@@ -21,14 +18,9 @@ from memotherm.rest.routes import (
     sessions,
 )
 
-__all__ = ["router"]
+__all__ = ["ROUTES"]
 
-_PROBLEM = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemResponse"}}}
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"description": "The request cannot be served; `code` and `detail` say why.", "content": _PROBLEM},
-    "5XX": {"description": "The server or its store has a problem.", "content": _PROBLEM},
-}
+_SUBJECTS = (search, sessions, memories, notes, administration, policies, jobs, health, events, logins, server)
 
-router = APIRouter(responses=_PROBLEMS)
-for subject in (memories, search, sessions, notes, administration, policies, jobs, health, events, logins, server):
-    router.include_router(subject.router)
+#: All routes in one list, those of most requests first; routers inside a router are matched several times a request.
+ROUTES: tuple[BaseRoute, ...] = tuple(route for subject in _SUBJECTS for route in subject.router.routes)

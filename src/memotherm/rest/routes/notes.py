@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -67,4 +66,4 @@ def _notes(view: Memotherm) -> Notes:
 
 def _details(hit: NoteHit) -> dict[str, Any]:
     """Return what agents do not need to know about a hit."""
-    return {"heading": hit.heading, "memory_id": hit.memory_id, "tier": str(hit.tier), "parts": asdict(hit.why)}
+    return {"heading": hit.heading, "memory_id": hit.memory_id, "tier": str(hit.tier), "parts": hit.why.as_dict()}

@@ -62,12 +62,12 @@ def reason(body: ReasonRequest | None) -> str:
 
 def recall_response(recall: Recall, limit: int) -> Json:
     """Return the hits of a recall as JSON, with the limit that took effect."""
-    return {**serializers.recall_json(recall), "items": [hit_response(hit) for hit in recall], "limit": limit}
+    return {"items": [hit_response(hit) for hit in recall], **serializers.found_json(recall), "limit": limit}
 
 
 def hit_response(hit: Hit) -> Json:
     """Return a hit as JSON, with the parts of its score."""
-    return {**serializers.hit_json(hit), **encoding.memory_json(hit.memory), "parts": encoding.parts_json(hit)}
+    return {**encoding.memory_json(hit.memory), **serializers.score_json(hit), "parts": hit.why.as_dict()}
 
 
 def page_response(page: Page) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -88,6 +88,9 @@ class MemoryTransaction(Protocol):
 
     def with_key(self, space: int, key: str) -> Record | None:
         """Return the memory of a space's scope with a key, of any retention."""
+
+    def prefetch_duplicates(self, digests: Collection[str]) -> None:
+        """Find out at once which contents are stored, before `duplicate` is called for each of them."""
 
     def duplicate(
         self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None

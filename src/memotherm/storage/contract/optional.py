@@ -54,7 +54,7 @@ class SupportsDistribution(Protocol):
     """A store whose tables can be distributed over the nodes of a cluster by tenant."""
 
     def distribute(self, shards: int) -> Distribution:
-        """Distribute the tables by tenant, all at once, and verify the rows."""
+        """Distribute the tables by tenant, or resume it where it was interrupted, and verify the rows."""
 
 
 @runtime_checkable

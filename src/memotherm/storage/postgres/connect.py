@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -14,15 +14,15 @@ from psycopg.types import TypeInfo
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from memotherm.errors import InvalidInput
+from memotherm.errors import InvalidInput, StoreUnavailable
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.storage.deferral import Deferral
 from memotherm.storage.postgres.errors import mapped, without_secrets
-from memotherm.storage.postgres.routing import SCHEMA, SHARED_SCHEMA
-from memotherm.storage.postgres.statements import setting
+from memotherm.storage.postgres.routing import SCHEMA
+from memotherm.storage.postgres.statements import setting, statement
 
-__all__ = ["Connection", "Connections", "is_distributed"]
+__all__ = ["Connection", "Connections"]
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -70,6 +70,8 @@ class Connections:
         self._vector: TypeInfo | None = None
         #: Whether the tables are distributed over the nodes of a Citus cluster.
         self.distributed = False
+        #: Whether they are being distributed, or were until something interrupted it.
+        self.unfinished = False
         #: Transactions that are not committed yet, because more is to be stored with them.
         self.deferral: Deferral[Connection] = Deferral()
         self._size = settings.postgres_pool_size
@@ -89,16 +91,20 @@ class Connections:
         self._process.require()
         with mapped(self.name), psycopg.connect(**self._arguments) as connection:
             connection.execute("SELECT set_config('search_path', %s, false)", (_PATH,))
+            if self._vector is not None:
+                self._configure(connection)
             yield connection
 
     def open(self) -> None:
         """Open the pool; the schema and its types must exist."""
         with self.alone() as connection:
             self._vector = TypeInfo.fetch(connection, "vector")
-            self.distributed = is_distributed(connection)
+            self._configure(connection)
         self._pool.open()
 
     def _configure(self, connection: Connection) -> None:
+        # `distribute` ends the other connections, so that every later one finds out what it has done.
+        self._find_out(connection)
         register_vector_info(connection, self._vector)
         # One width for all numbers, so that a statement is prepared once and not for each width of its parameters.
         connection.adapters.register_dumper(int, Int8Dumper)
@@ -133,25 +139,30 @@ class Connections:
                 yield waiting
             return
         self.deferral.commit()
-        local = {
-            **(_PROPAGATED if self.distributed else {}),
-            **(_IN_ORDER if self.distributed and not tenant else {}),
-            "search_path": _PATH,
-            "memotherm.tenant": tenant or "",
-            "memotherm.operator": "on" if tenant is None or wide else "off",
-            **({"lock_timeout": f"{self._settings.busy_timeout_ms}ms"} if patient else {}),
-            **({} if durable else {"synchronous_commit": "off"}),
-            **({} if tenant is None else _NARROW),
-            **_CONTINUED,
-        }
+
+        def beginning(connection: Connection) -> str:
+            self._require_finished(connection)
+            local = {
+                **(_PROPAGATED if self.distributed else {}),
+                **(_IN_ORDER if self.distributed and not tenant else {}),
+                "search_path": _PATH,
+                "memotherm.tenant": tenant or "",
+                "memotherm.operator": "on" if tenant is None or wide else "off",
+                **({"lock_timeout": f"{self._settings.busy_timeout_ms}ms"} if patient else {}),
+                **({} if durable else {"synchronous_commit": "off"}),
+                **({} if tenant is None else _NARROW),
+                **_CONTINUED,
+            }
+            return _beginning(mode, local)
+
         with ExitStack() as stack:
-            connection = stack.enter_context(self._transaction(_beginning(mode, local)))
+            connection = stack.enter_context(self._transaction(beginning))
             yield connection
             if durable and not mode:
                 self.deferral.keep(stack, connection)
 
     @contextmanager
-    def _transaction(self, beginning: str) -> Iterator[Connection]:
+    def _transaction(self, beginning: Callable[[Connection], str]) -> Iterator[Connection]:
         with mapped(self.name):
             connection = self._begun(beginning)
             try:
@@ -167,14 +178,27 @@ class Connections:
                 if self._process.current:
                     self._pool.putconn(connection)
 
-    def _begun(self, beginning: str) -> Connection:
+    def _find_out(self, connection: Connection) -> None:
+        (self.distributed, self.unfinished), *_ = connection.execute(statement("distribution")).fetchall()
+
+    def _require_finished(self, connection: Connection) -> None:
+        if self.unfinished:
+            self._find_out(connection)
+        if self.unfinished:
+            raise StoreUnavailable(
+                f"the tables of {self.name} are not all distributed: wait for `memotherm distribute`, or, if it was "
+                "interrupted, run it again, which goes on with it"
+            )
+
+    def _begun(self, beginning: Callable[[Connection], str]) -> Connection:
         """Return a connection in a new transaction; those that were cut since they were last used are dropped."""
         left = self._size + 1
         while True:
             connection = self._lent()
             try:
-                connection.execute(beginning, prepare=False)
-            except psycopg.Error:
+                # A new connection knows how the tables are, so the settings are chosen after it was made.
+                connection.execute(beginning(connection), prepare=False)
+            except (psycopg.Error, StoreUnavailable):
                 broken = connection.broken
                 self._pool.putconn(connection)
                 left -= 1
@@ -199,12 +223,6 @@ class Connections:
         """Close all connections; calling it twice, or in a forked process, is harmless."""
         if self._process.current:
             self._pool.close()
-
-
-def is_distributed(connection: Connection) -> bool:
-    """Return whether the tables are distributed: then there are copies of the rows that all tenants see."""
-    row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SHARED_SCHEMA}.memories",)).fetchone()
-    return row is not None and bool(row[0])
 
 
 def _beginning(mode: str, local: dict[str, str]) -> str:

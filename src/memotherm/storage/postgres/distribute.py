@@ -1,24 +1,32 @@
 """Distribute the tables of a store over the nodes of a Citus cluster.
 
-All of it is one transaction, in which every row is read before and afterwards and compared: other users wait, and if
-anything fails, nothing has changed and the command can be repeated.
+Each table is distributed in a transaction of its own, in which its rows are read before and afterwards and compared,
+and row-level security is on again at the end. The same transaction notes the progress in the store's metadata, so that
+an interrupted command resumes where it stopped; until the end, the store cannot be used. The last transaction makes
+the copies of rows without a tenant.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 
 from psycopg import sql
 
 from memotherm.errors import InvalidInput, StoreDamaged, StoreUnavailable
 from memotherm.storage.contract.optional import Distribution
 from memotherm.storage.postgres.connect import Connection
+from memotherm.storage.postgres.migrate import LOCK
 from memotherm.storage.postgres.partition import TableParts, described, policy, secured
 from memotherm.storage.postgres.routing import COPIED, DISTRIBUTED, SCHEMA, SHARED_SCHEMA
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.transfer import PostgresTables
-from memotherm.storage.transfer import Digests, digests
+from memotherm.storage.tables import TABLES
+from memotherm.storage.transfer import summarize
 
 __all__ = ["MOST_SHARDS", "distribute", "require_coordinator"]
 
@@ -26,13 +34,34 @@ __all__ = ["MOST_SHARDS", "distribute", "require_coordinator"]
 MOST_SHARDS = 1024
 #: The tables that all tenants share; every node has a copy.
 _REFERENCE = ("meta", "embedders", "adoptions", "leases", "key_values")
-
 #: Those of them that have row-level security.
 _SECURED = ("adoptions", "leases", "key_values")
+#: The metadata key under which the progress is noted.
+_PROGRESS_KEY = "distribution"
 #: The table that a key refers to, as the server names it.
 _REFERS = re.compile(rf"REFERENCES (?:{SCHEMA}\.)?(\w+)")
+#: How long a statement waits for other users; the server notices soon that a command was killed.
+_WAITING = "SET lock_timeout TO '60s'; SET client_connection_check_interval TO '1s'"
+#: The workers apply row-level security as well, to these transactions too.
+_LOCAL = (
+    "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'; SET LOCAL citus.shard_replication_factor TO 1; "
+    "SET LOCAL citus.propagate_set_commands TO 'local'; SET LOCAL memotherm.operator TO 'on'"
+)
 
 Statement = sql.SQL | sql.Composed
+
+
+@dataclass
+class _Progress:
+    """What was done so far."""
+
+    shards: int
+    #: The keys of each table that refer to other tables: name and definition.
+    links: dict[str, list[tuple[str, str]]]
+    #: The number of rows and their digest of each table that was distributed.
+    verified: dict[str, tuple[int, str]] = field(default_factory=dict)
+    #: The tables that have their keys again.
+    linked: list[str] = field(default_factory=list)
 
 
 def require_coordinator(connection: Connection, name: str) -> None:
@@ -43,18 +72,119 @@ def require_coordinator(connection: Connection, name: str) -> None:
 
 
 def distribute(connection: Connection, shards: int, name: str) -> Distribution:
-    """Distribute the tables by tenant, inside the connection's transaction, and verify the rows."""
+    """Distribute the tables by tenant and verify the rows; resume where an earlier call was interrupted."""
+    nodes = _nodes(connection, name)
+    connection.execute(_WAITING)
+    statements = PostgresStatements(connection, None)
+    statements.rows("lock_connection", store=LOCK)
+    ((distributed, _),) = statements.rows("distribution")
+    if distributed:
+        raise InvalidInput(f"{name} is distributed already: rebalance_table_shards() moves shards to new nodes")
+    progress = _begun(connection, shards, name)
+    statements.rows("others_end")
+    for table in (*_REFERENCE, *DISTRIBUTED):
+        if table not in progress.verified:
+            _distribute_table(connection, table, progress, name)
+    for table in progress.links:
+        if table not in progress.linked:
+            _link(connection, table, progress)
+    _copy(connection, progress)
+    statements.rows("others_end")
+    summaries = [progress.verified[table.name] for table in TABLES]
+    return Distribution(
+        store=name,
+        nodes=nodes,
+        shards=progress.shards,
+        rows={table.name: count for table, (count, _) in zip(TABLES, summaries, strict=True)},
+        digest=hashlib.sha256("".join(digest for _, digest in summaries).encode()).hexdigest(),
+    )
+
+
+@contextmanager
+def _step(connection: Connection) -> Iterator[None]:
+    with connection.transaction():
+        connection.execute(_LOCAL)
+        yield
+
+
+def _begun(connection: Connection, shards: int, name: str) -> _Progress:
+    """Return the progress of an interrupted distribution, or begin a new one."""
+    noted = PostgresStatements(connection, None).value("meta_get", key=_PROGRESS_KEY)
+    if noted is not None:
+        progress = _Progress(**json.loads(noted))
+        if progress.shards != shards:
+            raise InvalidInput(
+                f"{name} is half distributed over {progress.shards} shards: go on with the same number of shards"
+            )
+        return progress
     if not 1 <= shards <= MOST_SHARDS:
         raise InvalidInput(f"cannot distribute over {shards} shards: choose between 1 and {MOST_SHARDS}")
-    nodes = _nodes(connection, name)
-    before = _digests(connection)
-    tables = _described(connection)
-    for statement in _statements(tables, shards):
-        connection.execute(statement)
-    after = _digests(connection)
-    if before != after:
-        raise StoreDamaged(f"the distributed tables of {name} differ from the original ones: nothing was changed")
-    return Distribution(store=name, nodes=nodes, shards=shards, rows=after.rows, digest=after.digest)
+    with _step(connection):
+        progress = _Progress(shards, {table.name: table.links for table in _described(connection) if table.links})
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SHARED_SCHEMA)))
+        for table, links in progress.links.items():
+            for key, _ in links:
+                connection.execute(
+                    sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(_table(table), sql.Identifier(key))
+                )
+        _save(connection, progress)
+    return progress
+
+
+def _save(connection: Connection, progress: _Progress) -> None:
+    PostgresStatements(connection, None).run("meta_set", key=_PROGRESS_KEY, value=json.dumps(asdict(progress)))
+
+
+def _distribute_table(connection: Connection, table: str, progress: _Progress, name: str) -> None:
+    """Distribute one table, verify its rows, and note that, in one transaction."""
+    with _step(connection):
+        before = _summary(connection, table)
+        protected = table in _SECURED or table in DISTRIBUTED
+        if protected:
+            # Rows are copied into the shards by COPY, which row-level security does not allow.
+            connection.execute(sql.SQL("ALTER TABLE {} NO FORCE ROW LEVEL SECURITY").format(_table(table)))
+        connection.execute(
+            _reference(f"{SCHEMA}.{table}") if table in _REFERENCE else _distributed(table, progress.shards)
+        )
+        if protected:
+            for statement in secured(_table(table)):
+                connection.execute(statement)
+        after = _summary(connection, table)
+        if before != after:
+            raise StoreDamaged(f"the distributed table {table} of {name} differs from the original one: it was kept")
+        progress.verified[table] = after
+        _save(connection, progress)
+
+
+def _link(connection: Connection, table: str, progress: _Progress) -> None:
+    """Give a table its keys again, and note that."""
+    with _step(connection):
+        for statement in _linked(SCHEMA, table, progress.links[table]):
+            connection.execute(statement)
+        progress.linked.append(table)
+        _save(connection, progress)
+
+
+def _copy(connection: Connection, progress: _Progress) -> None:
+    """Make the copies of rows without a tenant, and end the distribution."""
+    statements = PostgresStatements(connection, None)
+    with _step(connection):
+        for table in COPIED:
+            for statement in _copied(described(statements, table)):
+                connection.execute(statement)
+        for table in COPIED:
+            for statement in _linked(SHARED_SCHEMA, table, progress.links.get(table, [])):
+                connection.execute(statement)
+        statements.run("meta_drop", key=_PROGRESS_KEY)
+
+
+def _summary(connection: Connection, name: str) -> tuple[int, str]:
+    """Return the number of rows of a table and their digest; what is derived from other tables is only counted."""
+    tables = PostgresTables(PostgresStatements(connection, None))
+    for table in TABLES:
+        if table.name == name:
+            return summarize(tables, table)
+    return tables.count_of(name), ""
 
 
 def _nodes(connection: Connection, name: str) -> tuple[str, ...]:
@@ -71,10 +201,6 @@ def _nodes(connection: Connection, name: str) -> tuple[str, ...]:
     return tuple(node for (node,) in found)
 
 
-def _digests(connection: Connection) -> Digests:
-    return digests(PostgresTables(PostgresStatements(connection, None)))
-
-
 def _described(connection: Connection) -> list[TableParts]:
     statements = PostgresStatements(connection, None)
     partitioned: dict[str, bool] = dict(statements.rows("catalogue_tables", schema=SCHEMA))
@@ -83,34 +209,6 @@ def _described(connection: Connection) -> list[TableParts]:
     if {*partitioned} != {*DISTRIBUTED}:
         raise InvalidInput(f"the schema {SCHEMA} has other tables with a tenant than ours: use a database of its own")
     return [described(statements, table) for table in DISTRIBUTED]
-
-
-def _statements(tables: list[TableParts], shards: int) -> Iterator[Statement]:
-    """Yield what has to be done, in an order in which no key refers to a table that is not distributed yet."""
-    yield sql.SQL("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
-    yield sql.SQL("SET LOCAL citus.shard_replication_factor TO 1")
-    # The workers apply row-level security as well, to this transaction too.
-    yield sql.SQL("SET LOCAL citus.propagate_set_commands TO 'local'")
-    yield sql.SQL("SET LOCAL memotherm.operator TO 'on'")
-    yield sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SHARED_SCHEMA))
-    for table in tables:
-        for key, _ in table.links:
-            yield sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(_table(table.name), sql.Identifier(key))
-    for table in tables:
-        if table.name in COPIED:
-            yield from _copied(table)
-    # Rows are copied into the shards by COPY, which row-level security does not allow.
-    every = [*(name for name in _REFERENCE if name in _SECURED), *DISTRIBUTED]
-    for name in every:
-        yield sql.SQL("ALTER TABLE {} NO FORCE ROW LEVEL SECURITY").format(_table(name))
-    for name in _REFERENCE:
-        yield _reference(f"{SCHEMA}.{name}")
-    for table in tables:
-        yield _distributed(table.name, shards)
-    for name in every:
-        yield from secured(_table(name))
-    for table in tables:
-        yield from _linked(table)
 
 
 def _copied(table: TableParts) -> Iterator[Statement]:
@@ -139,17 +237,12 @@ def _distributed(name: str, shards: int) -> Statement:
     return sql.SQL("SELECT create_distributed_table({}, 'tenant', {})").format(sql.Literal(f"{SCHEMA}.{name}"), how)
 
 
-def _linked(table: TableParts) -> Iterator[Statement]:
-    """Yield the keys of a table, and of its copy, that refer to other tables."""
-    for schema in (SCHEMA, SHARED_SCHEMA):
-        if schema == SHARED_SCHEMA and table.name not in COPIED:
-            continue
-        for key, text in table.links:
-            yield sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} {}").format(
-                sql.Identifier(schema, table.name),
-                sql.Identifier(key),
-                sql.SQL(_within(schema, text)),
-            )
+def _linked(schema: str, table: str, links: list[tuple[str, str]]) -> Iterator[Statement]:
+    """Yield the keys of a table that refer to other tables of a schema."""
+    for key, text in links:
+        yield sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} {}").format(
+            sql.Identifier(schema, table), sql.Identifier(key), sql.SQL(_within(schema, text))
+        )
 
 
 def _within(schema: str, link: str) -> str:

@@ -120,7 +120,9 @@ class PostgresStatements(Statements):
         self._copying = _distributed().copying if distributed and not tenant else {}
         self._whose = {"tenants": ["", tenant] if tenant else [""], "own_tenant": tenant}
         self._current = tenant or ""
-        self._known: dict[object, str] = {0: "", None: ""}
+        #: What was read and may be asked for again in the same transaction.
+        self.known: dict[object, Any] = {}
+        self._space_tenants: dict[object, str] = {0: "", None: ""}
 
     @property
     def _sql(self) -> dict[str, str]:
@@ -136,6 +138,13 @@ class PostgresStatements(Statements):
         if name in self._copying and rows:
             self._copy(name, [values if name not in routing.NUMBERED else {**values, "number": rows[0][0]}])
         return rows
+
+    def value_once(self, name: str, /, **values: object) -> Any:  # noqa: ANN401
+        """Return the value of a statement, which is run once for the same parameters; for transactions that read."""
+        key = (name, repr(values))
+        if key not in self.known:
+            self.known[key] = self.value(name, **values)
+        return self.known[key]
 
     def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
         """Return all rows of a statement whose text depends on numbers, such as that of an index."""
@@ -165,7 +174,9 @@ class PostgresStatements(Statements):
 
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
-        if rows:
+        if len(rows) == 1:
+            self.run(name, **rows[0])
+        elif rows:
             self._set_tenant(rows[0])
             with self._connection.cursor() as cursor:
                 cursor.executemany(self._sql[name], [{**self._whose, **row} for row in rows])
@@ -206,10 +217,10 @@ class PostgresStatements(Statements):
         if self.tenant is not None or "space" not in values:
             return
         space = values["space"]
-        if space not in self._known:
-            self._known[space] = str(self.value("space_tenant", space=space))
-        if self._known[space] != self._current:
-            self._current = self._known[space]
+        if space not in self._space_tenants:
+            self._space_tenants[space] = str(self.value("space_tenant", space=space))
+        if self._space_tenants[space] != self._current:
+            self._current = self._space_tenants[space]
             self._connection.execute(setting("memotherm.tenant", self._current))
 
 

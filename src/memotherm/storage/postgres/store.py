@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.errors import InvalidInput, StoreBusy, StoreError
+from memotherm.errors import StoreBusy, StoreError
 from memotherm.model import Event, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
@@ -40,9 +40,10 @@ from memotherm.storage.selecting import compiled_filter
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.sqlstore import SqlClaim, SqlStore, Waiting, identity_of, new_waiting
-from memotherm.storage.statements import Row
+from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import Filter, Identity, RecallEntry, Scores
+from memotherm.storage.uses import add_later_use, count_uses
+from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Scores, Use
 
 __all__ = ["PostgresStore"]
 
@@ -75,11 +76,15 @@ class PostgresStore(SqlStore):
         #: The snapshot that the current thread is in: tenant, replica, statements.
         self._snapshots = threading.local()
         self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
+        #: Uses that were recorded on a cluster, and may be of memories without a tenant.
+        self._uncounted: deque[LaterUse] = deque()
         super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
         with self._connections.alone() as connection:
             require_coordinator(connection, self._connections.name)
         migrate(self._connections)
         self._connections.open()
+        if self._connections.unfinished:
+            return  # `distribute` goes on with it; nothing else can be done
         try:
             self._rebuild_if_outdated(rebuild)
             if self._rows("bypasses_security")[0][0]:
@@ -250,12 +255,38 @@ class PostgresStore(SqlStore):
         super().log_recall(entry, keep=keep)
         if not self._connections.distributed or not self.tenant:
             return
-        nos = {*(use.no for use in entry.uses), *(no for no, _ in entry.relevance)}
-        shared = {no for (no,) in self._rows("shared_numbers", nos=list(nos))} if nos else set()
+        shared = self._shared_among({*(use.no for use in entry.uses), *(no for no, _ in entry.relevance)})
         if shared:
             uses = tuple(use for use in entry.uses if use.no in shared)
             relevance = tuple(pair for pair in entry.relevance if pair[0] in shared)
             self.for_tenant("").log_recall(replace(entry, uses=uses, relevance=relevance, receipt=None), keep=False)
+
+    def log_later_use(self, later: LaterUse) -> None:
+        """Record and count a use that followed a recall; never wait for other writers of the tenant."""
+        super().log_later_use(later)
+        self._count_shared([self._uncounted.popleft() for _ in range(len(self._uncounted))])
+
+    def _log_entry(self, statements: Statements, entry: RecallEntry | LaterUse, *, keep: bool) -> None:
+        if isinstance(entry, LaterUse) and self._connections.distributed:
+            if add_later_use(statements, entry, self._shared.window_micros):
+                self._uncounted.append(entry)
+        else:
+            super()._log_entry(statements, entry, keep=keep)
+
+    def _shared_among(self, nos: Collection[int]) -> set[int]:
+        """Return those of some memories that have no tenant."""
+        return {no for (no,) in self._rows("shared_numbers", nos=list(nos))} if nos else set()
+
+    def _count_shared(self, later: Sequence[LaterUse]) -> None:
+        """Count the uses of memories without a tenant, which a transaction of the tenant cannot change."""
+        shared = self._shared_among({use.no for use in later}) if self.tenant else set()
+        if not shared:
+            return
+        with self.for_tenant("")._writing() as statements:
+            for use in later:
+                if use.no in shared:
+                    counted = Use(use.no, use.weight, times=0)
+                    count_uses(statements, [counted], to_micros(use.at), self._shared.window_micros)
 
     # The ledger
 
@@ -290,7 +321,7 @@ class PostgresStore(SqlStore):
             total, counted = self._counted(statements, bands if len(bands) > 1 else [], spaces, tiers, words)
             for band, ranks in bands:
                 others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
-                rows += statements.rows_of(
+                found = statements.rows_of(
                     f"text_search_{band}",
                     marks,
                     spaces=list(spaces),
@@ -301,6 +332,9 @@ class PostgresStore(SqlStore):
                     limit=limit,
                     **filtered,
                 )
+                rows += [row for row in found if row[0] > 0]
+                counts = Counter({-no: int(count) for no, count in found if no < 0})
+                statements.known[_counts_key(band, ranks, spaces, words)] = counts
         ranked = sorted(rows, key=lambda row: (-row[1], -row[0]))
         return dict(ranked[:limit])
 
@@ -321,7 +355,9 @@ class PostgresStore(SqlStore):
             if identity is None:
                 return {}
             band = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
-            exact = where.selective or Tier.COLD in tiers or statements.value("count_in", **band) <= self._exact_limit
+            exact = (
+                where.selective or Tier.COLD in tiers or statements.value_once("count_in", **band) <= self._exact_limit
+            )
             marks, filtered = _filtered(statements, where)
             rows = nearest(statements, identity, vector, limit, {**band, **filtered}, marks, exact=exact)
         return dict(rows)
@@ -359,12 +395,16 @@ class PostgresStore(SqlStore):
         words: Sequence[str],
     ) -> tuple[int, dict[str, Counter[int]]]:
         """Return the number of memories, and for each band the number that contain each word, by its position."""
-        total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+        total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
         asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
-        return total, {
-            band: Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
-            for band, ranks in bands
-        }
+        counted = {}
+        for band, ranks in bands:
+            key = _counts_key(band, ranks, spaces, words)
+            if key not in statements.known:
+                rows = statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)
+                statements.known[key] = Counter(dict(rows))
+            counted[band] = statements.known[key]
+        return total, counted
 
     # Writing
 
@@ -383,6 +423,7 @@ class PostgresStore(SqlStore):
             yield transaction
             transaction.finish()
         self._shared.saw(transaction.adopted)
+        self._count_shared(transaction.later_uses)
 
     def deferring(self) -> AbstractContextManager[None]:
         """Commit the last transaction of this thread when the context is left, with the values stored after it."""
@@ -399,6 +440,11 @@ class PostgresStore(SqlStore):
                 statements.run("meta_set", key="embedder", value=str(number))
         self.build_indexes()
         return identity
+
+    def digests_with_vectors(self, digests: Collection[str]) -> Collection[str]:
+        """Return those of some digests for which `cached_vectors` may return vectors, in one round trip."""
+        rows = self._rows("digests_with_vectors", digests=[bytes.fromhex(digest) for digest in digests])
+        return {digest.hex() for (digest,) in rows}
 
     def cached_vectors(self, digest: str) -> Vectors | None:
         """Return the stored vectors of the same content, made by the serving embedder."""
@@ -457,16 +503,9 @@ class PostgresStore(SqlStore):
             return partition(connection, parts)
 
     def distribute(self, shards: int) -> Distribution:
-        """Distribute the tables over the nodes of a Citus cluster by tenant, all at once, and verify the rows."""
-        if self._connections.distributed:
-            raise InvalidInput(
-                f"{self.name} is distributed already: rebalance_table_shards() moves shards to new nodes"
-            )
-        with self._connections.transaction(None, patient=True) as connection:
-            PostgresStatements(connection, None).rows("lock_store", store=LOCK)
-            distribution = distribute(connection, shards, self.name)
-        self._connections.distributed = True
-        return distribution
+        """Distribute the tables over the nodes of a Citus cluster by tenant, or resume it, and verify the rows."""
+        with self._connections.alone() as connection:
+            return distribute(connection, shards, self.name)
 
     def checkpoint(self, path: Path) -> None:
         """Write a consistent copy to a new file while the store is in use: a SQLite store."""
@@ -494,6 +533,11 @@ class _Sharing:
     """Whether a distributed store has memories without a tenant (None = not known yet); once it has, it always will."""
 
     exists: bool | None = None
+
+
+def _counts_key(band: str, ranks: Sequence[int], spaces: Sequence[int], words: Sequence[str]) -> object:
+    """Return the key of the numbers of memories of a band that contain each of some words."""
+    return band, tuple(ranks), tuple(spaces), tuple(words)
 
 
 def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from memotherm.model import Retention, Scope
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.textindex import add_text
 from memotherm.storage.transaction import SqlTransaction
-from memotherm.storage.values import Record
+from memotherm.storage.values import LaterUse, Record
 
 __all__ = ["HIDDEN", "PostgresTransaction"]
 
@@ -42,6 +43,10 @@ class _Reserve:
         self._left: list[int] = []
         self._size = 1
 
+    def expect(self, count: int) -> None:
+        """Let the next numbers be fetched at once."""
+        self._size = max(self._size, count)
+
     def next(self) -> int:
         """Return the next number."""
         if not self._left:
@@ -64,8 +69,32 @@ class PostgresTransaction(SqlTransaction):
         super().__init__(statements, scope_of, window_micros, made_by)
         self._sql: PostgresStatements = statements
         self._numbers, self._seqs = _Reserve(statements, "memory_numbers"), _Reserve(statements, "event_numbers")
+        #: The uses that were recorded; the store counts those of memories without a tenant after the commit.
+        self.later_uses: list[LaterUse] = []
+        #: Digests of contents of which nothing is stored.
+        self._new: set[str] = set()
         #: The change of memories and tokens by counter.
         self._counted: defaultdict[_CounterKey, list[int]] = defaultdict(lambda: [0, 0])
+
+    def add_later_use(self, later: LaterUse) -> bool:
+        """Record and count a use that followed a recall; tell whether it was not recorded before."""
+        new = super().add_later_use(later)
+        if new:
+            self.later_uses.append(later)
+        return new
+
+    def prefetch_duplicates(self, digests: Collection[str]) -> None:
+        """Find out in one round trip which contents are stored."""
+        stored = self._sql.rows("digests_stored", digests=[bytes.fromhex(digest) for digest in digests])
+        self._new = {*digests} - {digest.hex() for (digest,) in stored}
+        self._numbers.expect(len(self._new))
+        self._seqs.expect(len(self._new))
+
+    def duplicate(
+        self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
+    ) -> Record | None:
+        """Return the visible memory of a space with the same content and no key, if it was created since a moment."""
+        return None if digest in self._new else super().duplicate(space, digest, kind, now, since)
 
     def finish(self) -> None:
         """Erase what the logs say about purged memories, and update the counters.
@@ -84,10 +113,12 @@ class PostgresTransaction(SqlTransaction):
         return self._numbers.next(), self._seqs.next()
 
     def _index(self, record: Record) -> None:
+        self._new.discard(record.memory.digest)
         self._add_text(record)
         self._count(record, 1)
 
     def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
+        self._new.discard(changed.memory.digest)
         before, after = _counter_key(record), _counter_key(changed)
         self._count(record, -1)
         self._count(changed, 1)

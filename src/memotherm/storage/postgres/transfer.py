@@ -26,7 +26,11 @@ class PostgresTables(MetaTable):
 
     def count(self, table: Table) -> int:
         """Return how many rows a table has."""
-        ((count,),) = self._sql.rows_of("table_count", {"table": table.name})
+        return self.count_of(table.name)
+
+    def count_of(self, name: str) -> int:
+        """Return how many rows a table has, also one that no copy of a store needs."""
+        ((count,),) = self._sql.rows_of("table_count", {"table": name})
         return int(count)
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:

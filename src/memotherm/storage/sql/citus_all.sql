@@ -12,16 +12,17 @@ WITH postings AS MATERIALIZED (
 ), passing AS MATERIALIZED (
     SELECT no FROM memories WHERE NOT $any AND $conditions
 ), counted AS (
-    SELECT place, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
+    SELECT place, count(*) AS found, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
 ), weighed AS (
     SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - times + 0.5, 0) / (times + 0.5)) AS weight
     FROM counted
 ), scored AS (
     SELECT no, sum(weight ORDER BY place) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
 )
-SELECT no, strength FROM scored
+(SELECT no, strength FROM scored
 WHERE no NOT IN (SELECT no FROM expired) AND ($any OR no IN (SELECT no FROM passing))
-ORDER BY strength DESC, no DESC LIMIT :limit
+ORDER BY strength DESC, no DESC LIMIT :limit)
+UNION ALL SELECT -place, found FROM counted
 
 -- vector_near: The nearest live vectors of all tenants.
 WITH expired AS MATERIALIZED (

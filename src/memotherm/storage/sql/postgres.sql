@@ -140,25 +140,27 @@ UPDATE texts SET tier = :tier WHERE {own}no = :no
 
 -- text_search: The memories of a band that have some of the words; each word counts by how rare it is, there and
 -- in the other band (`others`), so that neither length nor repetition matters. The sum has an order, so that the
--- same words give the same strength to the last bit.
+-- same words give the same strength to the last bit. Rows with a negative number tell how many memories of the band
+-- have the word at that place.
 WITH postings AS MATERIALIZED (
     SELECT a.place, t.no
     FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
     WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers}
 ), counted AS (
-    SELECT place, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
+    SELECT place, count(*) AS found, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
 ), weighed AS (
     SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - times + 0.5, 0) / (times + 0.5)) AS weight
     FROM counted
 ), scored AS (
     SELECT no, sum(weight ORDER BY place) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
 )
-SELECT no, strength FROM scored s
+(SELECT no, strength FROM scored s
 WHERE no NOT IN (
     SELECT no FROM memories
     WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
   AND ($any OR EXISTS (SELECT 1 FROM memories WHERE {own}memories.no = s.no AND $conditions))
-ORDER BY strength DESC, no DESC LIMIT :limit
+ORDER BY strength DESC, no DESC LIMIT :limit)
+UNION ALL SELECT -place, found FROM counted
 
 -- candidates: The fields that ranking uses, of those memories that are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
@@ -341,6 +343,19 @@ ORDER BY 1
 SELECT policyname, cmd, qual, with_check FROM pg_policies
 WHERE schemaname = :schema AND tablename = :table ORDER BY policyname
 
+-- distribution: Whether the tables are distributed: then there are copies of the rows that all tenants see; and whether
+-- that was begun and is not done yet.
+SELECT to_regclass('memotherm_shared.memories') IS NOT NULL,
+    EXISTS (SELECT 1 FROM memotherm.meta WHERE key = 'distribution')
+
+-- lock_connection: Keep all writers out until the connection ends.
+SELECT pg_advisory_lock(:store)
+
+-- others_end: End the other connections of this role to the database.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+    AND application_name = current_setting('application_name')
+
 -- citus: Whether Citus is installed in the database.
 SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')
 
@@ -352,6 +367,15 @@ SELECT nodename || ':' || nodeport FROM pg_dist_node WHERE isactive AND shouldha
 
 -- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
 SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)
+
+-- shared_numbers: Those of some memories that have no tenant.
+SELECT no FROM memories WHERE tenant = '' AND no {in nos}
+
+-- digests_stored: Those of some digests that a memory has.
+SELECT DISTINCT digest FROM memories WHERE {own}digest {in digests}
+
+-- digests_with_vectors: Those of some digests for which `vectors_by_digest` finds a memory.
+SELECT DISTINCT digest FROM memories WHERE {own}digest {in digests} AND parts > 0 AND retention < 3
 
 -- vectors_by_digest: Vectors already made for the same content, in any space of the tenant.
 SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1

@@ -3,11 +3,26 @@
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 
+-- last_numbers: The newest event, and the highest number of a memory in use.
+SELECT (SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(no), 0) FROM memories)
+
+-- digest_known: Whether any memory has a content.
+SELECT 1 FROM memories WHERE digest = :digest LIMIT 1
+
 -- meta_replace: Replace a metadata value, unless it has changed since it was read.
 UPDATE meta SET value = :value WHERE key = :key AND value = :before
 
 -- meta_drop_value: Delete a metadata value, unless it has changed since it was read.
 DELETE FROM meta WHERE key = :key AND value = :value
+
+-- first_expiry: When the first memory expires that maintenance has not processed yet.
+SELECT expires_at FROM memories INDEXED BY memories_by_expiry
+WHERE retention = 0 AND expires_at IS NOT NULL AND priority > 0
+ORDER BY expires_at LIMIT 1
+
+-- pinned_count: How many memories of some spaces are pinned.
+SELECT count(*) FROM memories INDEXED BY memories_by_urgency
+WHERE space {in spaces} AND priority = 0 AND priority < 2 AND retention = 0
 
 -- check_seqs: Whether the ledger has gaps.
 SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0)
@@ -189,15 +204,23 @@ WHERE e.number IS NULL OR length(v.vector) <> 4 * e.dimensions
 SELECT v.key, v.vector FROM json_each(:nos) j
 JOIN vectors v ON v.key BETWEEN :base + (j.value << 20) AND :base + (j.value << 20) + 1048575
 
--- candidates: The fields that ranking uses, of those memories that are visible, with their words.
+-- candidates: The fields that ranking uses, of those memories that are active, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
-    coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
+    coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous, m.expires_at
 FROM json_each(:nos) j
 CROSS JOIN memories m ON m.no = j.value
 LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
 LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
 LEFT JOIN turns u ON u.no = m.no
-WHERE m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
+WHERE m.retention = 0
+
+-- moment: The newest event, and how often uses were counted.
+SELECT (SELECT coalesce(max(seq), 0) FROM events),
+    (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses')
+
+-- uses_counted: Note that a transaction counts uses, and return the number of such transactions.
+INSERT INTO meta (key, value) VALUES ('uses', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1
+RETURNING CAST(value AS INTEGER)
 
 -- candidate_texts: The words, author and predecessor of active memories.
 SELECT m.no, coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous

@@ -37,7 +37,7 @@ from memotherm.storage.sqlite.band import (
     coding_available,
     products,
 )
-from memotherm.storage.sqlite.cache import last_seq, origin, read_cache, write_cache
+from memotherm.storage.sqlite.cache import origin, read_cache, write_cache
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements
 from memotherm.storage.values import Filter, Identity, Scores
@@ -87,7 +87,7 @@ class Bands:
 
     def search(
         self,
-        connection: sqlite3.Connection,
+        statements: SqliteStatements,
         identity: Identity,
         keys: Sequence[BandKey],
         query: Vectors,
@@ -96,8 +96,8 @@ class Bands:
     ) -> Scores:
         """Return the nearest memories of some bands, nearest first."""
         with self._lock:
-            self._catch_up(connection, identity)
-            near = [self._nearest(connection, key, query, limit, where) for key in keys]
+            self._catch_up(statements, identity)
+            near = [self._nearest(statements.connection, key, query, limit, where) for key in keys]
         results = [result for result in near if len(result[0])]
         if not results:
             return {}
@@ -109,7 +109,7 @@ class Bands:
 
     def cosines(
         self,
-        connection: sqlite3.Connection,
+        statements: SqliteStatements,
         identity: Identity,
         keys: Sequence[BandKey],
         nos: Sequence[int],
@@ -117,7 +117,7 @@ class Bands:
     ) -> dict[int, float]:
         """Return the strength of some memories, from the loaded bands or from the store."""
         with self._lock:
-            self._catch_up(connection, identity)
+            self._catch_up(statements, identity)
             cosines: dict[int, float] = {}
             for key in keys:
                 band = self._bands.get(key)
@@ -126,7 +126,7 @@ class Bands:
         missing = [no for no in nos if no not in cosines]
         if missing:
             vector_keys, vectors = self._read(
-                connection, "vectors_of_memories", nos=json.dumps(missing), base=vector_base(identity.number)
+                statements.connection, "vectors_of_memories", nos=json.dumps(missing), base=vector_base(identity.number)
             )
             for vector_key, strength in zip(vector_keys.tolist(), products(vectors, query).tolist(), strict=True):
                 no = vector_key >> PART_BITS
@@ -170,13 +170,12 @@ class Bands:
 
     # Applying events
 
-    def _catch_up(self, connection: sqlite3.Connection, identity: Identity) -> None:
-        seq = last_seq(connection)
+    def _catch_up(self, statements: SqliteStatements, identity: Identity) -> None:
+        connection = statements.connection
+        seq = statements.moment().seq
         if seq < self._seq and connection.in_transaction:
             # Another thread has seen more than this snapshot: look again, so that bands never go back.
-            connection.execute("COMMIT")
-            connection.execute("BEGIN")
-            seq = last_seq(connection)
+            seq = statements.renew().seq
         if identity != self._identity:
             self._bands.clear()
             self._identity = identity

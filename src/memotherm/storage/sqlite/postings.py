@@ -1,4 +1,4 @@
-"""Posting lists of the text index as arrays: the memories that contain a word.
+"""Posting lists of the text index as arrays: the memories that contain a word; and other facts of one event.
 
 FTS5 can order by BM25 itself, but reads the length of every match for that: 5.5 ms for 3,000 matches among
 100,000 memories, where reading the lists takes 0.6 ms. `matches.py` scores the memories in the lists.
@@ -30,9 +30,9 @@ _ENTRY_SIZE = 64
 
 
 class Postings:
-    """A cache of the lists of the words that were used last, and of the number of memories.
+    """A cache of the lists of the words that were used last, and of numbers such as that of all memories.
 
-    It is valid until the next event: no memory is added, removed or moved without one.
+    It is valid until the next event: no memory is added, removed, changed or moved without one.
     """
 
     def __init__(self, capacity: int = CACHE_SIZE) -> None:
@@ -41,26 +41,31 @@ class Postings:
         self._seq = -1
         self._lists: OrderedDict[tuple[object, ...], Numbers] = OrderedDict()
         self._size = 0
-        self._totals: OrderedDict[tuple[object, ...], int] = OrderedDict()
+        self._facts: OrderedDict[tuple[object, ...], int | None] = OrderedDict()
 
     def __len__(self) -> int:
-        """Return the number of cached lists and totals."""
-        return len(self._lists) + len(self._totals)
+        """Return the number of cached lists and facts."""
+        return len(self._lists) + len(self._facts)
 
-    def total(self, seq: int, spaces: Sequence[int], tiers: Sequence[Tier], count: Callable[[], int]) -> int:
-        """Return the number of memories in some spaces and tiers at an event; `count` reads it from the store."""
-        key = (tuple(spaces), tuple(tiers))
+    def fact(self, seq: int, key: tuple[object, ...], read: Callable[[], int | None]) -> int | None:
+        """Return a number that changes only with an event; `read` reads it from the store.
+
+        Args:
+            seq: The newest event in the transaction.
+            key: What the number is about.
+            read: Reads it in that transaction.
+        """
         with self._lock:
             self._renew(seq)
-            total = self._totals.get(key)
-        if total is None:
-            total = count()
-            with self._lock:
-                if seq == self._seq:
-                    self._totals[key] = total
-                    while len(self._totals) * _ENTRY_SIZE > self._capacity:
-                        self._totals.popitem(last=False)
-        return total
+            if key in self._facts:
+                return self._facts[key]
+        value = read()
+        with self._lock:
+            if seq == self._seq:
+                self._facts[key] = value
+                while len(self._facts) * _ENTRY_SIZE > self._capacity:
+                    self._facts.popitem(last=False)
+        return value
 
     def of(
         self, connection: sqlite3.Connection, seq: int, spaces: Sequence[int], tiers: Sequence[Tier], word: str
@@ -94,7 +99,7 @@ class Postings:
         """Clear the cache if there is a newer event."""
         if seq != self._seq:
             self._lists.clear()
-            self._totals.clear()
+            self._facts.clear()
             self._seq, self._size = seq, 0
 
 

@@ -8,11 +8,12 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import NamedTuple
 
 from memotherm.storage import queries
 from memotherm.storage.statements import Row, Statements, marked
 
-__all__ = ["SQL", "Lending", "SqliteStatements"]
+__all__ = ["SQL", "CountedUses", "Lending", "Moment", "SqliteStatements"]
 
 #: The statements by name. Keys have no tenant column, and some statements name their index for the planner.
 SQL = queries.load(
@@ -28,6 +29,23 @@ SQL = queries.load(
 )
 
 _PARAMETER = re.compile(r":([a-z_]+)")
+
+
+class CountedUses(NamedTuple):
+    """The uses that a transaction has counted."""
+
+    #: How many transactions of all processes have counted uses, with this one.
+    number: int
+    #: How much the count of each memory has grown, and the moment, in microseconds.
+    times: Mapping[int, int]
+    at: int
+
+
+class Moment(NamedTuple):
+    """A state of the store: the newest event, and how often uses were counted. Neither ever decreases."""
+
+    seq: int
+    counted: int
 
 
 class Lending:
@@ -52,6 +70,9 @@ class SqliteStatements(Statements):
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        #: What was counted on this connection.
+        self.counted: list[CountedUses] = []
+        self._moment: Moment | None = None
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
@@ -77,6 +98,23 @@ class SqliteStatements(Statements):
         """Run a statement once for every row of parameters."""
         if rows:
             self.connection.executemany(SQL[name], rows)
+
+    def moment(self) -> Moment:
+        """Return what a read transaction sees; it is read once."""
+        if self._moment is None:
+            self._moment = Moment(*self.rows("moment")[0])
+        return self._moment
+
+    def renew(self) -> Moment:
+        """Begin the read transaction again, and return what it sees now."""
+        self.connection.execute("COMMIT")
+        self.connection.execute("BEGIN")
+        self._moment = None
+        return self.moment()
+
+    def note_uses(self, times: Mapping[int, int], at: int) -> None:
+        """Number the uses that were counted, so that the caches of all processes notice them."""
+        self.counted.append(CountedUses(self.value("uses_counted"), times, at))
 
 
 def _adapted(values: dict[str, object]) -> dict[str, object]:

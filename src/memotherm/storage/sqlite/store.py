@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,7 @@ from memotherm.settings import Settings
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
+from memotherm.storage.sqlite.candidates import CandidateCache
 from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
@@ -42,7 +44,7 @@ from memotherm.storage.sqlstore import (
     visible_rows,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Scores
+from memotherm.storage.values import CandidateRow, Filter, Find, Identity, LaterUse, RecallEntry, Record, Scores
 
 __all__ = ["SqliteStore"]
 
@@ -62,6 +64,8 @@ class SqliteStore(SqlStore):
         #: Scope -> the highest space number then, and the spaces it can see.
         self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
         self._connections = Connections(path, settings)
+        #: The statements of the snapshot that the current thread is in.
+        self._snapshots = threading.local()
         try:
             migrate(self._connections)
             self._rebuild_if_outdated(rebuild)
@@ -76,6 +80,7 @@ class SqliteStore(SqlStore):
         self._erasure.finish()
         # A store in memory reads uncommitted data, which must not be cached.
         self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
+        self._candidates = CandidateCache(0 if path == MEMORY else settings.candidate_cache_bytes)
 
     def for_tenant(self, tenant: str | None) -> Self:
         """Return the same store as one tenant uses it; a file has no row-level security."""
@@ -118,7 +123,8 @@ class SqliteStore(SqlStore):
         return None
 
     def _reading(self, *, once: bool = False) -> AbstractContextManager[SqliteStatements]:
-        return Lending(self._connections.reading(once=once))
+        current: SqliteStatements | None = getattr(self._snapshots, "statements", None)
+        return Lending(self._connections.reading(once=once)) if current is None else nullcontext(current)
 
     def _writing(self) -> AbstractContextManager[SqliteStatements]:
         return Lending(self._connections.transaction())
@@ -126,8 +132,12 @@ class SqliteStore(SqlStore):
     def _marking(self, *, join: bool = False) -> AbstractContextManager[SqliteStatements]:
         return Lending(self._connections.transaction(join=join))
 
-    def _logging(self) -> AbstractContextManager[SqliteStatements]:
-        return Lending(self._connections.logging())
+    @contextmanager
+    def _logging(self) -> Iterator[SqliteStatements]:
+        with Lending(self._connections.logging()) as statements:
+            yield statements
+        for counted in statements.counted:
+            self._candidates.add_uses(counted)
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
@@ -144,9 +154,22 @@ class SqliteStore(SqlStore):
 
     # Reading
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
         """Let the reads of this thread see one state of the store until the context is left."""
-        return self._connections.snapshot()
+        before = getattr(self._snapshots, "statements", None)
+        with self._connections.snapshot(), Lending(self._connections.reading()) as statements:
+            self._snapshots.statements = before or statements
+            try:
+                yield
+            finally:
+                self._snapshots.statements = before
+
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+        with self._reading() as statements:
+            count = self._fact(statements, "pinned_count", spaces=list(spaces))
+        return super().pinned(spaces, now) if count else []
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
@@ -180,13 +203,20 @@ class SqliteStore(SqlStore):
 
     # Searching
 
+    def candidates(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
+    ) -> dict[int, CandidateRow]:
+        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+        with self._reading() as statements:
+            return self._candidates.visible(statements, spaces, tiers, nos, where)
+
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
     ) -> Scores:
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._reading() as statements:
             lists, total = self._counted(statements, spaces, tiers, words)
-            filtered = where.selective or any_expired(statements, spaces, where.now)
+            filtered = where.selective or self._any_expired(statements, spaces, where.now)
             # About as many as a filter over half leaves enough of.
             wanted = 3 * limit if where.selective else limit
             while True:
@@ -215,8 +245,8 @@ class SqliteStore(SqlStore):
                 return {}
             wanted = limit
             while True:
-                scores = self._bands.search(statements.connection, identity, keys, vector, wanted, where)
-                if not any_expired(statements, spaces, where.now):
+                scores = self._bands.search(statements, identity, keys, vector, wanted, where)
+                if not self._any_expired(statements, spaces, where.now):
                     return scores
                 visible = _visible(statements, spaces, tiers, scores, where)
                 if len(visible) >= limit or len(scores) < wanted:
@@ -235,7 +265,7 @@ class SqliteStore(SqlStore):
         keys = [BandKey(space, tier) for space in spaces for tier in tiers]
         with self._reading() as statements:
             identity = by or identity_of(statements)
-            return {} if identity is None else self._bands.cosines(statements.connection, identity, keys, nos, vector)
+            return {} if identity is None else self._bands.cosines(statements, identity, keys, nos, vector)
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
@@ -250,12 +280,20 @@ class SqliteStore(SqlStore):
     ) -> tuple[list[NDArray[np.int64]], int]:
         """Return the memories that contain each word, and the number of all memories."""
 
-        def count() -> int:
-            return int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
-
-        seq = int(statements.value("event_last"))
-        total = self._postings.total(seq, spaces, tiers, count)
+        seq = statements.moment().seq
+        total = self._fact(statements, "count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]) or 0
         return [self._postings.of(statements.connection, seq, spaces, tiers, word) for word in words], total
+
+    def _any_expired(self, statements: SqliteStatements, spaces: Sequence[int], now: datetime) -> bool:
+        """Return whether there are expired memories that maintenance has not processed yet."""
+        first = self._fact(statements, "first_expiry")
+        return first is not None and first <= to_micros(now) and any_expired(statements, spaces, now)
+
+    def _fact(self, statements: SqliteStatements, name: str, **values: list[int]) -> int | None:
+        """Return the number that a statement reads and that changes only with an event."""
+        key = (name, *map(tuple, values.values()))
+        value = self._postings.fact(statements.moment().seq, key, lambda: statements.value(name, **values))
+        return None if value is None else int(value)
 
     # Writing
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ __all__ = ["SqliteTransaction"]
 
 Vectors = NDArray[np.float32]
 
+#: How many changes of the text indexes wait for each other.
+_MOST_TEXT_CHANGES = 10_000
+
 
 class SqliteTransaction(SqlTransaction):
     """A write transaction; there is only one writer, so the next numbers follow from the highest ones."""
@@ -31,8 +35,25 @@ class SqliteTransaction(SqlTransaction):
     ) -> None:
         super().__init__(statements, scope_of, window_micros, made_by)
         self._sql: SqliteStatements = statements
-        self._seq = int(self._sql.value("event_last"))
-        self._last_no = int(self._sql.value("memory_last_no"))
+        self._seq: int
+        self._last_no: int
+        self._seq, self._last_no = self._sql.rows("last_numbers")[0]
+        #: The statements that change the text indexes, with their parameters.
+        self._text_changes: list[tuple[str, dict[str, object]]] = []
+
+    def finish(self) -> None:
+        """Change the text indexes, and erase what the logs say about purged memories."""
+        self._change_text()
+        super().finish()
+
+    def duplicate(
+        self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
+    ) -> Record | None:
+        """Return the visible memory of a space with the same content and no key, if it was created since a moment."""
+        # Nearly every content is new, and the index of digests knows that at once.
+        if not self._sql.rows("digest_known", digest=bytes.fromhex(digest)):
+            return None
+        return super().duplicate(space, digest, kind, now, since)
 
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
         """Erase a memory; the copies in indexes and log are erased after the commit, or later."""
@@ -45,6 +66,9 @@ class SqliteTransaction(SqlTransaction):
         counts = super().erase_usage(spaces)
         Erasure.record(self._sql, self._seq)
         return counts
+
+    def prefetch_duplicates(self, digests: Collection[str]) -> None:
+        """Do nothing: a statement takes no round trip here."""
 
     def _next_seq(self) -> int:
         self._seq += 1
@@ -59,14 +83,14 @@ class SqliteTransaction(SqlTransaction):
         if row is not None:
             table, rowid = row
             text = indexed_words(record.memory.content, record.memory.tags)
-            self._sql.run(f"{table}_add", rowid=rowid, words=text)
+            self._queue_text(f"{table}_add", rowid=rowid, words=text)
 
     def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
         before, after = _text_row(record), _text_row(changed)
         if before == after and not words:
             return
         if before is not None and after is not None and not words:
-            self._sql.run(f"{before[0]}_to_{after[0]}", old=before[1], rowid=after[1])
+            self._queue_text(f"{before[0]}_to_{after[0]}", old=before[1], rowid=after[1])
             self._unindex(record)
         else:
             self._unindex(record)
@@ -76,7 +100,21 @@ class SqliteTransaction(SqlTransaction):
         row = _text_row(record)
         if row is not None:
             table, rowid = row
-            self._sql.run(f"{table}_drop", rowid=rowid)
+            self._queue_text(f"{table}_drop", rowid=rowid)
+
+    def _queue_text(self, name: str, **values: object) -> None:
+        """Run a statement on a text index after those on other tables.
+
+        FTS5 writes out what it has collected before every statement with a trigger, which takes as long as all else.
+        """
+        self._text_changes.append((name, values))
+        if len(self._text_changes) >= _MOST_TEXT_CHANGES:
+            self._change_text()
+
+    def _change_text(self) -> None:
+        for name, values in self._text_changes:
+            self._sql.run(name, **values)
+        self._text_changes.clear()
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
