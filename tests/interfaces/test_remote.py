@@ -206,7 +206,7 @@ def test_policies_are_compared_and_replayed_on_the_server(
     )
     with memotherm.open(address) as whole:
         found = whole.policies.diff("builtin", own)
-        assert found == local.policies.diff("builtin", own)
+        assert found == local.policies.diff("builtin", own) == whole.policies.diff(whole.policies.current(), own)
         assert pinned.id in {difference.memory.id for difference in found}
         local.policies.adopt(base)
         assert whole.policies.current() == local.policies.current()

@@ -102,9 +102,10 @@ class RemotePolicies(Policies):
 
 def _body(policy: PolicySource) -> Json:
     """Return a policy as the server takes it: the name of one of the package, or a text."""
-    if isinstance(policy, str) and policy in PRESETS:
-        return {"name": policy}
-    return {"text": policy.text if isinstance(policy, Policy) else load(policy).text}
+    loaded = policy if isinstance(policy, Policy) else load(policy)
+    if loaded.name in PRESETS and loaded == load(loaded.name):
+        return {"name": loaded.name}
+    return {"text": loaded.text}
 
 
 def _finding_of(found: Json) -> Finding:
