@@ -3,8 +3,9 @@
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 
--- last_numbers: The newest event, and the highest number of a memory in use.
-SELECT (SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(no), 0) FROM memories)
+-- last_numbers: The newest event or adoption, and the highest number of a memory in use.
+SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions)),
+    (SELECT coalesce(max(no), 0) FROM memories)
 
 -- digest_known: Whether any memory has a content.
 SELECT 1 FROM memories WHERE digest = :digest LIMIT 1
@@ -215,7 +216,7 @@ LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0
 
 -- moment: The newest event, and how often uses were counted.
-SELECT (SELECT coalesce(max(seq), 0) FROM events),
+SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions)),
     (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses')
 
 -- uses_counted: Note that a transaction counts uses, and return the number of such transactions.
