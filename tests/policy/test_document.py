@@ -124,6 +124,34 @@ expect = {}
     assert "a policy cannot set grace_days" in str(raised.value)
 
 
+def test_rules_that_can_be_read_are_linted_beside_one_that_cannot() -> None:
+    """Contradictions, unreachable rules and inverted windows are told together with a misspelt field."""
+    with pytest.raises(PolicyError) as raised:
+        policy.loads(
+            """
+[policy]
+extends = "builtin"
+[limits]
+cool_hot_days = 200
+[[rule]]
+id = "house.typo"
+run = "maintain"
+when = { iddle = ">= 3d" }
+to = "cold"
+why = "a typo"
+[[rule]]
+id = "house.never"
+run = "maintain"
+when = { tier = "warm", uses = "> 5, < 3" }
+to = "cold"
+why = "no number is both"
+"""
+        )
+
+    told = [(finding.code, finding.line) for finding in raised.value.findings if isinstance(finding, policy.Finding)]
+    assert told == [("P008", 4), ("P001", 9), ("P006", 15)]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -175,22 +175,38 @@ def _read(text: str, origin: str, folder: Path | None, depth: int, base: Policy 
     cases = _tables(document, "test", read_case, found)
     if origin != BUILTIN_FILE.name:
         _check_ids(document.get("rule", ()), base, found)
-    located = tuple(_located(finding, text) for finding in found)
-    errors = tuple(finding for finding in located if not finding.warning)
-    if errors:
-        listed = "\n".join(f"  {origin}: {finding}" for finding in errors)
-        raise PolicyError(f"{origin} has {len(errors)} error{'s' if len(errors) > 1 else ''}:\n{listed}", errors)
-    return Policy(
+    policy = Policy(
         name=str(header.get("name", Path(origin).stem)),
         description=str(header.get("description", "")),
         base=base,
         own_limits=limits,
-        own_rules=tuple(rules),
-        own_cases=tuple(cases),
+        own_rules=tuple(rules.values()),
+        own_cases=tuple(cases.values()),
         text=text,
         origin=origin,
-        found=located,
+        found=tuple(_located(finding, text) for finding in found),
     )
+    if any(not finding.warning for finding in found):
+        raise _all_errors(policy, list(rules))
+    return policy
+
+
+def _all_errors(policy: Policy, places: Sequence[int]) -> PolicyError:
+    """Return the errors of a file that could be read in part only, with those of the rules that could be read.
+
+    Args:
+        policy: What could be read.
+        places: The places in the file of the rules that could be read.
+    """
+    found = [*policy.found]
+    for finding in lint(policy.own_rules, policy.tier_rules, policy.settings()):
+        path = finding.path
+        if path[0] == "rule":
+            path = ("rule", places[int(path[1])], *path[2:])
+        found.append(_located(replace(finding, path=path), policy.text))
+    errors = tuple(sorted((finding for finding in found if not finding.warning), key=lambda finding: finding.line or 0))
+    listed = "\n".join(f"  {policy.origin}: {finding}" for finding in errors)
+    return PolicyError(f"{policy.origin} has {len(errors)} error{'s' if len(errors) > 1 else ''}:\n{listed}", errors)
 
 
 def _located(finding: Finding, text: str) -> Finding:
@@ -252,13 +268,14 @@ def _limits(limits: object, found: list[Finding]) -> dict[str, Any]:
 
 def _tables(
     document: Mapping[str, Any], name: str, read: Callable[..., _Read | None], found: list[Finding]
-) -> list[_Read]:
+) -> dict[int, _Read]:
+    """Return the tables that could be read, by their place."""
     tables = document.get(name, [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
         found.append(Finding(code="P002", message=f"write each {name} as [[{name}]]", path=(name,)))
-        return []
-    read_tables = (read(table, (name, place), found) for place, table in enumerate(tables))
-    return [table for table in read_tables if table is not None]
+        return {}
+    read_tables = {place: read(table, (name, place), found) for place, table in enumerate(tables)}
+    return {place: table for place, table in read_tables.items() if table is not None}
 
 
 def _check_ids(tables: object, base: Policy | None, found: list[Finding]) -> None:
