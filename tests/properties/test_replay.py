@@ -105,7 +105,7 @@ def _change(mem: Memotherm, source: random.Random, memory_id: str) -> None:
         mem.prioritize(memory_id, source.choice(("normal", "important")))
 
 
-@pytest.mark.parametrize(("seed", "at_once"), [*((seed, 1) for seed in range(5)), (5, 4), (6, 6), (7, 10)])
+@pytest.mark.parametrize(("seed", "at_once"), [*((seed, 1) for seed in (*range(5), 115)), (5, 4), (6, 6), (7, 10)])
 def test_replaying_the_policy_in_force_reproduces_the_recorded_state(seed: int, at_once: int):
     """Every memory ends in the tier that it has, by as many moves, also if much happens at one instant."""
     source, clock = random.Random(seed), FakeClock()

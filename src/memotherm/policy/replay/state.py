@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -170,13 +170,13 @@ class State:
                 self.memories[index] = replace(memory, relevance=(memory.relevance + value) / 2)
                 self._wake(index)
 
-    def move(self, index: int, tier: Tier, rule: str, at: datetime) -> bool:
-        """Let a rule move a memory, making room for it; tell whether it moved."""
+    def move(self, index: int, tier: Tier, rule: str, at: datetime, keep: Collection[str] = ()) -> bool:
+        """Let a rule move a memory, making room for it without some others; tell whether it moved."""
         before = self.memories[index]
         if before is None or before.tier is tier or not before.visible_at(at):
             return False
         after = replace(before, tier=tier, tier_rule=rule)
-        if tier is Tier.HOT and not self._admitted(index, after, at, before):
+        if tier is Tier.HOT and not self._admitted(index, after, at, before, keep):
             return False
         self.moves.add(index, at, before.tier, tier, rule)
         self.put(index, _dated(before, after, at, updated=False))
@@ -203,22 +203,29 @@ class State:
                 self._apply(decision.move, step.at)
 
     def promote(self, asked: Asked, given: Sequence[int]) -> None:
-        """Run the rules of promotion on what a query returned."""
+        """Run the rules of promotion on what a query returned.
+
+        A query of a session promotes its own memories only, and none of them spills another one.
+        """
         rules, situation = self._rules["promote"], Situation(now=asked.at, settings=self._settings, recalled=True)
         moves: list[Move] = []
         for index in given:
             memory = self.memories[index]
             if memory is None or not asked.scope.may_change(memory.scope):
                 continue
+            if asked.average and memory.scope != asked.scope:
+                continue
             relevance = asked.relevance.get(index, 0.0)
             move = rules.first_move(memory, replace(situation, relevance=relevance))
             if move is not None:
                 moves.append(move)
+        promoted: set[str] = set()
         for move in moves:
-            self._apply(move, asked.at)
+            if self._apply(move, asked.at, promoted) and asked.average:
+                promoted.add(move.id)
 
-    def _apply(self, move: Move, at: datetime) -> None:
-        self.move(self._indexes[move.id], move.to, move.rule, at)
+    def _apply(self, move: Move, at: datetime, keep: Collection[str] = ()) -> bool:
+        return self.move(self._indexes[move.id], move.to, move.rule, at, keep)
 
     def _selected(
         self, selects: Select, now: datetime, among: NDArray[np.bool_], rule: Rule | None
@@ -240,8 +247,10 @@ class State:
 
     # The limit of a session
 
-    def _admitted(self, index: int, after: Memory, at: datetime, before: Memory | None = None) -> bool:
-        """Spill hot memories of a session until one more fits; tell whether it does."""
+    def _admitted(
+        self, index: int, after: Memory, at: datetime, before: Memory | None = None, keep: Collection[str] = ()
+    ) -> bool:
+        """Spill hot memories of a session until one more fits, except those to keep; tell whether it does."""
         if not self.limited or after.scope.session is None or not after.visible_at(at):
             return True
         counted = before is not None and before.tier is Tier.HOT and before.visible_at(at)
@@ -258,6 +267,8 @@ class State:
             return False
         chosen: list[Move] = []
         for memory, move in self._spills([memory for other, memory in hot if other != index], at):
+            if memory.id in keep:
+                continue
             chosen.append(move)
             free += memory.tokens
             if free >= needed:
