@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,25 +59,6 @@ def test_a_key_logs_in_and_a_read_only_one_offers_no_changes(tmp_path: Path, ope
             assert kept == ["", {}, {}]
             page.get_by_role("button", name="Log out").click()
             expect(page.get_by_label("API key")).to_be_visible()
-            page.context.close()
-
-
-def test_tenants_are_counted_apart_and_seen_alone_with_their_key(tmp_path: Path, open_page: Open) -> None:
-    """Without a key, a project of a tenant is not counted with the project of the same name that has none."""
-    with memotherm.open(tmp_path / "memory.db", embedder="none") as mem:
-        mem.scoped(project="shop").remember("An otter of nobody")
-        mem.scoped(tenant="acme", project="shop").remember("An otter of acme")
-        with served(mem) as address:
-            page = open_page("/memories", at=address)
-            choice = page.get_by_label("Scope")
-            expect(choice.locator("option")).to_have_text(
-                ["Everything", "project shop (1)", "tenant acme (1)", re.compile(r"project shop \(1\)")]
-            )
-            assert choice.locator("option:disabled").count() == 2
-            expect(page.locator("tbody")).to_contain_text("An otter of acme")
-            choice.select_option("project=shop")
-            expect(page.locator("tbody")).not_to_contain_text("An otter of acme")
-            expect(page.locator("tbody")).to_contain_text("An otter of nobody")
             page.context.close()
 
 

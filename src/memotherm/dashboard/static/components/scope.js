@@ -10,17 +10,14 @@ const FIELDS = ["project", "environment", "user", "agent", "session"];
 const MOST = 500;
 
 // Return the scopes as a tree in reading order, each with its depth and the memories at and below it.
-// Without a login of a tenant, tenants are its first level; they cannot be chosen, because only a key of a tenant names it.
-export function scopeTree(scopes, login) {
+export function scopeTree(scopes) {
   const nodes = new Map();
-  const fields = "tenant" in login ? FIELDS : ["tenant", ...FIELDS];
   for (const { scope, memories } of scopes) {
-    const path = fields.filter((name) => name in scope).map((name) => [name, scope[name]]);
+    const path = FIELDS.filter((name) => name in scope).map((name) => [name, scope[name]]);
     for (let depth = 0; depth <= path.length; depth++) {
       const part = Object.fromEntries(path.slice(0, depth));
-      const tenant = "tenant" in part ? `tenant=${encodeURIComponent(part.tenant)};` : "";
-      const key = tenant + formatScope(part);
-      const node = nodes.get(key) || { key, scope: part, depth, memories: 0, choosable: !tenant };
+      const key = formatScope(part);
+      const node = nodes.get(key) || { key, scope: part, depth, memories: 0 };
       node.memories += memories;
       nodes.set(key, node);
     }
@@ -33,9 +30,9 @@ export function ScopeChoice() {
   const { params } = useRoute();
   const current = params.get("scope") || "";
   const loaded = useLoaded(() => get("/scopes", {}, { scope: {} }), [login]);
-  const tree = useMemo(() => scopeTree(loaded.value?.scopes || [], login.scope).filter((node) => node.key), [loaded.value, login]);
+  const tree = useMemo(() => scopeTree(loaded.value?.scopes || []).filter((node) => node.key), [loaded.value]);
   const shown = tree.slice(0, MOST);
-  if (current && !shown.some((node) => node.key === current)) shown.unshift({ key: current, scope: parseScope(current), depth: 1, memories: 0, choosable: true });
+  if (current && !shown.some((node) => node.key === current)) shown.unshift({ key: current, scope: parseScope(current), depth: 1, memories: 0 });
   const everything = Object.keys(login.scope).length ? `Everything of ${scopeName(login.scope)}` : "Everything";
   const name = (node) => {
     const [field, value] = Object.entries(node.scope).at(-1);
@@ -44,7 +41,7 @@ export function ScopeChoice() {
   return html`<div class="scope-choice"><label for="scope-choice">Scope</label>
     <select id="scope-choice" value=${current} onChange=${(event) => setParams({ scope: event.target.value }, { replace: false })}>
       <option value="" selected=${!current}>${everything}</option>
-      ${shown.map((node) => html`<option key=${node.key} value=${node.key} selected=${node.key === current}
-        disabled=${!node.choosable} title=${node.choosable ? "" : "Log in with an API key of the tenant to see it alone."}>${name(node)} (${compact(node.memories)})</option>`)}
+      ${shown.map((node) => html`<option key=${node.key} value=${node.key} selected=${node.key === current}>
+        ${name(node)} (${compact(node.memories)})</option>`)}
     </select></div>`;
 }
