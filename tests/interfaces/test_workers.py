@@ -44,8 +44,10 @@ def workers(server: Served) -> list[int]:
 
 def _serves(process: int) -> bool:
     """Return whether a process waits for connections, and not for its imports."""
-    files = Path(f"/proc/{process}/fd")
-    return any("eventpoll" in str(file.readlink()) for file in files.iterdir())
+    try:
+        return any("eventpoll" in str(file.readlink()) for file in Path(f"/proc/{process}/fd").iterdir())
+    except FileNotFoundError:
+        return False  # It has closed a file meanwhile.
 
 
 @contextmanager
