@@ -7,7 +7,7 @@ A subclass for a database adds how numbers are assigned and how the indexes are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -22,13 +22,14 @@ from memotherm.storage.receipts import without_entries
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
-    created_changes,
+    created_row,
     event_of,
     record_of,
     redacted,
     row_of,
     scope_row,
     tombstone,
+    with_version,
 )
 from memotherm.storage.statements import Statements
 from memotherm.storage.uses import add_later_use, count_uses
@@ -94,7 +95,7 @@ class SqlTransaction(ABC):
         self._sql = statements
         self._scope_of = scope_of
         self._window_micros = window_micros
-        purged, adopted, serving = self._sql.rows("transaction_begin")[0]
+        purged, adopted, serving, *self._begun = self._sql.rows("transaction_begin")[0]
         self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._welcome = bool(self._serving) and made_by in (None, self._serving)
@@ -163,14 +164,14 @@ class SqlTransaction(ABC):
         """Store a new memory with its vectors (None = pending) and its event."""
         no, seq = self._next_numbers()
         stored = vectors if self._welcome and memory.index else None
-        record = Record(no, space, replace(memory, version=seq), _parts(memory, stored))
+        record = Record(no, space, with_version(memory, seq), _parts(memory, stored))
         self._sql.run("memory_add", **row_of(record))
         self._add_tags(record)
         self._add_turn(record)
         self._index(record)
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
-        self._append(record.no, seq, cause, created_changes(memory))
+        self._append(record.no, seq, cause, created_row(memory))
         self._drop_tombstone(record)
         return record
 
@@ -191,7 +192,7 @@ class SqlTransaction(ABC):
             self._sql.run("tags_drop", no=record.no)
             self._add_tags(changed)
         self._reindex(record, changed, words="content" in changes or "tags" in changes)
-        self._append(record.no, seq, cause, changes)
+        self._append(record.no, seq, cause, changes_row(changes))
         if "tier" in changes:
             self.tally(changed.space, f"move:{cause.rule}")
             if after.tier is Tier.HOT:
@@ -257,7 +258,7 @@ class SqlTransaction(ABC):
         moved = Record(record.no, space, replace(record.memory, version=seq), record.parts)
         self._sql.run("memory_set", **row_of(moved))
         self._reindex(record, moved, words=False)
-        self._append(record.no, seq, cause, {})
+        self._append(record.no, seq, cause, changes_row({}))
         return moved
 
     def put_root(self, root: RootRow) -> None:
@@ -372,7 +373,7 @@ class SqlTransaction(ABC):
         self._store_vectors(number, record, vectors)
         if number == self._serving:
             self._sql.run("memory_parts", no=no, parts=len(vectors))
-        self._append(no, self._next_seq(), cause, {})
+        self._append(no, self._next_seq(), cause, changes_row({}))
 
     def serve(self, number: int, keep: int | None = None) -> bool:
         """Let an embedder serve searches and delete all other vectors but `keep`'s; False if some are missing."""
@@ -465,7 +466,7 @@ class SqlTransaction(ABC):
             previous = self._sql.value("turn_last", space=record.space, thread=thread) if thread else None
             self._sql.run("turn_add", no=record.no, space=record.space, thread=thread, author=author, previous=previous)
 
-    def _append(self, no: int, seq: int, cause: Cause, changes: Mapping[str, tuple[Any, Any]]) -> None:
+    def _append(self, no: int, seq: int, cause: Cause, changes: str) -> None:
         self._sql.run(
             "event_add",
             seq=seq,
@@ -475,7 +476,7 @@ class SqlTransaction(ABC):
             actor=cause.actor,
             rule=cause.rule,
             why=cause.why,
-            changes=changes_row(changes),
+            changes=changes,
             policy=cause.policy,
         )
 

@@ -162,6 +162,10 @@ WHERE no NOT IN (
 ORDER BY strength DESC, no DESC LIMIT :limit)
 UNION ALL SELECT -place, found FROM counted
 
+-- transaction_begin: Whether anything was ever purged, the last adoption, and the embedder that serves searches.
+SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(seq), 0) FROM adoptions),
+    (SELECT value FROM meta WHERE key = 'embedder')
+
 -- candidates: The fields that ranking uses, of those memories that are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
     coalesce(t.words, ''), coalesce(u.author, ''), u.previous

@@ -399,10 +399,6 @@ DELETE FROM tombstones WHERE {own}mark = :mark AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
 
--- transaction_begin: Whether anything was ever purged, the last adoption, and the embedder that serves searches.
-SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(seq), 0) FROM adoptions),
-    (SELECT value FROM meta WHERE key = 'embedder')
-
 -- tombstones_seen: Which of some marks were purged from what a scope can see.
 SELECT DISTINCT t.mark FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
 WHERE {own t}t.mark {in marks}

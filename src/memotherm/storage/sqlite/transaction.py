@@ -37,7 +37,9 @@ class SqliteTransaction(SqlTransaction):
         self._sql: SqliteStatements = statements
         self._seq: int
         self._last_no: int
-        self._seq, self._last_no = self._sql.rows("last_numbers")[0]
+        self._seq, self._last_no, erasure = self._begun
+        #: Whether the log of an earlier purge is left to be truncated.
+        self.log_pending = Erasure.is_log(erasure)
         #: The statements that change the text indexes, with their parameters.
         self._text_changes: list[tuple[str, dict[str, object]]] = []
 
@@ -58,14 +60,18 @@ class SqliteTransaction(SqlTransaction):
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
         """Erase a memory; the copies in indexes and log are erased after the commit, or later."""
         purged = super().purge(record, cause, clean=clean)
-        Erasure.record(self._sql, self._seq)
+        self._record_erasure()
         return purged
 
     def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
         """Delete what the logs hold of some spaces; the copies in the write-ahead log are erased after the commit."""
         counts = super().erase_usage(spaces)
-        Erasure.record(self._sql, self._seq)
+        self._record_erasure()
         return counts
+
+    def _record_erasure(self) -> None:
+        Erasure.record(self._sql, self._seq)
+        self.log_pending = False
 
     def prefetch_duplicates(self, digests: Collection[str]) -> None:
         """Do nothing: a statement takes no round trip here."""
