@@ -8,11 +8,12 @@ needed, and a very long content is never counted to its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from memotherm.context.focus import WordFocus
 from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, Format, cost_line
 from memotherm.model import Memory, Why
+from memotherm.model.fields import StoredFields
 from memotherm.model.value import Lazy
 from memotherm.text.truncation import sentence_ends, title
 
@@ -32,22 +33,41 @@ PARTS = 60
 _LARGEST_BUDGET = 999_999
 
 
+class Scored(Protocol):
+    """What has a score for the query, and explains it."""
+
+    @property
+    def why(self) -> Why:
+        """The parts of the score."""
+
+
 class Candidate(NamedTuple):
     """A memory that may be included in a context. Candidates are passed in order of importance."""
 
-    memory: Memory
+    memory: Memory | StoredFields
     section: str
     #: The sort key inside its section.
     order: tuple[int, ...]
     #: Why it is a candidate, in words.
     reason: str
     score: float | None = None
-    #: The parts of the score.
-    why: Lazy[Why] | None = None
+    #: What explains the score.
+    scored: Scored | None = None
     #: The number of the memory in its store, a short form of its id.
     number: int | None = None
     #: When it was last verified, in words; empty for what is not old.
     verified: str = ""
+
+    @property
+    def whole(self) -> Memory:
+        """The memory with all its fields."""
+        return self.memory if isinstance(self.memory, Memory) else self.memory.memory()
+
+    @property
+    def why(self) -> Lazy[Why] | None:
+        """The parts of the score; None for a memory that was not searched for."""
+        scored = self.scored
+        return None if scored is None else Lazy(lambda: scored.why)
 
     @property
     def handle(self) -> str:
