@@ -119,7 +119,9 @@ class Renderer:
 class Item:
     """A candidate with its forms; each form is rendered when it is first needed."""
 
-    __slots__ = ("_full", "_renderer", "_sentences", "_title", "candidate", "chosen", "cost", "section_cost")
+    __slots__ = (
+        "_full", "_least", "_renderer", "_sentences", "_title", "candidate", "chosen", "cost", "section_cost",
+    )  # fmt: skip
     #: The longest form that the limits allow, and its cost with `section_cost`; there is none before it is chosen.
     chosen: Form | None
     cost: int
@@ -129,6 +131,7 @@ class Item:
         self._renderer = renderer
         self._full: Form | None = None
         self._title: Form | None = None
+        self._least: int | None = None
         self._sentences: list[tuple[int, int]] | None = None
         #: Tokens of the frame of its section, for the first item in it; else 0.
         self.section_cost = 0
@@ -180,10 +183,12 @@ class Item:
     @property
     def min_cost(self) -> int:
         """Tokens of its smallest form, the frame of its section included."""
-        least = self.title.cost
-        if not self._exceeds(least) and not self._exceeds(self.full.cost):
-            least = min(least, self.full.cost)
-        return least + self.section_cost
+        if self._least is None:
+            least = self.title.cost
+            if not self._exceeds(least) and not self._exceeds(self.full.cost):
+                least = min(least, self.full.cost)
+            self._least = least
+        return self._least + self.section_cost
 
     def _exceeds(self, available: int) -> bool:
         """Return whether the content is so long that it costs more, without counting it."""
