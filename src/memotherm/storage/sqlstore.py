@@ -6,7 +6,7 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -87,28 +87,6 @@ Waiting = deque[tuple[RecallEntry | LaterUse, bool]]
 def new_waiting() -> Waiting:
     """Return an empty queue of recalls; when it is full, the oldest are dropped."""
     return deque(maxlen=_MOST_WAITING)
-
-
-class _Records(Mapping[int, Record]):
-    """Memories by number; a row is converted when it is first used, because most never are."""
-
-    def __init__(self, rows: Mapping[int, Row], scopes: Mapping[int, Scope]) -> None:
-        self._rows = rows
-        self._scopes = scopes
-        self._made: dict[int, Record] = {}
-
-    def __getitem__(self, no: int) -> Record:
-        record = self._made.get(no)
-        if record is None:
-            row = self._rows[no]
-            record = self._made[no] = record_of(row, self._scopes[row[2]])
-        return record
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
 
 class _Shared:
@@ -268,9 +246,9 @@ class SqlStore(ABC):
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""
         with self._reading(once=True) as statements:
-            rows = {row[0]: row for row in statements.rows("memories_of", nos=list(nos))}
-            spaces = {row[2] for row in rows.values()}
-            return _Records(rows, {space: self._scope(statements, space, self._scopes) for space in spaces})
+            rows = statements.rows("memories_of", nos=list(nos))
+            scopes = {space: self._scope(statements, space, self._scopes) for space in {row[2] for row in rows}}
+            return {row[0]: record_of(row, scopes[row[2]]) for row in rows}
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""
