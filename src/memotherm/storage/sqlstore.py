@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -70,28 +70,6 @@ _MICROS_PER_DAY = 86_400_000_000
 _EVERY = 1 << 62
 #: How many scopes are cached, and how many spaces whose scope is.
 MOST_SCOPES = 10_000
-
-
-class _Records(Mapping[int, Record]):
-    """Memories by number; a row is converted when it is first used, because most never are."""
-
-    def __init__(self, rows: Mapping[int, Row], scopes: Mapping[int, Scope]) -> None:
-        self._rows = rows
-        self._scopes = scopes
-        self._made: dict[int, Record] = {}
-
-    def __getitem__(self, no: int) -> Record:
-        record = self._made.get(no)
-        if record is None:
-            row = self._rows[no]
-            record = self._made[no] = record_of(row, self._scopes[row[2]])
-        return record
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
 
 class _Shared:
@@ -254,9 +232,9 @@ class SqlStore(ABC):
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""
         with self._reading(once=True) as statements:
-            rows = {row[0]: row for row in self._current(statements, statements.rows("memories_of", nos=list(nos)))}
-            spaces = {row[2] for row in rows.values()}
-            return _Records(rows, {space: self._scope(statements, space, self._scopes) for space in spaces})
+            rows = self._current(statements, statements.rows("memories_of", nos=list(nos)))
+            scopes = {space: self._scope(statements, space, self._scopes) for space in {row[2] for row in rows}}
+            return {row[0]: record_of(row, scopes[row[2]]) for row in rows}
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""

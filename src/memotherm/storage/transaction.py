@@ -445,7 +445,7 @@ class SqlTransaction(ABC):
         stored = vectors if self._welcome and record.memory.index else None
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
-        return replace(record, parts=_parts(record.memory, stored))
+        return Record(record.no, record.space, record.memory, _parts(record.memory, stored))
 
     def _drop_vectors(self, no: int) -> None:
         """Delete the vectors of a memory, of all embedders."""
