@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage import notes
+from memotherm.storage.counters import CounterChanges
 from memotherm.storage.receipts import without_entries
 from memotherm.storage.rows import (
     changes_between,
@@ -102,13 +103,15 @@ class SqlTransaction(ABC):
         self._tombstones = bool(purged)
         #: The number of the last adoption of a policy.
         self.adopted = int(adopted)
+        self._counters = CounterChanges()
         #: The numbers and ids of the memories that were purged.
         self._erased: dict[int, str] = {}
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
         self.purged = False
 
     def finish(self) -> None:
-        """Erase what the logs say about purged memories; the store calls it before the commit."""
+        """Update the counters, and erase what the logs say about purged memories; the store calls it at the end."""
+        self._counters.write(self._sql)
         if not self._erased:
             return
         self._sql.run("recalls_erase", nos=list(self._erased))
@@ -166,6 +169,7 @@ class SqlTransaction(ABC):
         stored = vectors if self._welcome and memory.index else None
         record = Record(no, space, with_version(memory, seq), _parts(memory, stored))
         self._sql.run("memory_add", **row_of(record))
+        self._counters.add(record)
         self._add_tags(record)
         self._add_turn(record)
         self._index(record)
@@ -188,6 +192,7 @@ class SqlTransaction(ABC):
             changed = self._replace_vectors(changed, vectors)
         # A move writes only the columns of the tier.
         self._sql.run("memory_move" if changes.keys() <= _MOVED else "memory_set", **row_of(changed))
+        self._counters.move(record, changed)
         if "tags" in changes:
             self._sql.run("tags_drop", no=record.no)
             self._add_tags(changed)
@@ -257,6 +262,7 @@ class SqlTransaction(ABC):
         seq = self._next_seq()
         moved = Record(record.no, space, replace(record.memory, version=seq), record.parts)
         self._sql.run("memory_set", **row_of(moved))
+        self._counters.move(record, moved)
         self._reindex(record, moved, words=False)
         self._append(record.no, seq, cause, changes_row({}))
         return moved

@@ -480,6 +480,15 @@ WHERE {own o}o.state = 'active' AND o.changed_at < :before AND o.space {in space
     WHERE {same m o}m.space = o.space AND (m.updated_at >= :before OR m.accessed_at >= :before))
 ORDER BY o.changed_at, o.space LIMIT :limit
 
+-- counter_add: Add the changes of a transaction to a counter.
+INSERT INTO counters (space, tier, retention, memories, tokens)
+VALUES (:space, :tier, :retention, :memories, :tokens)
+ON CONFLICT ({key}space, tier, retention) DO UPDATE
+SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens
+
+-- counters_clear: Delete all counters.
+DELETE FROM counters
+
 -- tally_add: Increment a counter of a space.
 INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)
 ON CONFLICT ({key}space, name) DO UPDATE

@@ -10,6 +10,10 @@ SELECT EXISTS (SELECT 1 FROM tombstones), a.seq, (SELECT value FROM meta WHERE k
     (SELECT value FROM meta WHERE key = 'erasure')
 FROM (SELECT coalesce(max(seq), 0) AS seq FROM adoptions) a
 
+-- counters_make: Compute the counters.
+INSERT INTO counters (space, tier, retention, memories, tokens)
+SELECT space, tier, retention, count(*), sum(tokens) FROM memories GROUP BY space, tier, retention
+
 -- digest_known: Whether any memory has a content.
 SELECT 1 FROM memories WHERE digest = :digest LIMIT 1
 

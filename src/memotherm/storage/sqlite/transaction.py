@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,17 +111,14 @@ class SqliteTransaction(SqlTransaction):
             self._queue_text(f"{table}_drop", rowid=rowid)
 
     def _queue_text(self, name: str, **values: object) -> None:
-        """Run a statement on a text index after those on other tables.
-
-        FTS5 writes out what it has collected before every statement with a trigger, which takes as long as all else.
-        """
+        """Run a statement on a text index at the end, together with those that are the same."""
         self._text_changes.append((name, values))
         if len(self._text_changes) >= _MOST_TEXT_CHANGES:
             self._change_text()
 
     def _change_text(self) -> None:
-        for name, values in self._text_changes:
-            self._sql.run(name, **values)
+        for name, changes in groupby(self._text_changes, key=itemgetter(0)):
+            self._sql.run_many(name, [values for _, values in changes])
         self._text_changes.clear()
 
     def _made_by(self, number: int) -> dict[str, object]:
