@@ -233,6 +233,8 @@ class SqlTransaction(ABC):
 
     def purged_digests(self, scope: Scope, digests: Iterable[str]) -> set[str]:
         """Return those digests whose contents were purged from what a scope can see."""
+        if not self._tombstones:
+            return set()
         marks = {tombstone(self._secret(), content_digest): content_digest for content_digest in digests}
         return {marks[mark] for (mark,) in self._sql.rows("tombstones_seen", marks=list(marks), **scope_row(scope))}
 
