@@ -27,9 +27,8 @@ class _Group:
     def __init__(self, writer: sqlite3.Connection) -> None:
         self.writer = writer
         self.members = 0
-        #: Held until the group is committed, or has failed.
-        self.running = threading.Lock()
-        self.running.acquire()
+        #: Set when the group is committed, or has failed; there is none while nobody waits for that.
+        self.ended: threading.Event | None = None
         self.error: BaseException | None = None
 
 
@@ -76,8 +75,8 @@ class GroupCommit:
                 self._leave(group)
         finally:
             self._lock.release()
-        with group.running:
-            pass
+        if group.ended is not None:
+            group.ended.wait()
         if group.error is not None:
             raise group.error
 
@@ -135,6 +134,8 @@ class GroupCommit:
             self._end(group)
         elif not self._queued or group.members >= _MOST_MEMBERS:
             self.commit()
+        elif group.ended is None:
+            group.ended = threading.Event()
 
     def _end(self, group: _Group) -> None:
         """Let the threads of a group return; what is not committed now is rolled back."""
@@ -144,4 +145,5 @@ class GroupCommit:
                 if group.writer.in_transaction:
                     group.error = group.error or sqlite3.OperationalError("the commit was interrupted")
                     group.writer.execute("ROLLBACK")
-        group.running.release()
+        if group.ended is not None:
+            group.ended.set()
