@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
-from memotherm.model import Priority
+from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.rows import named_tuples
 from memotherm.recall.evidence import ABSENT_WORD
@@ -67,7 +67,7 @@ class Fuse:
         now = to_micros(question.where.now)
         for evidence in state.evidence:
             ranked = rank(evidence, weights, calibration, now, question.min_score)
-            if Priority.PINNED in evidence.priorities:
+            if not evidence.priorities.all():
                 ranked = [candidate for candidate in ranked if candidate.priority is not Priority.PINNED]
             state.ranked_blocks.append(ranked)
         if state.pinned_records:
@@ -89,10 +89,8 @@ def rank(
     """
     relevance = _FUSIONS[weights.fusion](evidence, weights, calibration)
     use = _use(evidence, weights, now)
-    boosts = np.array([weights.boosts[priority] for priority in evidence.priorities], np.float64)
-    penalties = np.zeros(len(relevance))
-    if weights.penalties:
-        penalties = np.array([weights.penalties.get(tier, 0.0) for tier in evidence.tiers], np.float64)
+    boosts = np.array([weights.boosts[priority] for priority in Priority])[evidence.priorities]
+    penalties = np.array([weights.penalties.get(tier, 0.0) for tier in Tier])[evidence.tiers]
     scores = relevance + use + boosts - penalties
     passing = np.flatnonzero((relevance >= min_score) | ((evidence.coverage >= min_score) & (weights.text > 0)))
     rows = passing[np.lexsort((-evidence.nos[passing], -scores[passing]))]

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from memotherm.recall.evidence import SHORT_TEXT
 from memotherm.recall.values import Ranked, State
 from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
+from memotherm.text.word_ids import decoded_ids
 
 __all__ = ["OrderVersions", "limit_scores", "newer_first"]
 
@@ -33,14 +34,15 @@ class OrderVersions:
     def __call__(self, state: State) -> None:
         """Add the list of all candidates; a later block never scores more than the end of an earlier one."""
         for ranked, candidates in zip(state.ranked_blocks, state.blocks, strict=True):
-            rows = (candidates[candidate.no] for candidate in ranked[: self._weights.versions])
-            texts = {row.no: row.words for row in rows if row.kind != "message"}
+            words, kinds = candidates.words, candidates.kind
+            front = [(candidate.no, candidate.row) for candidate in ranked[: self._weights.versions]]
+            texts = {no: words[row] for no, row in front if kinds[row] != "message"}
             block = newer_first(ranked, texts, self._weights)
             state.ranked = state.ranked + limit_scores(block, state.ranked[-1].score) if state.ranked else block
 
 
 def newer_first(
-    ranked: list[Ranked], texts: Mapping[int, str], weights: RankingWeights = DEFAULT_WEIGHTS
+    ranked: list[Ranked], texts: Mapping[int, bytes], weights: RankingWeights = DEFAULT_WEIGHTS
 ) -> list[Ranked]:
     """Exchange two memories that say nearly the same if the older one comes first.
 
@@ -50,13 +52,13 @@ def newer_first(
 
     Args:
         ranked: All candidates, best first.
-        texts: The words of those that may be versions of each other; messages of a conversation are not.
+        texts: The numbers of the words of those that may be versions of each other; messages of a conversation are not.
         weights: How many of the first candidates are compared.
     """
     front, rest = ranked[: weights.versions], ranked[weights.versions :]
     numbers = [candidate.no for candidate in front]
     covered = [candidate.coverage for candidate in front]
-    words_of = functools.cache(lambda no: frozenset(texts.get(no, "").split()))
+    words_of = functools.cache(lambda no: frozenset(decoded_ids(texts.get(no, b""))))
     for low in range(1, len(front)):
         for high in range(low):
             # Most pairs are in order or differ in what they cover: the cheapest tests come first.
@@ -88,7 +90,7 @@ def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
     ]
 
 
-def _are_versions(first: frozenset[str], second: frozenset[str]) -> bool:
+def _are_versions(first: frozenset[int], second: frozenset[int]) -> bool:
     """Return whether two short texts share most of their words."""
     shorter, longer = (first, second) if len(first) <= len(second) else (second, first)
     if not shorter or len(longer) > SHORT_TEXT or len(longer) > 2 * len(shorter):

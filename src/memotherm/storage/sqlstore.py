@@ -13,17 +13,17 @@ from itertools import groupby
 from typing import Any, Generic, Self, TypeVar
 
 from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
-from memotherm.model import Event, Priority, Retention, Scope, Tier
+from memotherm.model import Event, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.ids import id_millis
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import LoggedRecall, ScopeCount, TierCount
-from memotherm.model.rows import named_tuples
 from memotherm.model.uses import Strength
 from memotherm.rules.select import Select
 from memotherm.storage import notes
+from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.logged import without_purged
 from memotherm.storage.receipts import receipt_of, receipt_row, timed_recall_of
 from memotherm.storage.rows import changes_of, event_of, record_of, scope_of, scope_row
@@ -34,8 +34,6 @@ from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.uses import add_later_use, count_uses
 from memotherm.storage.values import (
     AdoptionRow,
-    CandidateRow,
-    CandidateText,
     ChunkLocation,
     ChunkRow,
     Counts,
@@ -70,7 +68,8 @@ _log = logging.getLogger(__name__)
 PartStore = TypeVar("PartStore", bound="SqlStore")
 
 _TIERS = tuple(Tier)
-_PRIORITIES = tuple(Priority)
+#: At this time, nothing has expired.
+_FIRST_MOMENT = 0
 _RETENTIONS = tuple(Retention)
 _MICROS_PER_DAY = 86_400_000_000
 #: Larger than any number of a memory or an event.
@@ -276,22 +275,14 @@ class SqlStore(ABC):
         """Return the visible pinned memories, oldest first."""
         return self._records("pinned", spaces=list(spaces), now=to_micros(now))
 
-    def candidates(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-    ) -> dict[int, CandidateRow]:
-        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through."""
         with self._reading(once=not where.selective) as statements:
-            rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
-        if not rows:
-            return {}
-        numbers, spaces_, ranks, priorities, *others = zip(*rows, strict=True)
-        axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
-        values = zip(numbers, spaces_, *axes, *others, strict=True)
-        return dict(zip(numbers, named_tuples(CandidateRow, values), strict=True))
+            return Candidates.of(map(candidate_row, visible_rows(statements, "candidates", spaces, tiers, nos, where)))
 
-    def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
-        """Return the indexed words, author and predecessor of active memories, by number."""
-        return {no: CandidateText(*fields) for no, *fields in self._rows("candidate_texts", nos=list(nos))}
+    def active(self, nos: Sequence[int]) -> Candidates:
+        """Return those of some memories that are active, in any space and tier: the turns before a message."""
+        return Candidates.of(map(candidate_row, self._rows("candidates", nos=list(nos), now=_FIRST_MOMENT)))
 
     def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
         """Return the memories that a rule looks at, in order of number, a page at a time."""

@@ -18,6 +18,7 @@ from memotherm.model import Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
+from memotherm.storage.candidates import Candidates
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
@@ -44,7 +45,7 @@ from memotherm.storage.sqlstore import (
     visible_rows,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import CandidateRow, Filter, Find, Identity, LaterUse, RecallEntry, Record, Scores
+from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Record, Scores
 
 __all__ = ["SqliteStore"]
 
@@ -203,12 +204,15 @@ class SqliteStore(SqlStore):
 
     # Searching
 
-    def candidates(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-    ) -> dict[int, CandidateRow]:
-        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through, in their order."""
         with self._reading() as statements:
             return self._candidates.visible(statements, spaces, tiers, nos, where)
+
+    def active(self, nos: Sequence[int]) -> Candidates:
+        """Return those of some memories that are active, in their order: the turns before a message."""
+        with self._reading() as statements:
+            return self._candidates.active(statements, nos)
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
