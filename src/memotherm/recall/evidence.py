@@ -71,13 +71,13 @@ class GatherEvidence:
         question, terms = state.question, state.terms
         nos = candidates.no.tolist()
         scores = self._cosines(state, nos)
-        cosines = np.array([scores.get(no, math.nan) for no in nos], np.float64)
-        texts = state.text_scores
+        # None becomes NaN.
+        cosines = np.array(list(map(scores.get, nos)), np.float64)
         return Evidence(
             nos=candidates.no,
             cosines=cosines,
             closeness=state.query.calibration.relevance(cosines),
-            texts=np.array([texts.get(no, math.nan) for no in nos], np.float64),
+            texts=np.array(list(map(state.text_scores.get, nos)), np.float64),
             priorities=candidates.priority,
             tiers=candidates.tier,
             access_counts=candidates.access_count,

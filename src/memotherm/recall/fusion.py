@@ -100,6 +100,8 @@ def rank(
 
 def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.float64]:
     """Return what use adds: more for frequent use, less with the time since the last."""
+    if not evidence.access_counts.any():
+        return np.zeros(len(evidence.nos))
     days = np.maximum(0.0, (now - evidence.accessed) / _MICROS_PER_DAY)
     frequency = np.minimum(1.0, np.log1p(evidence.access_counts) / math.log1p(_MANY_USES))
     use = weights.use * frequency * 0.5 ** (days / weights.use_half_life_days)
@@ -130,7 +132,7 @@ def _scaled(value_range: float, least: float, share: float) -> float:
 
 def _range(values: NDArray[np.float64]) -> float:
     numbers = values[~np.isnan(values)]
-    return float(np.ptp(numbers)) if numbers.size else 0.0
+    return float(numbers.max() - numbers.min()) if numbers.size else 0.0
 
 
 def _weighted(evidence: Evidence, weights: FusionWeights, _calibration: Calibration) -> NDArray[np.float64]:

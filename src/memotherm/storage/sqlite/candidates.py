@@ -118,8 +118,9 @@ class _Table:
     def taken(self, nos: Sequence[int]) -> _Taken:
         """Return the rows of those memories that are here, in their order."""
         slots = list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
-        no, space, tier, priority, created_at, length, previous, expires_at = self._numbers[slots].T
-        accessed_at, access_count = self._uses[slots].T
+        rows = np.array(slots, np.int64)
+        no, space, tier, priority, created_at, length, previous, expires_at = self._numbers.take(rows, axis=0).T
+        accessed_at, access_count = self._uses.take(rows, axis=0).T
         candidates = Candidates(
             no=no,
             tier=tier,
