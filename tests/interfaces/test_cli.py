@@ -195,6 +195,23 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes close differently on Windows")
+def test_a_policy_is_adopted_although_nobody_reads_the_report(tmp_path: Path):
+    """`memotherm policy adopt research --yes | head -0` puts the policy in force."""
+    store = tmp_path / "m.db"
+    with memotherm.open(store, embedder="none") as mem:
+        mem.remember("The build runs in make")
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "memotherm", "policy", "adopt", "research", "--yes", "--store", str(store)]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120)
+    os.close(writer)
+
+    assert (done.returncode, done.stderr) == (exit_codes.OK, "")
+    with memotherm.open(store, embedder="none") as mem:
+        assert mem.policies.current().name == "research"
+
+
 def test_every_error_has_an_exit_code():
     """The table of exit codes knows every error of the tree, and no other."""
     tree = {getattr(errors, name).code for name in errors.__all__}

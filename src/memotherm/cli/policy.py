@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import click
@@ -106,7 +107,8 @@ def lint(policy: str, on_store: bool, store: StoreOptions, as_json: bool) -> Non
     if as_json:
         print_json({"policy": policy, "findings": [finding_json(finding) for finding in found]})
     else:
-        _print_findings(policy, found)
+        for line in _finding_lines(policy, found):
+            click.echo(printable(line))
     if any(not finding.warning for finding in found):
         raise click.exceptions.Exit(CONFIG)
 
@@ -179,21 +181,19 @@ def adopt(policy: str, since: str | None, no_replay: bool, yes: bool, store: Sto
         found, results = mem.policies.lint(read), read.test()
         differing = mem.policies.diff(mem.policies.current(), read)
         if not as_json:
-            _print_findings(policy, found)
-            for result in results:
-                click.echo(printable(str(result)))
-            for difference in differing[:_SHOWN]:
-                click.echo(str(difference))
-            click.echo(f"{pluralize(len(differing), 'memory')} would end in another tier than now")
+            _print_before_change(
+                [
+                    *_finding_lines(policy, found),
+                    *map(str, results),
+                    *map(str, differing[:_SHOWN]),
+                    f"{pluralize(len(differing), 'memory')} would end in another tier than now",
+                ]
+            )
         require_adoptable(read, found)
         replayed = "--no-replay" if no_replay else _replayed(mem, read, since, quiet=as_json)
         if not as_json:
-            if isinstance(replayed, str):
-                lines: Iterable[str] = [f"the past was not replayed: {replayed}"]
-            else:
-                lines = report_lines(replayed)
-            for line in lines:
-                click.echo(printable(line))
+            unknown = f"the past was not replayed: {replayed}"
+            _print_before_change([unknown] if isinstance(replayed, str) else report_lines(replayed))
         _confirm(f"Adopt {read.name} ({read.digest})?", yes=yes)
         adopted = mem.policies.adopt(read)
     if as_json:
@@ -327,14 +327,23 @@ def _print_report(found: ShadowReport, *, as_json: bool) -> None:
         click.echo(f"  {pluralize(count.memories, 'memory')} would be {tier} instead of {real} ({count.tokens} tokens)")
 
 
-def _print_findings(policy: str, found: Sequence[Finding]) -> None:
-    """Print what lint found, a line each."""
+def _finding_lines(policy: str, found: Sequence[Finding]) -> list[str]:
+    """Return what lint found, a line each."""
+    if not found:
+        return [f"{policy}: no problems found"]
+    lines = []
     for finding in found:
         kind = "warning" if finding.warning else "error"
         line = "" if finding.line is None else f":{finding.line}"
-        click.echo(printable(f"{policy}{line}: {kind} {finding.code} {finding.message}"))
-    if not found:
-        click.echo(f"{policy}: no problems found")
+        lines.append(f"{policy}{line}: {kind} {finding.code} {finding.message}")
+    return lines
+
+
+def _print_before_change(lines: Iterable[str]) -> None:
+    """Print lines; if the reader has closed the pipe (`| head`), the change that follows is made all the same."""
+    with suppress(BrokenPipeError):
+        for line in lines:
+            click.echo(printable(line))
 
 
 def _confirm(question: str, *, yes: bool) -> None:
