@@ -6,13 +6,14 @@ says of both what they are.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from memotherm.recall.evidence import SHORT_TEXT
 from memotherm.recall.values import Ranked, State
 from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
-from memotherm.text.word_ids import decoded_ids
+from memotherm.text.word_ids import ID_BYTES, decoded_ids
 
 __all__ = ["OrderVersions", "limit_scores", "newer_first"]
 
@@ -21,6 +22,8 @@ __all__ = ["OrderVersions", "limit_scores", "newer_first"]
 _SCORE_GAP = 0.1
 _COVERAGE_GAP = 0.02
 _COMMON_WORDS = 0.6
+#: The rounding error of a share.
+_NOISE = 1e-9
 #: What `Why.version` says of the two.
 OLDER, NEWER = "older", "newer"
 
@@ -56,29 +59,27 @@ def newer_first(
         weights: How many of the first candidates are compared.
     """
     front, rest = ranked[: weights.versions], ranked[weights.versions :]
-    numbers = [candidate.no for candidate in front]
-    covered = [candidate.coverage for candidate in front]
-    words_of = functools.cache(lambda no: frozenset(decoded_ids(texts.get(no, b""))))
+    alike = _alike(front, texts)
+    if not alike:
+        return ranked
+    # Where each of them was at first; they may change places several times.
+    places = list(range(len(front)))
     for low in range(1, len(front)):
         for high in range(low):
-            # Most pairs are in order or differ in what they cover: the cheapest tests come first.
-            if numbers[low] < numbers[high] or abs(covered[high] - covered[low]) > _COVERAGE_GAP:
-                continue
             older, newer = front[high], front[low]
+            if newer.no < older.no or (places[high], places[low]) not in alike:
+                continue
             # Compared as if both were in the same tier, where the newer one is in a lower tier.
             farther = max(0.0, newer.penalty - older.penalty)
             gap = older.score - newer.score
-            if gap - farther > _SCORE_GAP or not _are_versions(words_of(older.no), words_of(newer.no)):
-                continue
-            if older.priority is not newer.priority:
+            if gap - farther > _SCORE_GAP or older.priority is not newer.priority:
                 continue
             if farther:
                 front[high], front[low] = older._replace(version=OLDER), newer._replace(version=NEWER)
                 continue
             front[high] = newer._replace(score=older.score, newer=newer.newer + gap)
             front[low] = older._replace(score=newer.score, newer=older.newer - gap)
-            covered[high], covered[low] = covered[low], covered[high]
-            numbers[high], numbers[low] = numbers[low], numbers[high]
+            places[high], places[low] = places[low], places[high]
     return front + rest
 
 
@@ -88,6 +89,53 @@ def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
         candidate._replace(score=min(candidate.score, most), newer=candidate.newer - max(0.0, candidate.score - most))
         for candidate in ranked
     ]
+
+
+def _alike(ranked: Sequence[Ranked], texts: Mapping[int, bytes]) -> set[tuple[int, int]]:
+    """Return the pairs of candidates, by place, that cover the query equally and share most of their words."""
+    coverage = np.array([candidate.coverage for candidate in ranked])
+    close = np.abs(np.subtract.outer(coverage, coverage)) <= _COVERAGE_GAP
+    words = _numbered([texts.get(candidate.no, b"") for candidate in ranked])
+    alike = [
+        (one, other)
+        for one, other in np.argwhere(np.tri(len(ranked), k=-1, dtype=np.bool_) & close).tolist()
+        if not words[one].is_unlike(words[other]) and _are_versions(words[one].different, words[other].different)
+    ]
+    return {*alike, *((other, one) for one, other in alike)}
+
+
+class _Words:
+    """The numbers of the words of a text."""
+
+    __slots__ = ("_bits", "_ids", "_most")
+
+    def __init__(self, ids: bytes, bits: int) -> None:
+        self._ids = ids
+        #: One of 64 bits for each word, by its number.
+        self._bits = bits
+        #: How many words another version may lack.
+        self._most = (1 - _COMMON_WORDS) * len(ids) / ID_BYTES + _NOISE
+
+    def is_unlike(self, other: _Words) -> bool:
+        """Return whether two texts cannot share enough words: a word that only one of them has is at most one bit."""
+        mine, theirs = self._bits, other._bits
+        return (mine & ~theirs).bit_count() > self._most and (theirs & ~mine).bit_count() > other._most
+
+    @property
+    def different(self) -> frozenset[int]:
+        """The numbers of its different words."""
+        return frozenset(decoded_ids(self._ids))
+
+
+def _numbered(texts: Sequence[bytes]) -> list[_Words]:
+    """Return texts with the bits of their words."""
+    lengths = [len(ids) // ID_BYTES for ids in texts if ids]
+    bits: Iterator[int] = iter(())
+    if lengths:
+        ids = np.frombuffer(b"".join(texts), np.uint64)
+        starts = np.cumsum([0, *lengths[:-1]])
+        bits = iter(np.bitwise_or.reduceat(np.uint64(1) << (ids & np.uint64(63)), starts).tolist())
+    return [_Words(ids, next(bits) if ids else 0) for ids in texts]
 
 
 def _are_versions(first: frozenset[int], second: frozenset[int]) -> bool:
