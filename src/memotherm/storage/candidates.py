@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain, compress
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.storage.values import CandidateRow
+from memotherm.storage.waiting import WaitingUses
 from memotherm.text.word_ids import ID_BYTES, fragment_ids, word_ids
 
 __all__ = ["Candidates", "candidate_row"]
@@ -62,6 +63,17 @@ class Candidates:
         """Return some of these candidates."""
         names = [field.name for field in fields(self)]
         return Candidates(*(_selected(getattr(self, name), passing) for name in names))
+
+    def with_uses(self, uses: WaitingUses) -> Candidates:
+        """Return the candidates with uses that are not written yet."""
+        rows = [row for row, no in enumerate(self.no.tolist()) if no in uses] if uses else []
+        if not rows:
+            return self
+        times, moments = zip(*(uses.total(int(self.no[row])) for row in rows), strict=True)
+        access_count, accessed_at = self.access_count.copy(), self.accessed_at.copy()
+        access_count[rows] += times
+        accessed_at[rows] = moments
+        return replace(self, access_count=access_count, accessed_at=accessed_at)
 
     def joined(self, others: Sequence[Candidates]) -> Candidates:
         """Return these candidates and then others."""

@@ -169,7 +169,8 @@ class CandidateCache:
         where: Filter,
     ) -> Candidates:
         """Return those memories that scope, tiers, retention, expiry and the filter let through, in their order."""
-        return self._taken(statements, nos).visible(statements, spaces, tiers, where)
+        visible = self._taken(statements, nos).visible(statements, spaces, tiers, where)
+        return visible.with_uses(statements.waiting)
 
     def active(self, statements: SqliteStatements, nos: Sequence[int]) -> Candidates:
         """Return those memories that are active, in their order."""
@@ -182,8 +183,8 @@ class CandidateCache:
                 return
             self._moment = self._moment._replace(counted=counted.number)
             for table in (self._newer, self._older):
-                for no, times in counted.times.items():
-                    table.use(no, times, counted.at)
+                for no in counted.uses:
+                    table.use(no, *counted.uses.total(no))
 
     def _taken(self, statements: SqliteStatements, nos: Sequence[int]) -> _Taken:
         """Return the rows of the active ones of some memories."""
