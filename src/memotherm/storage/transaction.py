@@ -7,7 +7,7 @@ A subclass for a database adds how numbers are assigned and how the indexes are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -18,17 +18,19 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage import notes
+from memotherm.storage.counters import CounterChanges
 from memotherm.storage.receipts import without_entries
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
-    created_changes,
+    created_row,
     event_of,
     record_of,
     redacted,
     row_of,
     scope_row,
     tombstone,
+    with_version,
 )
 from memotherm.storage.statements import Statements
 from memotherm.storage.uses import add_later_use, count_uses
@@ -94,20 +96,22 @@ class SqlTransaction(ABC):
         self._sql = statements
         self._scope_of = scope_of
         self._window_micros = window_micros
-        purged, adopted, serving = self._sql.rows("transaction_begin")[0]
+        purged, adopted, serving, *self._begun = self._sql.rows("transaction_begin")[0]
         self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._welcome = bool(self._serving) and made_by in (None, self._serving)
         self._tombstones = bool(purged)
         #: The number of the last adoption of a policy.
         self.adopted = int(adopted)
+        self._counters = CounterChanges()
         #: The numbers and ids of the memories that were purged.
         self._erased: dict[int, str] = {}
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
         self.purged = False
 
     def finish(self) -> None:
-        """Erase what the logs say about purged memories; the store calls it before the commit."""
+        """Update the counters, and erase what the logs say about purged memories; the store calls it at the end."""
+        self._counters.write(self._sql)
         if not self._erased:
             return
         self._sql.run("recalls_erase", nos=list(self._erased))
@@ -163,14 +167,15 @@ class SqlTransaction(ABC):
         """Store a new memory with its vectors (None = pending) and its event."""
         no, seq = self._next_numbers()
         stored = vectors if self._welcome and memory.index else None
-        record = Record(no, space, replace(memory, version=seq), _parts(memory, stored))
+        record = Record(no, space, with_version(memory, seq), _parts(memory, stored))
         self._sql.run("memory_add", **row_of(record))
+        self._counters.add(record)
         self._add_tags(record)
         self._add_turn(record)
         self._index(record)
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
-        self._append(record.no, seq, cause, created_changes(memory))
+        self._append(record.no, seq, cause, created_row(memory))
         self._drop_tombstone(record)
         return record
 
@@ -187,11 +192,12 @@ class SqlTransaction(ABC):
             changed = self._replace_vectors(changed, vectors)
         # A move writes only the columns of the tier.
         self._sql.run("memory_move" if changes.keys() <= _MOVED else "memory_set", **row_of(changed))
+        self._counters.move(record, changed)
         if "tags" in changes:
             self._sql.run("tags_drop", no=record.no)
             self._add_tags(changed)
         self._reindex(record, changed, words="content" in changes or "tags" in changes)
-        self._append(record.no, seq, cause, changes)
+        self._append(record.no, seq, cause, changes_row(changes))
         if "tier" in changes:
             self.tally(changed.space, f"move:{cause.rule}")
             if after.tier is Tier.HOT:
@@ -256,8 +262,9 @@ class SqlTransaction(ABC):
         seq = self._next_seq()
         moved = Record(record.no, space, replace(record.memory, version=seq), record.parts)
         self._sql.run("memory_set", **row_of(moved))
+        self._counters.move(record, moved)
         self._reindex(record, moved, words=False)
-        self._append(record.no, seq, cause, {})
+        self._append(record.no, seq, cause, changes_row({}))
         return moved
 
     def put_root(self, root: RootRow) -> None:
@@ -372,7 +379,7 @@ class SqlTransaction(ABC):
         self._store_vectors(number, record, vectors)
         if number == self._serving:
             self._sql.run("memory_parts", no=no, parts=len(vectors))
-        self._append(no, self._next_seq(), cause, {})
+        self._append(no, self._next_seq(), cause, changes_row({}))
 
     def serve(self, number: int, keep: int | None = None) -> bool:
         """Let an embedder serve searches and delete all other vectors but `keep`'s; False if some are missing."""
@@ -465,7 +472,7 @@ class SqlTransaction(ABC):
             previous = self._sql.value("turn_last", space=record.space, thread=thread) if thread else None
             self._sql.run("turn_add", no=record.no, space=record.space, thread=thread, author=author, previous=previous)
 
-    def _append(self, no: int, seq: int, cause: Cause, changes: Mapping[str, tuple[Any, Any]]) -> None:
+    def _append(self, no: int, seq: int, cause: Cause, changes: str) -> None:
         self._sql.run(
             "event_add",
             seq=seq,
@@ -475,7 +482,7 @@ class SqlTransaction(ABC):
             actor=cause.actor,
             rule=cause.rule,
             why=cause.why,
-            changes=changes_row(changes),
+            changes=changes,
             policy=cause.policy,
         )
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection
 from datetime import datetime
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Retention, Scope
+from memotherm.storage.counters import counter_key
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.textindex import add_text
 from memotherm.storage.transaction import SqlTransaction
@@ -24,14 +23,6 @@ HIDDEN = 3
 _MOST_AHEAD = 64
 
 Vectors = NDArray[np.float32]
-
-
-class _CounterKey(NamedTuple):
-    """The key of a counter."""
-
-    space: int
-    tier: int
-    retention: int
 
 
 class _Reserve:
@@ -57,7 +48,7 @@ class _Reserve:
 
 
 class PostgresTransaction(SqlTransaction):
-    """A write transaction; numbers come from sequences, and the counters are updated at its end."""
+    """A write transaction; numbers come from sequences."""
 
     def __init__(
         self,
@@ -73,8 +64,6 @@ class PostgresTransaction(SqlTransaction):
         self.later_uses: list[LaterUse] = []
         #: Digests of contents of which nothing is stored.
         self._new: set[str] = set()
-        #: The change of memories and tokens by counter.
-        self._counted: defaultdict[_CounterKey, list[int]] = defaultdict(lambda: [0, 0])
 
     def add_later_use(self, later: LaterUse) -> bool:
         """Record and count a use that followed a recall; tell whether it was not recorded before."""
@@ -96,16 +85,6 @@ class PostgresTransaction(SqlTransaction):
         """Return the visible memory of a space with the same content and no key, if it was created since a moment."""
         return None if digest in self._new else super().duplicate(space, digest, kind, now, since)
 
-    def finish(self) -> None:
-        """Erase what the logs say about purged memories, and update the counters.
-
-        The counters are in the order of their keys, to prevent deadlocks.
-        """
-        super().finish()
-        for key, (memories, tokens) in sorted(self._counted.items()):
-            if memories or tokens:
-                self._sql.run("counter_add", **key._asdict(), memories=memories, tokens=tokens)
-
     def _next_seq(self) -> int:
         return self._seqs.next()
 
@@ -115,13 +94,10 @@ class PostgresTransaction(SqlTransaction):
     def _index(self, record: Record) -> None:
         self._new.discard(record.memory.digest)
         self._add_text(record)
-        self._count(record, 1)
 
     def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
         self._new.discard(changed.memory.digest)
-        before, after = _counter_key(record), _counter_key(changed)
-        self._count(record, -1)
-        self._count(changed, 1)
+        before, after = counter_key(record), counter_key(changed)
         if before == after and not words:
             return
         active = record.memory.retention is changed.memory.retention is Retention.ACTIVE
@@ -139,11 +115,6 @@ class PostgresTransaction(SqlTransaction):
         if memory.retention is Retention.ACTIVE:
             add_text(self._sql, record.no, record.space, memory.tier.rank, memory.content, memory.tags)
 
-    def _count(self, record: Record, sign: int) -> None:
-        counted = self._counted[_counter_key(record)]
-        counted[0] += sign
-        counted[1] += sign * record.memory.tokens
-
     def _made_by(self, number: int) -> dict[str, object]:
         return {"number": number}
 
@@ -158,10 +129,6 @@ class PostgresTransaction(SqlTransaction):
 
     def _drop_embedder(self, number: int) -> None:
         self._sql.run("vectors_drop_all", number=number)
-
-
-def _counter_key(record: Record) -> _CounterKey:
-    return _CounterKey(record.space, record.memory.tier.rank, record.memory.retention.rank)
 
 
 def _vector_tier(record: Record) -> int:

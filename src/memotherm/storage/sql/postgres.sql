@@ -162,6 +162,10 @@ WHERE no NOT IN (
 ORDER BY strength DESC, no DESC LIMIT :limit)
 UNION ALL SELECT -place, found FROM counted
 
+-- transaction_begin: Whether anything was ever purged, the last adoption, and the embedder that serves searches.
+SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(seq), 0) FROM adoptions),
+    (SELECT value FROM meta WHERE key = 'embedder')
+
 -- candidates: The fields that ranking uses, of those memories that are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
     coalesce(t.words, ''), coalesce(u.author, ''), u.previous
@@ -261,12 +265,6 @@ UPDATE memories m SET parts = (
     SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 WHERE parts >= 0
 
--- counter_add: Add the changes of a transaction to a counter.
-INSERT INTO counters (space, tier, retention, memories, tokens)
-VALUES (:space, :tier, :retention, :memories, :tokens)
-ON CONFLICT (tenant, space, tier, retention) DO UPDATE
-SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens
-
 -- count_all: How many memories there are.
 SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
 
@@ -299,9 +297,6 @@ WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
 -- check_vector_tiers: Vectors with another space or tier than their memory.
 SELECT m.id FROM vectors v JOIN memories m ON {same v m}m.no = v.no
 WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
-
--- counters_clear: Delete all counters.
-DELETE FROM counters
 
 -- counters_make: Compute the counters.
 INSERT INTO counters (tenant, space, tier, retention, memories, tokens)

@@ -399,10 +399,6 @@ DELETE FROM tombstones WHERE {own}mark = :mark AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
 
--- transaction_begin: Whether anything was ever purged, the last adoption, and the embedder that serves searches.
-SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(seq), 0) FROM adoptions),
-    (SELECT value FROM meta WHERE key = 'embedder')
-
 -- tombstones_seen: Which of some marks were purged from what a scope can see.
 SELECT DISTINCT t.mark FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
 WHERE {own t}t.mark {in marks}
@@ -483,6 +479,15 @@ WHERE {own o}o.state = 'active' AND o.changed_at < :before AND o.space {in space
     SELECT 1 FROM memories m
     WHERE {same m o}m.space = o.space AND (m.updated_at >= :before OR m.accessed_at >= :before))
 ORDER BY o.changed_at, o.space LIMIT :limit
+
+-- counter_add: Add the changes of a transaction to a counter.
+INSERT INTO counters (space, tier, retention, memories, tokens)
+VALUES (:space, :tier, :retention, :memories, :tokens)
+ON CONFLICT ({key}space, tier, retention) DO UPDATE
+SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens
+
+-- counters_clear: Delete all counters.
+DELETE FROM counters
 
 -- tally_add: Increment a counter of a space.
 INSERT INTO tallies (space, name, times, amount) VALUES (:space, :name, :times, :amount)

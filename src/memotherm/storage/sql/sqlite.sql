@@ -3,9 +3,16 @@
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 
--- last_numbers: The newest event or adoption, and the highest number of a memory in use.
-SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions)),
-    (SELECT coalesce(max(no), 0) FROM memories)
+-- transaction_begin: Whether anything was ever purged, the last adoption, the embedder that serves searches, the newest
+-- event or adoption, the highest number of a memory in use, and the pending erasure.
+SELECT EXISTS (SELECT 1 FROM tombstones), a.seq, (SELECT value FROM meta WHERE key = 'embedder'),
+    max((SELECT coalesce(max(seq), 0) FROM events), a.seq), (SELECT coalesce(max(no), 0) FROM memories),
+    (SELECT value FROM meta WHERE key = 'erasure')
+FROM (SELECT coalesce(max(seq), 0) AS seq FROM adoptions) a
+
+-- counters_make: Compute the counters.
+INSERT INTO counters (space, tier, retention, memories, tokens)
+SELECT space, tier, retention, count(*), sum(tokens) FROM memories GROUP BY space, tier, retention
 
 -- digest_known: Whether any memory has a content.
 SELECT 1 FROM memories WHERE digest = :digest LIMIT 1

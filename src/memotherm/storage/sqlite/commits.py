@@ -27,8 +27,9 @@ class _Group:
     def __init__(self, writer: sqlite3.Connection) -> None:
         self.writer = writer
         self.members = 0
-        #: Set when the group is committed, or has failed.
-        self.ended = threading.Event()
+        #: Held until the group is committed, or has failed.
+        self.running = threading.Lock()
+        self.running.acquire()
         self.error: BaseException | None = None
 
 
@@ -64,7 +65,7 @@ class GroupCommit:
                 if group.members:
                     group.writer.execute("SAVEPOINT member")
                 yield group.writer
-                self._require_usable()
+                self._process.require()
                 if group.members:
                     group.writer.execute("RELEASE member")
             except BaseException as exc:
@@ -75,7 +76,8 @@ class GroupCommit:
                 self._leave(group)
         finally:
             self._lock.release()
-        group.ended.wait()
+        with group.running:
+            pass
         if group.error is not None:
             raise group.error
 
@@ -92,7 +94,6 @@ class GroupCommit:
         if group is None or self._running or not self._process.current:
             return
         try:
-            # Again, because the check of the first transaction may be long ago.
             self._require_usable()
             group.writer.execute("COMMIT")
         except Exception as exc:  # noqa: BLE001 - each of the threads raises it
@@ -143,4 +144,4 @@ class GroupCommit:
                 if group.writer.in_transaction:
                     group.error = group.error or sqlite3.OperationalError("the commit was interrupted")
                     group.writer.execute("ROLLBACK")
-        group.ended.set()
+        group.running.release()

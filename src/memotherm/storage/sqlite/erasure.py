@@ -38,9 +38,9 @@ class Erasure:
         statements.run("meta_set", key=_KEY, value=f"{_INDEXES}:{seq}")
 
     @staticmethod
-    def log_pending(statements: SqliteStatements) -> bool:
+    def is_log(state: str | None) -> bool:
         """Return whether only the log is left to be truncated, which any writer can try at little cost."""
-        return str(statements.value("meta_get", key=_KEY) or "").startswith(_LOG)
+        return state is not None and state.startswith(_LOG)
 
     def finish(self, *, wait: bool = True) -> None:
         """Do what is pending, as far as other connections permit; what cannot be done yet stays pending."""

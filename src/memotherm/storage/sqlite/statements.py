@@ -29,6 +29,7 @@ SQL = queries.load(
     },
 )
 
+_LISTS = frozenset({list, tuple})
 _PARAMETER = re.compile(r":([a-z_]+)")
 
 
@@ -119,7 +120,6 @@ class SqliteStatements(Statements):
 
 def _adapted(values: dict[str, object]) -> dict[str, object]:
     """Return the parameters with lists as JSON."""
-    for name, value in values.items():
-        if type(value) in (list, tuple):
-            values[name] = json.dumps(value)
+    if not _LISTS.isdisjoint(map(type, values.values())):
+        values |= {name: json.dumps(value) for name, value in values.items() if type(value) in _LISTS}
     return values

@@ -333,9 +333,8 @@ class SqliteStore(SqlStore):
             self._shared.saw(transaction.adopted)
             yield transaction
             transaction.finish()
-            log_pending = Erasure.log_pending(statements)
         self._shared.saw(transaction.adopted)
-        if transaction.purged or log_pending:
+        if transaction.purged or transaction.log_pending:
             self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))
 
     def deferring(self) -> AbstractContextManager[None]:

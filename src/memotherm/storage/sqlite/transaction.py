@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +39,9 @@ class SqliteTransaction(SqlTransaction):
         self._sql: SqliteStatements = statements
         self._seq: int
         self._last_no: int
-        self._seq, self._last_no = self._sql.rows("last_numbers")[0]
+        self._seq, self._last_no, erasure = self._begun
+        #: Whether the log of an earlier purge is left to be truncated.
+        self.log_pending = Erasure.is_log(erasure)
         #: The statements that change the text indexes, with their parameters.
         self._text_changes: list[tuple[str, dict[str, object]]] = []
 
@@ -58,14 +62,18 @@ class SqliteTransaction(SqlTransaction):
     def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
         """Erase a memory; the copies in indexes and log are erased after the commit, or later."""
         purged = super().purge(record, cause, clean=clean)
-        Erasure.record(self._sql, self._seq)
+        self._record_erasure()
         return purged
 
     def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
         """Delete what the logs hold of some spaces; the copies in the write-ahead log are erased after the commit."""
         counts = super().erase_usage(spaces)
-        Erasure.record(self._sql, self._seq)
+        self._record_erasure()
         return counts
+
+    def _record_erasure(self) -> None:
+        Erasure.record(self._sql, self._seq)
+        self.log_pending = False
 
     def prefetch_duplicates(self, digests: Collection[str]) -> None:
         """Do nothing: a statement takes no round trip here."""
@@ -103,17 +111,14 @@ class SqliteTransaction(SqlTransaction):
             self._queue_text(f"{table}_drop", rowid=rowid)
 
     def _queue_text(self, name: str, **values: object) -> None:
-        """Run a statement on a text index after those on other tables.
-
-        FTS5 writes out what it has collected before every statement with a trigger, which takes as long as all else.
-        """
+        """Run a statement on a text index at the end, together with those that are the same."""
         self._text_changes.append((name, values))
         if len(self._text_changes) >= _MOST_TEXT_CHANGES:
             self._change_text()
 
     def _change_text(self) -> None:
-        for name, values in self._text_changes:
-            self._sql.run(name, **values)
+        for name, changes in groupby(self._text_changes, key=itemgetter(0)):
+            self._sql.run_many(name, [values for _, values in changes])
         self._text_changes.clear()
 
     def _made_by(self, number: int) -> dict[str, object]:

@@ -66,5 +66,7 @@ class SqliteTables(MetaTable):
         self._connection.executemany(marked(SQL["table_put"], marks), rows if owned else [row[1:] for row in rows])
 
     def complete(self) -> None:
-        """Build the text index; triggers have updated the counters."""
+        """Build counters and text index."""
+        self._sql.run("counters_clear")
+        self._sql.run("counters_make")
         rebuild(self._sql)

@@ -276,7 +276,7 @@ CREATE TABLE tombstones (
     PRIMARY KEY (mark, space)
 ) WITHOUT ROWID;
 
--- Updated by the triggers below.
+-- Memories and tokens; updated at the end of each transaction.
 CREATE TABLE counters (
     space     INTEGER NOT NULL,
     tier      INTEGER NOT NULL,
@@ -285,19 +285,3 @@ CREATE TABLE counters (
     tokens    INTEGER NOT NULL,
     PRIMARY KEY (space, tier, retention)
 ) WITHOUT ROWID;
-
-CREATE TRIGGER memories_counted_in AFTER INSERT ON memories BEGIN
-    INSERT INTO counters (space, tier, retention, memories, tokens)
-    VALUES (new.space, new.tier, new.retention, 1, new.tokens)
-    ON CONFLICT (space, tier, retention)
-    DO UPDATE SET memories = memories + 1, tokens = tokens + excluded.tokens;
-END;
-
-CREATE TRIGGER memories_counted_over AFTER UPDATE OF space, tier, retention, tokens ON memories BEGIN
-    UPDATE counters SET memories = memories - 1, tokens = tokens - old.tokens
-    WHERE space = old.space AND tier = old.tier AND retention = old.retention;
-    INSERT INTO counters (space, tier, retention, memories, tokens)
-    VALUES (new.space, new.tier, new.retention, 1, new.tokens)
-    ON CONFLICT (space, tier, retention)
-    DO UPDATE SET memories = memories + 1, tokens = tokens + excluded.tokens;
-END;
