@@ -190,15 +190,28 @@ def test_a_recall_reads_nothing_twice(url: str) -> None:
     assert len({*statements}) == len(statements)
 
 
-def test_many_memories_are_looked_up_at_once(url: str) -> None:
-    """How many statements read something does not depend on how many memories are stored by one call."""
+def test_many_memories_are_stored_at_once(url: str) -> None:
+    """How many statements are run does not depend on how many memories are stored by one call."""
 
-    def reads(count: int) -> int:
-        contents = [{"content": f"otter {number} of {count}"} for number in range(count)]
-        statements = captured(url, "acme", lambda mem: mem.remember_many(contents), HashEmbedder())
-        return sum(query.startswith("SELECT") for query, _ in statements)
+    def statements(count: int) -> int:
+        contents = [{"content": f"otter {number} of {count}", "tags": ["river"]} for number in range(count)]
+        return len(captured(url, "acme", lambda mem: mem.remember_many(contents), HashEmbedder()))
 
-    assert reads(2) == reads(40)
+    assert statements(2) == statements(40)
+
+
+def test_memories_of_several_tenants_in_one_transaction_stay_apart(mem: Memotherm, clock: FakeClock) -> None:
+    """Each memory and its event belong to the tenant of its scope."""
+    tenants = [mem.scoped(tenant=name) for name in ("acme", "rival")]
+    models = [tenant.remember(f"the first of {tenant.scope.tenant}") for tenant in tenants]
+    with mem._services.store.for_tenant(None).write() as transaction:
+        for number in range(130):
+            for model in models:
+                memory = replace(model, id=f"{model.id[:-3]}{number:03}")
+                transaction.insert(transaction.space(model.scope), memory, None, Cause(action="remember", at=clock()))
+
+    assert [tenant.count() for tenant in tenants] == [131, 131]
+    assert [len(tenant.events(limit=1000).events) for tenant in tenants] == [131, 131]
 
 
 def test_a_role_that_walls_do_not_hold_is_told(url: str, postgres: str, caplog: pytest.LogCaptureFixture) -> None:

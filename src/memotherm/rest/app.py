@@ -67,7 +67,7 @@ def application(
     stopping: threading.Event | None = None,
     token: str | None = None,
     shared: Path | None = None,
-    several: bool = False,
+    database: bool = False,
 ) -> App:
     """Return the server as an ASGI application.
 
@@ -80,7 +80,7 @@ def application(
         stopping: Set when the server is about to stop, which ends the event streams.
         token: A one-time token that a browser can log in with; it then has the rights of this process.
         shared: A folder that the processes of one server share; None for a server of one process.
-        several: Whether other servers may use the same store, which then see the jobs of this one.
+        database: Whether the store is on a database server; other servers may use it, and see the jobs of this one.
     """
     api = FastAPI(
         title="Memotherm",
@@ -101,7 +101,7 @@ def application(
     )
     api.state.mem = mem
     api.state.metrics = RequestMetrics(shared)
-    api.state.jobs = Jobs(JobBoard(mem) if several or shared is not None else None)
+    api.state.jobs = Jobs(JobBoard(mem) if database or shared is not None else None)
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
     api.router.routes.extend((*ROUTES, *dashboard.routes()))
@@ -114,11 +114,18 @@ def application(
         return Response(reference.page(api.openapi()), media_type="text/html", headers=reference.HEADERS)
 
     required = require_keys or not is_loopback(host)
-    return _with_middleware(api, mem, host, required=required, monotonic=monotonic, shared=shared)
+    return _with_middleware(api, mem, host, required=required, remote=database, monotonic=monotonic, shared=shared)
 
 
 def _with_middleware(
-    api: FastAPI, mem: Memotherm, host: str, *, required: bool, monotonic: Callable[[], float], shared: Path | None
+    api: FastAPI,
+    mem: Memotherm,
+    host: str,
+    *,
+    required: bool,
+    remote: bool,
+    monotonic: Callable[[], float],
+    shared: Path | None,
 ) -> App:
     """Wrap the application in its middleware, the outermost last."""
     settings = mem.settings
@@ -126,7 +133,7 @@ def _with_middleware(
     app: App = Idempotency(api, mem.key_value("replies"))
     app = BodyLimit(app, settings.server_body_bytes, settings.server_body_seconds)
     app = RateLimit(app, settings.server_rate_per_minute, monotonic, requests)
-    app = KeyCheck(app, mem, api.state.logins, required=required, monotonic=monotonic, entries=failures)
+    app = KeyCheck(app, mem, api.state.logins, required=required, remote=remote, monotonic=monotonic, entries=failures)
     if settings.server_origins:
         app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
     any_host = not is_loopback(host) and not settings.server_hosts

@@ -86,7 +86,7 @@ def serve(
             stopping=stopping,
             token=token,
             shared=None if worker is None else worker.shared,
-            several="://" in mem.status().store,  # a store in a file is named by its path
+            database="://" in mem.status().store,  # a store in a file is named by its path
         ),
         host=host,
         port=port,

@@ -43,7 +43,7 @@ _KIND = r"^[a-z][a-z0-9_-]{0,31}$"
 _SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
 
 
-# The first two are coroutines, because they do too little for a thread.
+# Those that do too little for a thread are coroutines.
 async def outer_memory(
     request: Request,
     memotherm_scope: Annotated[  # noqa: ARG001 - in the document; `requested_scope` reads every line of it
@@ -84,7 +84,7 @@ _Type = Annotated[str | None, Query(alias="type", pattern=_KIND, include_in_sche
 _Category = Annotated[str | None, Query(alias="category", pattern=_KIND, include_in_schema=False)]
 
 
-def kind_filter(kind: _Kind = None, type_: _Type = None, category: _Category = None) -> str | None:
+async def kind_filter(kind: _Kind = None, type_: _Type = None, category: _Category = None) -> str | None:
     """Return the kind to list, which other programs call type or category."""
     given = [value for value in (kind, type_, category) if value is not None]
     if len(given) > 1:

@@ -13,6 +13,7 @@ from psycopg import sql
 
 from memotherm.storage import queries
 from memotherm.storage.postgres import routing
+from memotherm.storage.postgres.inserts import ADDED, Inserts
 from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.statements import Row, Statements, marked
 
@@ -123,6 +124,8 @@ class PostgresStatements(Statements):
         #: What was read and may be asked for again in the same transaction.
         self.known: dict[object, Any] = {}
         self._space_tenants: dict[object, str] = {0: "", None: ""}
+        #: The rows that wait to be inserted; None if each is inserted at once.
+        self._inserts: Inserts | None = None
 
     @property
     def _sql(self) -> dict[str, str]:
@@ -156,53 +159,65 @@ class PostgresStatements(Statements):
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """Iterate over the rows of a statement."""
-        with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
+        with self._ready().cursor(f"each_{name}_{id(values)}") as cursor:
             cursor.itersize = _PAGE
             cursor.execute(self._sql[name], {**self._whose, **values})
             yield from cursor
 
     def run(self, name: str, /, **values: object) -> None:
         """Run a statement and discard its rows."""
-        self._set_tenant(values)
-        self._executed(self._sql[name], values)
-        if name in self._copying:
-            self._copy(name, [values])
+        self.run_many(name, [values])
 
     def run_of(self, name: str, marks: Mapping[str, object]) -> None:
         """Run a statement whose text depends on numbers, and that has no parameters and no rows."""
-        self._connection.execute(marked(self._sql[name], marks))
+        self._ready().execute(marked(self._sql[name], marks))
 
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
+        if not rows:
+            return
+        self._set_tenant(rows[0])
+        if self._inserts is not None and name in ADDED:
+            self._inserts.add(name, self._sql[name], rows)
+            return
         if len(rows) == 1:
-            self.run(name, **rows[0])
-        elif rows:
-            self._set_tenant(rows[0])
-            with self._connection.cursor() as cursor:
+            self._executed(self._sql[name], rows[0])
+        else:
+            with self._ready().cursor() as cursor:
                 cursor.executemany(self._sql[name], [{**self._whose, **row} for row in rows])
-            if name in self._copying:
-                self._copy(name, rows)
+        if name in self._copying:
+            self._copy(name, rows)
 
     @contextmanager
     def pipelined(self) -> Iterator[None]:
-        """Send statements without waiting for their results."""
+        """Send statements without waiting for their results, and insert rows many at once."""
         with self._connection.pipeline():
+            if not self.distributed:  # Citus sends each row to its shard
+                self._inserts = Inserts(self._connection)
             yield
+            self._ready()
+            self._inserts = None
 
     def each_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> Iterator[Row]:
         """Yield the rows of a statement whose text depends on names."""
-        with self._connection.cursor(f"each_{name}_{id(values)}") as cursor:
+        with self._ready().cursor(f"each_{name}_{id(values)}") as cursor:
             cursor.itersize = _PAGE
             cursor.execute(marked(self._sql[name], marks), values)
             yield from cursor
 
     def run_many_of(self, name: str, marks: Mapping[str, object], rows: Sequence[Sequence[object]]) -> None:
         """Run a statement whose text depends on names once for every row of values."""
-        with self._connection.cursor() as cursor:
+        with self._ready().cursor() as cursor:
             cursor.executemany(marked(self._sql[name], marks), rows)
 
     def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
-        return self._connection.execute(statement, {**self._whose, **values})
+        return self._ready().execute(statement, {**self._whose, **values})
+
+    def _ready(self) -> psycopg.Connection[Any]:
+        """Return the connection, after the rows that wait were inserted."""
+        if self._inserts is not None:
+            self._inserts.flush()
+        return self._connection
 
     def _copy(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Repeat a change on the copies of rows without a tenant; a new row of a tenant has none."""
@@ -221,7 +236,7 @@ class PostgresStatements(Statements):
             self._space_tenants[space] = str(self.value("space_tenant", space=space))
         if self._space_tenants[space] != self._current:
             self._current = self._space_tenants[space]
-            self._connection.execute(setting("memotherm.tenant", self._current))
+            self._ready().execute(setting("memotherm.tenant", self._current))
 
 
 def statement(name: str, marks: Mapping[str, object] | None = None) -> str:
