@@ -81,7 +81,7 @@ class EstimateConfidence:
         cosines = state.evidence[0].cosines[[candidate.row for candidate in ranked]]
         closeness, lead, spread = _closeness(cosines, state.query.calibration)
         # Cosines of a language that the embedder hardly knows tell less.
-        trust = (1 + state.query.weight) / 2
+        trust = (1 + math.sqrt(state.query.weight)) / 2
         known = sum(weight for word, weight in telling.items() if state.frequencies.get(word))
         signs = Signs(
             closeness=None if closeness is None else trust * closeness,

@@ -11,6 +11,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
+from memotherm.errors import EmbedderError
 from memotherm.model import Tier
 from memotherm.model.clock import from_micros
 from memotherm.recall.values import Evidence, State
@@ -43,8 +44,8 @@ class TermMatrix:
     One row for each candidate, then one for each earlier turn.
     """
 
-    #: Which of the query's words (columns) each memory has.
-    has: NDArray[np.bool_]
+    #: How much of the query's words (columns) each memory has: 1 for the word itself, less for a similar one.
+    has: NDArray[np.bool_] | NDArray[np.float32]
     #: The number of words of each memory.
     lengths: NDArray[np.int64] | NDArray[np.float64]
     #: The row of the previous turn; -1 where there is none.
@@ -105,9 +106,21 @@ class GatherEvidence:
             rows = {no: row for row, no in enumerate(turns.no.tolist())}
             previous = np.array([rows.get(no, -1) for no in turns.previous.tolist()], np.int64)
         matrix = TermMatrix(
-            has=has_terms(turns, state.terms), lengths=turns.length, previous=previous, candidates=len(candidates)
+            has=self._has_terms(state, turns), lengths=turns.length, previous=previous, candidates=len(candidates)
         )
         return coverage(matrix, state.terms, state.total, state.frequencies, self._weights)
+
+    def _has_terms(self, state: State, turns: Candidates) -> NDArray[np.bool_] | NDArray[np.float32]:
+        """Return which memories have the query's words, and how much of them those have that have similar words."""
+        has = has_terms(turns, state.terms)
+        if state.query.word_similarity is None or not self._weights.similar_word:
+            return has
+        try:
+            similarity = state.query.word_similarity(list(state.terms), turns.text)
+        except EmbedderError as error:
+            state.degraded.append(f"similar words were not looked for: {error}")
+            return has
+        return np.where(has, np.float32(1), np.float32(self._weights.similar_word) * similarity)
 
     def _earlier_turns(self, candidates: Candidates) -> list[Candidates]:
         """Return the turns one and two before the candidates, except those that are candidates themselves."""
@@ -133,7 +146,7 @@ def coverage(
     """Return for each candidate the share of the query's words that it has, weighted by their rarity.
 
     Args:
-        matrix: Which words each memory has; its columns are the query's words in their order.
+        matrix: How much of the words each memory has; its columns are the query's words in their order.
         terms: The query's words and their weights.
         total: The number of memories.
         frequencies: How many of them have each word.

@@ -5,7 +5,8 @@ cosine of unrelated texts):
 
     closeness   the cosine of query and memory
     coverage    which of the query's words the memory has, weighted by their rarity;
-                a short turn of a conversation also has the words of the turns before it
+                a short turn of a conversation also has the words of the turns before it, and where the embedder
+                hardly knows the language, a memory with a similar word has a part of the word
     author      the query names the author, or is in the first person and the author is the user
     time        the query names a time, and the memory is from about then
 

@@ -181,6 +181,7 @@ def _row(hidden: _Hidden) -> CandidateRow:
         created_at=to_micros(memory.created_at),
         accessed_at=math.nan if memory.accessed_at is None else to_micros(memory.accessed_at),
         access_count=memory.access_count,
+        text=hidden.words,
         words=word_ids(hidden.words),
         fragments=fragment_ids(hidden.words),
         author=author_of(memory),

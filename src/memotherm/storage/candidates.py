@@ -29,6 +29,7 @@ class Candidates:
     created_at: NDArray[np.int64]
     accessed_at: NDArray[np.float64]
     access_count: NDArray[np.float64]
+    text: Sequence[str]
     words: Sequence[bytes]
     #: The number of words of each.
     length: NDArray[np.int64]
@@ -40,7 +41,8 @@ class Candidates:
     def of(cls, rows: Iterable[CandidateRow]) -> Self:
         """Return rows as columns."""
         columns = list(zip(*rows, strict=True)) or [()] * len(CandidateRow._fields)
-        no, _, tier, priority, kind, created_at, accessed_at, access_count, words, fragments, author, previous = columns
+        no, _, tier, priority, kind, created_at, accessed_at, access_count, *others = columns
+        text, words, fragments, author, previous = others
         return cls(
             np.array(no, np.int64),
             np.array(tier, np.int64),
@@ -49,6 +51,7 @@ class Candidates:
             np.array(created_at, np.int64),
             np.array(accessed_at, np.float64),
             np.array(access_count, np.float64),
+            text,
             words,
             np.fromiter(map(len, words), np.int64, len(words)) // ID_BYTES,
             fragments,
@@ -85,7 +88,7 @@ class Candidates:
 
 def candidate_row(row: Sequence[Any]) -> CandidateRow:
     """Return the candidate of a row of the statement `candidates`."""
-    no, space, tier, priority, kind, created_at, accessed_at, access_count, words, author, previous = row
+    no, space, tier, priority, kind, created_at, accessed_at, access_count, text, author, previous = row
     return CandidateRow(
         no,
         space,
@@ -95,8 +98,9 @@ def candidate_row(row: Sequence[Any]) -> CandidateRow:
         created_at,
         math.nan if accessed_at is None else accessed_at,
         access_count,
-        word_ids(words),
-        fragment_ids(words),
+        text,
+        word_ids(text),
+        fragment_ids(text),
         author,
         previous or 0,
     )

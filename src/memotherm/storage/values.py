@@ -169,7 +169,9 @@ class CandidateRow(NamedTuple):
     #: NaN if it was never used.
     accessed_at: float
     access_count: int
-    #: The numbers of the words in the text index, and of the fragments with which some of them begin.
+    #: The words in the text index, separated by spaces.
+    text: str
+    #: The numbers of the words, and of the fragments with which some of them begin.
     words: bytes
     fragments: bytes = b""
     #: The author of a message; empty if unknown.

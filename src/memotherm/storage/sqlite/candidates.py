@@ -63,8 +63,18 @@ def _among(values: NDArray[np.int64], accepted: Collection[int]) -> NDArray[np.b
     return np.asarray((values[:, np.newaxis] == np.array(accepted, np.int64)).any(axis=1))
 
 
+class _Texts(NamedTuple):
+    """What is no number of a candidate."""
+
+    kind: str
+    text: str
+    words: bytes
+    fragments: bytes
+    author: str
+
+
 class _Table:
-    """Active memories by number: a row of numbers for each, and lists of texts."""
+    """Active memories by number: a row of numbers for each, and a list of the rest."""
 
     def __init__(self) -> None:
         self.slots: dict[int, int] = {}
@@ -72,10 +82,7 @@ class _Table:
         self._numbers = np.empty((_FIRST_ROWS, 8), np.int64)
         #: accessed_at, access_count
         self._uses = np.empty((_FIRST_ROWS, 2), np.float64)
-        self._kinds: list[str] = []
-        self._words: list[bytes] = []
-        self._fragments: list[bytes] = []
-        self._authors: list[str] = []
+        self._texts: list[_Texts] = []
         #: The bytes that it takes.
         self.size = 0
 
@@ -86,28 +93,22 @@ class _Table:
             end = _NEVER if expires_at is None or row.priority == 0 else expires_at
             axes, length = (row.space, row.tier, row.priority), len(row.words) // ID_BYTES
             numbers = (row.no, *axes, row.created_at, length, row.previous, end)
-            texts = (intern(row.kind), row.words, row.fragments, intern(row.author))
-            self._append(numbers, (row.accessed_at, row.access_count), *texts)
+            texts = _Texts(intern(row.kind), row.text, row.words, row.fragments, intern(row.author))
+            self._append(numbers, (row.accessed_at, row.access_count), texts)
 
     def move(self, nos: Sequence[int], other: _Table) -> None:
         """Add memories of another table."""
         for slot in map(other.slots.__getitem__, nos):
-            texts = (other._kinds[slot], other._words[slot], other._fragments[slot], other._authors[slot])
-            self._append(other._numbers[slot].tolist(), other._uses[slot].tolist(), *texts)
+            self._append(other._numbers[slot].tolist(), other._uses[slot].tolist(), other._texts[slot])
 
-    def _append(
-        self, numbers: Sequence[int], uses: Sequence[float], kind: str, words: bytes, fragments: bytes, author: str
-    ) -> None:
-        slot = self.slots[numbers[0]] = len(self._words)
+    def _append(self, numbers: Sequence[int], uses: Sequence[float], texts: _Texts) -> None:
+        slot = self.slots[numbers[0]] = len(self._texts)
         if slot == len(self._numbers):
             self._numbers = np.concatenate([self._numbers, np.empty_like(self._numbers)])
             self._uses = np.concatenate([self._uses, np.empty_like(self._uses)])
         self._numbers[slot], self._uses[slot] = numbers, uses
-        self._kinds.append(kind)
-        self._words.append(words)
-        self._fragments.append(fragments)
-        self._authors.append(author)
-        self.size += _ENTRY_SIZE + len(words) + len(fragments)
+        self._texts.append(texts)
+        self.size += _ENTRY_SIZE + len(texts.text) + len(texts.words) + len(texts.fragments)
 
     def use(self, no: int, times: int, at: int) -> None:
         """Count uses of a memory, if it is here."""
@@ -121,18 +122,21 @@ class _Table:
         rows = np.array(slots, np.int64)
         no, space, tier, priority, created_at, length, previous, expires_at = self._numbers.take(rows, axis=0).T
         accessed_at, access_count = self._uses.take(rows, axis=0).T
+        texts = zip(*map(self._texts.__getitem__, slots), strict=True) if slots else ((),) * len(_Texts._fields)
+        kind, text, words, fragments, author = texts
         candidates = Candidates(
             no=no,
             tier=tier,
             priority=priority,
-            kind=list(map(self._kinds.__getitem__, slots)),
+            kind=kind,
             created_at=created_at,
             accessed_at=accessed_at,
             access_count=access_count,
-            words=list(map(self._words.__getitem__, slots)),
+            text=text,
+            words=words,
             length=length,
-            fragments=list(map(self._fragments.__getitem__, slots)),
-            author=list(map(self._authors.__getitem__, slots)),
+            fragments=fragments,
+            author=author,
             previous=previous,
         )
         return _Taken(candidates, space, expires_at)
