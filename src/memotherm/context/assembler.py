@@ -31,7 +31,7 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
 from memotherm.settings import Settings
-from memotherm.storage.contract import MemoryStore, UsageStore
+from memotherm.storage.contract import MemoryStore, SearchStore, UsageStore
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.marker import without_blocks
 from memotherm.text.tokens import counter
@@ -101,7 +101,7 @@ class _Selection:
                 yield candidate
 
 
-class ContextStore(MemoryStore, UsageStore, Protocol):
+class ContextStore(SearchStore, MemoryStore, UsageStore, Protocol):
     """The parts of a store that contexts use."""
 
 
@@ -124,7 +124,8 @@ class Assembler:
         text_format = format_of(request.format, self._settings.context_role)
         count = counter(self._settings.tokenizer)
         selection = _Selection(request.injected)
-        listed = list(self._with_verification(selection.without_repeats(self._listed(request, selection)), request))
+        with self._store.snapshot():
+            listed = list(self._with_verification(selection.without_repeats(self._listed(request, selection)), request))
         # A second iterator over the hits, for the receipt that is kept: packing reads only as far as needed.
         recalled, considered = itertools.tee(
             self._with_verification(selection.without_repeats(self._recalled(request, selection)), request)
