@@ -107,10 +107,11 @@ def _alike(ranked: Sequence[Ranked], texts: Mapping[int, bytes]) -> set[tuple[in
 class _Words:
     """The numbers of the words of a text."""
 
-    __slots__ = ("_bits", "_ids", "_most")
+    __slots__ = ("_bits", "_different", "_ids", "_most")
 
     def __init__(self, ids: bytes, bits: int) -> None:
         self._ids = ids
+        self._different: frozenset[int] | None = None
         #: One of 64 bits for each word, by its number.
         self._bits = bits
         #: How many words another version may lack.
@@ -124,7 +125,9 @@ class _Words:
     @property
     def different(self) -> frozenset[int]:
         """The numbers of its different words."""
-        return frozenset(decoded_ids(self._ids))
+        if self._different is None:
+            self._different = frozenset(decoded_ids(self._ids))
+        return self._different
 
 
 def _numbered(texts: Sequence[bytes]) -> list[_Words]:
