@@ -411,7 +411,7 @@ def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
     other_subject = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.50, coverage=0.5)])
     far_behind = ranked([Known(1, 0.60, coverage=0.8), Known(2, 0.30, coverage=0.8)])
 
-    for before in (other_subject, far_behind):
+    for before in (other_subject, far_behind, []):
         assert newer_first(before, {1: words, 2: words}) == before
 
 
