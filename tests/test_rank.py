@@ -389,13 +389,29 @@ def test_the_newer_version_of_a_statement_ranks_higher() -> None:
     assert after[0].why.newer > 0 > after[2].why.newer
 
 
+@given(st.integers(1, 40), st.integers(-1, 1), st.randoms())
+def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: int, more: int, random: Any) -> None:
+    """Whatever the words are, in any order and repeated."""
+    words = [f"word{random.randrange(10**6)}-{place}" for place in range(length)]
+    kept = words[max(0, int(0.4 * length) + more) :]
+    others = [f"other{random.randrange(10**6)}-{place}" for place in range(length - len(kept))]
+    again = [*kept, *others, *kept[:3]]
+    random.shuffle(again)
+    texts = {1: word_ids(" ".join(words)), 2: word_ids(" ".join(again))}
+    before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8)])
+
+    exchanged = newer_first(before, texts)[0].no == 2
+
+    assert exchanged == (len(kept) >= 0.6 * length)
+
+
 def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
     """Another subject in the same words, or a much better score, is no version of the same thing."""
     words = word_ids("the port of staging is")
     other_subject = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.50, coverage=0.5)])
     far_behind = ranked([Known(1, 0.60, coverage=0.8), Known(2, 0.30, coverage=0.8)])
 
-    for before in (other_subject, far_behind):
+    for before in (other_subject, far_behind, []):
         assert newer_first(before, {1: words, 2: words}) == before
 
 

@@ -6,9 +6,11 @@ says of both what they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memotherm.recall.evidence import SHORT_TEXT
 from memotherm.recall.values import Ranked, State
@@ -24,6 +26,8 @@ _COVERAGE_GAP = 0.02
 _COMMON_WORDS = 0.6
 #: The rounding error of a share.
 _NOISE = 1e-9
+#: How many bits a text has for its words.
+_BITS = 256
 #: What `Why.version` says of the two.
 OLDER, NEWER = "older", "newer"
 
@@ -59,7 +63,7 @@ def newer_first(
         weights: How many of the first candidates are compared.
     """
     front, rest = ranked[: weights.versions], ranked[weights.versions :]
-    alike = _alike(front, texts)
+    alike = _alike(front, [texts.get(candidate.no, b"") for candidate in front])
     if not alike:
         return ranked
     # Where each of them was at first; they may change places several times.
@@ -91,51 +95,27 @@ def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
     ]
 
 
-def _alike(ranked: Sequence[Ranked], texts: Mapping[int, bytes]) -> set[tuple[int, int]]:
+def _alike(ranked: Sequence[Ranked], texts: Sequence[bytes]) -> set[tuple[int, int]]:
     """Return the pairs of candidates, by place, that cover the query equally and share most of their words."""
     coverage = np.array([candidate.coverage for candidate in ranked])
     close = np.abs(np.subtract.outer(coverage, coverage)) <= _COVERAGE_GAP
-    words = _numbered([texts.get(candidate.no, b"") for candidate in ranked])
-    alike = [
-        (one, other)
-        for one, other in np.argwhere(np.tri(len(ranked), k=-1, dtype=np.bool_) & close).tolist()
-        if not words[one].is_unlike(words[other]) and _are_versions(words[one].different, words[other].different)
-    ]
+    pairs = np.argwhere(np.tri(len(ranked), k=-1, dtype=np.bool_) & close & _may_be_versions(texts)).tolist()
+    words_of = functools.cache(lambda place: frozenset(decoded_ids(texts[place])))
+    alike = [(one, other) for one, other in pairs if _are_versions(words_of(one), words_of(other))]
     return {*alike, *((other, one) for one, other in alike)}
 
 
-class _Words:
-    """The numbers of the words of a text."""
+def _may_be_versions(texts: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Return which texts (rows) may share enough words with which others (columns).
 
-    __slots__ = ("_bits", "_ids", "_most")
-
-    def __init__(self, ids: bytes, bits: int) -> None:
-        self._ids = ids
-        #: One of 64 bits for each word, by its number.
-        self._bits = bits
-        #: How many words another version may lack.
-        self._most = (1 - _COMMON_WORDS) * len(ids) / ID_BYTES + _NOISE
-
-    def is_unlike(self, other: _Words) -> bool:
-        """Return whether two texts cannot share enough words: a word that only one of them has is at most one bit."""
-        mine, theirs = self._bits, other._bits
-        return (mine & ~theirs).bit_count() > self._most and (theirs & ~mine).bit_count() > other._most
-
-    @property
-    def different(self) -> frozenset[int]:
-        """The numbers of its different words."""
-        return frozenset(decoded_ids(self._ids))
-
-
-def _numbered(texts: Sequence[bytes]) -> list[_Words]:
-    """Return texts with the bits of their words."""
-    lengths = [len(ids) // ID_BYTES for ids in texts if ids]
-    bits: Iterator[int] = iter(())
-    if lengths:
-        ids = np.frombuffer(b"".join(texts), np.uint64)
-        starts = np.cumsum([0, *lengths[:-1]])
-        bits = iter(np.bitwise_or.reduceat(np.uint64(1) << (ids & np.uint64(63)), starts).tolist())
-    return [_Words(ids, next(bits) if ids else 0) for ids in texts]
+    Each word is one of some bits; a bit that only one of two texts has is a word that only it has.
+    """
+    lengths = np.array([len(ids) // ID_BYTES for ids in texts], np.int64)
+    bits = np.zeros((len(texts), _BITS), np.float32)
+    bits[np.repeat(np.arange(len(texts)), lengths), np.frombuffer(b"".join(texts), np.int64) % _BITS] = 1
+    alone = bits.sum(axis=1)[:, np.newaxis] - bits @ bits.T
+    enough = alone <= ((1 - _COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]
+    return np.asarray((enough | enough.T) & np.logical_and.outer(lengths > 0, lengths > 0))
 
 
 def _are_versions(first: frozenset[int], second: frozenset[int]) -> bool:

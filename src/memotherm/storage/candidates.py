@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import chain, compress
 from typing import Any, Self
 
@@ -67,16 +67,12 @@ class Candidates:
         names = [field.name for field in fields(self)]
         return Candidates(*(_selected(getattr(self, name), passing) for name in names))
 
-    def with_uses(self, uses: WaitingUses) -> Candidates:
-        """Return the candidates with uses that are not written yet."""
-        rows = [row for row, no in enumerate(self.no.tolist()) if no in uses] if uses else []
-        if not rows:
-            return self
-        times, moments = zip(*(uses.total(int(self.no[row])) for row in rows), strict=True)
-        access_count, accessed_at = self.access_count.copy(), self.accessed_at.copy()
-        access_count[rows] += times
-        accessed_at[rows] = moments
-        return replace(self, access_count=access_count, accessed_at=accessed_at)
+    def add_uses(self, uses: WaitingUses) -> None:
+        """Count uses that are not written yet."""
+        nos = self.no.tolist()
+        for row in uses.places(nos):
+            times, self.accessed_at[row] = uses.total(nos[row])
+            self.access_count[row] += times
 
     def joined(self, others: Sequence[Candidates]) -> Candidates:
         """Return these candidates and then others."""

@@ -243,7 +243,9 @@ class SqlStore(ABC):
         """Return those of some memories that scope, tiers, retention and filter let through."""
         with self._reading(once=not where.selective) as statements:
             rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
-            return Candidates.of(map(candidate_row, rows)).with_uses(statements.waiting)
+            candidates = Candidates.of(map(candidate_row, rows))
+            candidates.add_uses(statements.waiting)
+            return candidates
 
     def active(self, nos: Sequence[int]) -> Candidates:
         """Return those of some memories that are active, in any space and tier: the turns before a message."""

@@ -55,9 +55,10 @@ class WaitingUses:
                 fields[_USED] = at
         return tuple(fields)
 
-    def __contains__(self, no: int) -> bool:
-        """Whether there are any of a memory."""
-        return no in self._of
+    def places(self, nos: Iterable[int]) -> list[int]:
+        """Return where memories with uses are among some."""
+        used = self._of
+        return [place for place, no in enumerate(nos) if no in used] if used else []
 
     def total(self, no: int) -> tuple[int, int]:
         """Return how often a memory was used, and the moment of the last use."""

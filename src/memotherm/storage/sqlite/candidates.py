@@ -174,7 +174,8 @@ class CandidateCache:
     ) -> Candidates:
         """Return those memories that scope, tiers, retention, expiry and the filter let through, in their order."""
         visible = self._taken(statements, nos).visible(statements, spaces, tiers, where)
-        return visible.with_uses(statements.waiting)
+        visible.add_uses(statements.waiting)
+        return visible
 
     def active(self, statements: SqliteStatements, nos: Sequence[int]) -> Candidates:
         """Return those memories that are active, in their order."""

@@ -185,6 +185,12 @@ class SqliteStore(SqlStore):
             count = self._fact(statements, "pinned_count", spaces=list(spaces))
         return super().pinned(spaces, now) if count else []
 
+    def pending(self, spaces: Sequence[int]) -> int:
+        """Return the number of visible memories without vectors."""
+        with self._reading() as statements:
+            statements.moment()
+            return super().pending(spaces) if statements.any_pending else 0
+
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
         known = self._visible.get(scope)
