@@ -181,3 +181,16 @@ def test_uses_that_are_logged_after_a_purge_do_not_name_what_was_purged(pair: tu
     assert [(receipt.query, [entry.id for entry in receipt.included]) for receipt in logged.receipts] == [
         (None, [other.id])
     ]
+
+
+def test_a_recall_during_an_erasure_is_not_logged_after_it(pair: tuple[Memotherm, Memotherm], tmp_path: Path) -> None:
+    """A query that found nothing waits for the log while its scope is erased, and is erased with it."""
+    mine = pair[0].scoped(user="ana")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "otters.md").write_text("The otter swims\n")
+    mine.notes(tmp_path / "notes").sync()
+    with stopped_before("root_drop", mine.erase) as erasing:
+        assert mine.recall("my secret task", kinds=["task"]).hits == ()
+    erasing.result()
+
+    assert mine.recalls() == []

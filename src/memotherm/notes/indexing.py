@@ -7,6 +7,7 @@ because the store has only a copy of it. A list item that is linked to a memory 
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ __all__ = ["IndexChanges", "NoteWriter", "chunk_digest"]
 _RULE_PREFIX = "note."
 
 
+@functools.lru_cache(maxsize=1000)
 def chunk_digest(chunk: Chunk) -> str:
     """Return the digest that identifies a chunk: of its content, or of the text of a linked item."""
     return digest(chunk.text if chunk.memory_id else chunk.content)

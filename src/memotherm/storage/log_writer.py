@@ -11,7 +11,7 @@ import atexit
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 from weakref import WeakSet
@@ -103,11 +103,18 @@ class LogWriter:
     @contextmanager
     def beginning(self) -> Iterator[WaitingUses]:
         """Begin a snapshot in this context; return the uses that it does not see."""
-        if not self._uses:
+        if not self._uses or not self._process.current:
             yield NOTHING_WAITS
             return
         with self._commits.excluded():
             yield self._uses
+
+    def forget(self, spaces: Collection[int]) -> None:
+        """Drop what waits of some spaces; a transaction that erases their log, and is not committed yet, calls it."""
+        # Without a thread, what waits is being written by a call, which waits for that transaction.
+        if spaces and self._waiting and self._threaded:
+            with self._writing:
+                self._remove([logged for logged in self._waiting if logged.entry.space in spaces])
 
     def stop(self) -> None:
         """Write what waits and end the thread; the next entry starts another."""

@@ -108,6 +108,8 @@ class SqlTransaction(ABC):
         self._erased: dict[int, str] = {}
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
         self.purged = False
+        #: The spaces whose logs were deleted.
+        self.erased_spaces: set[int] = set()
 
     def finish(self) -> None:
         """Update the counters, and erase what the logs say about purged memories; the store calls it at the end."""
@@ -233,6 +235,8 @@ class SqlTransaction(ABC):
 
     def purged_digests(self, scope: Scope, digests: Iterable[str]) -> set[str]:
         """Return those digests whose contents were purged from what a scope can see."""
+        if not self._tombstones:
+            return set()
         marks = {tombstone(self._secret(), content_digest): content_digest for content_digest in digests}
         return {marks[mark] for (mark,) in self._sql.rows("tombstones_seen", marks=list(marks), **scope_row(scope))}
 
@@ -248,6 +252,7 @@ class SqlTransaction(ABC):
     def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
         """Delete recall log, receipts, counters and session states of some spaces, and the reasons of their events."""
         self.purged = True
+        self.erased_spaces.update(spaces)
         (counts,) = self._sql.rows("erase_counts", spaces=list(spaces))
         for table in ("recalls", "uses", "receipts", "sessions", "flushes", "injected", "tallies", "reasons"):
             self._sql.run(f"erase_{table}", spaces=list(spaces))

@@ -67,7 +67,7 @@ def words(text: str) -> list[str]:
     raw = list(_raw(text, ends=True))
     language = latin_language(raw)
     if language == ENGLISH:
-        return [_folded(word) for word in raw]
+        return list(map(_folded, raw))
     return [form for word in raw for form in _forms(word, language)]
 
 

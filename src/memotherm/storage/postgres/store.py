@@ -439,6 +439,7 @@ class PostgresStore(SqlStore):
             self._shared.saw(transaction.adopted)
             yield transaction
             transaction.finish()
+            self._log.forget(transaction.erased_spaces)
         self._shared.saw(transaction.adopted)
         self._count_shared(transaction.later_uses)
 

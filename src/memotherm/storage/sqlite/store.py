@@ -339,6 +339,7 @@ class SqliteStore(SqlStore):
             self._shared.saw(transaction.adopted)
             yield transaction
             transaction.finish()
+            self._log.forget(transaction.erased_spaces)
         self._shared.saw(transaction.adopted)
         if transaction.purged or transaction.log_pending:
             self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))

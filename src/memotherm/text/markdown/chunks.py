@@ -86,7 +86,7 @@ def _split(
     lines: Sequence[str], structure: Outline, span: tuple[int, int], count: Count, size: ChunkSize
 ) -> Iterator[Chunk]:
     """Yield the chunks of a span of lines."""
-    splitter = _Splitter(lines, structure, span[1], count, size)
+    splitter = _Splitter(lines, structure, span, count, size)
     start = after = span[0]
     while start < span[1]:
         if not lines[start].strip():
@@ -105,38 +105,28 @@ def _split(
 class _Splitter:
     """Decides where chunks end and start."""
 
-    def __init__(self, lines: Sequence[str], structure: Outline, stop: int, count: Count, size: ChunkSize) -> None:
-        self._lines = lines
+    def __init__(
+        self, lines: Sequence[str], structure: Outline, span: tuple[int, int], count: Count, size: ChunkSize
+    ) -> None:
         self._outline = structure
-        self._stop = stop
-        self._count = count
+        self._stop = span[1]
         self._size = size.size
         self._overlap = size.overlap
-        self._costs: dict[int, int] = {}
-
-    def cost(self, number: int) -> int:
-        """Return the tokens of a line; for a very long one, more than the size of a chunk."""
-        cost = self._costs.get(number)
-        if cost is None:
-            line = self._lines[number]
-            long = len(line) > _MOST_CHARS_PER_TOKEN * self._size
-            # A blank line is part of the token of the line break before it.
-            tokens = self._count(f"{line}\n") if line and not long else 0
-            cost = self._costs[number] = self._size + 1 if long else tokens
-        return cost
+        #: The tokens of each line.
+        self._costs = {number: _cost(lines[number], count, size.size) for number in range(*span)}
 
     def oversized(self, number: int) -> bool:
         """Return whether a line does not fit into a chunk."""
-        return self.cost(number) > self._size
+        return self._costs[number] > self._size
 
     def end(self, start: int, after: int) -> int:
         """Return the end of the chunk that starts at `start`; it must be after `after`."""
         total, number = 0, start
-        while number < self._stop and total + self.cost(number) <= self._size:
-            enough = total * _MIN_FRACTION >= self._size
-            if number > after and enough and self._outline.roles[number] is LineRole.HEADING:
+        costs, roles = self._costs, self._outline.roles
+        while number < self._stop and total + costs[number] <= self._size:
+            if number > after and total * _MIN_FRACTION >= self._size and roles[number] is LineRole.HEADING:
                 return number
-            total += self.cost(number)
+            total += costs[number]
             number += 1
         if number == self._stop or self.oversized(number):
             return number
@@ -145,11 +135,11 @@ class _Splitter:
     def _best(self, start: int, after: int, full: int) -> int:
         """Return the best line to split before, preferring chunks of a fair size, and the last of equals."""
         roles = self._outline.roles
-        total = sum(self.cost(number) for number in range(start, max(after, start)))
+        total = sum(self._costs[number] for number in range(start, max(after, start)))
         fair: list[tuple[LineRole, int]] = []
         small: list[tuple[LineRole, int]] = []
         for number in range(max(after, start), full):
-            total += self.cost(number)
+            total += self._costs[number]
             if number + 1 > after:
                 ends = fair if total * _MIN_FRACTION >= self._size else small
                 ends.append((roles[number + 1], number + 1))
@@ -160,7 +150,7 @@ class _Splitter:
 
     def _block_fits(self, number: int) -> bool:
         """Return whether the block that starts at a line fits into one chunk."""
-        return sum(self.cost(line) for line in range(number, self._block_end(number))) <= self._size
+        return sum(self._costs[line] for line in range(number, self._block_end(number))) <= self._size
 
     def _block_end(self, number: int) -> int:
         return min(self._outline.block_ends.get(number, number + 1), self._stop)
@@ -169,16 +159,24 @@ class _Splitter:
         """Return the start of the next chunk: some lines back, unless a section ended or they would not fit."""
         if end >= self._stop or self._outline.roles[end] is LineRole.HEADING or self.oversized(end):
             return end
-        block = sum(self.cost(line) for line in range(end, self._block_end(end)))
-        available = min(self._overlap, self._size - (block if block <= self._size else self.cost(end)))
+        block = sum(self._costs[line] for line in range(end, self._block_end(end)))
+        available = min(self._overlap, self._size - (block if block <= self._size else self._costs[end]))
         number, chosen = end, end
-        while number - 1 > start and (available := available - self.cost(number - 1)) >= 0:
+        while number - 1 > start and (available := available - self._costs[number - 1]) >= 0:
             number -= 1
             if self._outline.roles[number] is LineRole.HEADING or self._outline.roles[number] is LineRole.BELOW_HEADING:
                 break
             if self._outline.roles[number] >= min(LineRole.LINE, self._outline.roles[end]):
                 chosen = number
         return chosen
+
+
+def _cost(line: str, count: Count, size: int) -> int:
+    """Return the tokens of a line; for a very long one, more than the size of a chunk."""
+    if len(line) > _MOST_CHARS_PER_TOKEN * size:
+        return size + 1
+    # A blank line is part of the token of the line break before it.
+    return count(f"{line}\n") if line else 0
 
 
 def _only_headings(lines: Sequence[str], structure: Outline, start: int, end: int) -> bool:

@@ -65,6 +65,8 @@ def items(lines: Sequence[str]) -> Iterator[ListItem]:
 
 def linked_items(lines: Sequence[str]) -> Iterator[ListItem]:
     """Yield the items that are linked to a memory, also nested ones, but none inside a linked item."""
+    if not any("<!--" in line for line in lines):
+        return
     indents = _indents(lines)
     # A stack and not a recursion, because a list may be nested deeper than the recursion limit.
     nested = [_spans(lines, indents, 0, len(lines))]
