@@ -136,9 +136,12 @@ def _filtered(bench: Bench) -> Call:
     return lambda query: mem.recall(query, kinds=["decision"])
 
 
-def _context(bench: Bench) -> Call:
-    mem = bench.store(10_000)
-    return lambda query: mem.context(query, budget=2000)
+def _context(budget: int) -> Callable[[Bench], Call]:
+    def call(bench: Bench) -> Call:
+        mem = bench.store(10_000)
+        return lambda query: mem.context(query, budget=budget)
+
+    return call
 
 
 def _bulk(bench: Bench) -> Call:
@@ -195,7 +198,8 @@ ROWS = {
         "recall of words that most have, 100,000 live", _recall(100_000), _COMMON_QUESTIONS, target=4.0
     ),
     "filter_100k": Measured("recall with a filter over half of 100,000", _filtered, _QUESTIONS, target=5.0),
-    "context_10k": Measured("context(2,000), 10,000 live", _context, _QUESTIONS, target=3.0),
+    "context_10k": Measured("context(2,000), 10,000 live", _context(2000), _QUESTIONS, target=3.0),
+    "context_400": Measured("context(400), 10,000 live", _context(400), _QUESTIONS),
     "bulk": Measured("remember_many without embedding, one memory", _bulk, _TURNS, _BULK, target=1000 / 6000),
     "durable": Measured("remember without embedding", _durable, _TURNS, _WRITES),
     "durable_wall": Measured(

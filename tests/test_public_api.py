@@ -132,6 +132,15 @@ def test_importing_the_values_loads_nothing_heavy() -> None:
     assert {"numpy", "onnxruntime", "sqlite3", "urllib3"} & set(done.stdout.split()) == set()
 
 
+def test_a_client_of_the_daemon_imports_little() -> None:
+    """A hook that the daemon answers imports no module whose import takes longer than the answer."""
+    code = "import sys; before = set(sys.modules); import memotherm.__main__, memotherm.daemon.client; "
+    done = python(code + "print(*set(sys.modules) - before)")
+
+    assert done.returncode == 0, done.stderr
+    assert {"typing", "re", "contextlib", "importlib", "dataclasses", "pathlib"} & set(done.stdout.split()) == set()
+
+
 # Errors
 
 

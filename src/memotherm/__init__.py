@@ -12,8 +12,8 @@ Importing this package does nothing else: names are loaded when they are first u
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+#: What type checkers take for true; `typing` takes longer to import than this package.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from memotherm.aio import AsyncMemotherm
@@ -217,6 +217,8 @@ if not TYPE_CHECKING:
         """Load a public name from its module when it is first asked for."""
         if name not in _HOMES:
             raise AttributeError(f"module 'memotherm' has no attribute {name!r}")
+        from importlib import import_module
+
         value = getattr(import_module(f"memotherm.{_HOMES[name]}"), name)
         globals()[name] = value
         return value

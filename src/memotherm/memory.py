@@ -431,7 +431,9 @@ class Memotherm:
         if recall_id is None:
             raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
         inside = self._view.inside.spaces_within(self.scope)
-        return log.give([log.named((*spaces, *inside), recall_id)], records, answer, (*spaces, *inside), moment)
+        return log.give(
+            [log.named((*spaces, *inside), recall_id, self._view.now())], records, answer, (*spaces, *inside), moment
+        )
 
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return the memories that answer a query as lines of text, pinned memories first."""

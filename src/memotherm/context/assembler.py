@@ -21,8 +21,9 @@ from memotherm.context.packing import Candidate, Limits, Packed, pack
 from memotherm.context.packing.formats import format_of
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Priority, Tier
+from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.fields import MemoryFields
 from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy
 from memotherm.recall.log import RecallLog
@@ -30,7 +31,7 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking
 from memotherm.rules.marks import is_blocker
 from memotherm.settings import Settings
-from memotherm.storage.contract import MemoryStore, UsageStore
+from memotherm.storage.contract import MemoryStore, SearchStore, UsageStore
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.marker import without_blocks
 from memotherm.text.tokens import counter
@@ -69,8 +70,8 @@ class _Selection:
 
     #: What was injected before, as in the request.
     injected: Mapping[int, int]
-    #: The records read so far, by memory id.
-    records: dict[str, Record] = field(default_factory=dict)
+    #: The records read so far, by number.
+    records: dict[int, Record] = field(default_factory=dict)
     #: What is not a candidate, with its reason.
     skipped: list[Entry] = field(default_factory=list)
     ranking: Ranking = field(default_factory=Ranking)
@@ -85,21 +86,22 @@ class _Selection:
     def without_repeats(self, candidates: Iterable[tuple[Record, Candidate]]) -> Iterator[Candidate]:
         """Yield the candidates that were not injected before and whose content is not a duplicate."""
         for record, candidate in candidates:
-            memory = record.memory
-            if memory.id in self.records:
+            if record.no in self.records:
                 continue
-            self.records[memory.id] = record
+            self.records[record.no] = record
+            memory = candidate.memory
+            digest = memory.digest
             if self.injected and self.injected.get(record.no) == to_micros(memory.updated_at):
                 self.skipped.append(_skipped(candidate, "given", "this session was given it before"))
-            elif memory.digest in self.ids_by_digest:
-                original = self.ids_by_digest[memory.digest]
+            elif digest in self.ids_by_digest:
+                original = self.ids_by_digest[digest]
                 self.skipped.append(_skipped(candidate, "duplicate", f"{original} says the same"))
             else:
-                self.ids_by_digest[memory.digest] = memory.id
+                self.ids_by_digest[digest] = memory.id
                 yield candidate
 
 
-class ContextStore(MemoryStore, UsageStore, Protocol):
+class ContextStore(SearchStore, MemoryStore, UsageStore, Protocol):
     """The parts of a store that contexts use."""
 
 
@@ -122,7 +124,8 @@ class Assembler:
         text_format = format_of(request.format, self._settings.context_role)
         count = counter(self._settings.tokenizer)
         selection = _Selection(request.injected)
-        listed = list(self._with_verification(selection.without_repeats(self._listed(request, selection)), request))
+        with self._store.snapshot():
+            listed = list(self._with_verification(selection.without_repeats(self._listed(request, selection)), request))
         # A second iterator over the hits, for the receipt that is kept: packing reads only as far as needed.
         recalled, considered = itertools.tee(
             self._with_verification(selection.without_repeats(self._recalled(request, selection)), request)
@@ -130,24 +133,26 @@ class Assembler:
         focus = None if request.question is None else WordFocus(request.question.text)
         packed = pack(listed, recalled, text_format, count, self._limits(request, budget), focus)
         receipt = self._receipt(request, selection, packed)
-        included = [selection.records[entry.id] for entry in packed.included]
+        sections = {
+            candidate.number: candidate.section for candidate, _ in packed.chosen if candidate.number is not None
+        }
         recall_id = None
         if request.track:
-            without_space = first_without_space(
-                itertools.chain(listed, considered), {entry.id for entry in packed.included}
-            )
-            kept = kept_receipt(receipt, list(without_space), self._not_candidates(selection), self._settings)
-            unsearched = {selection.records[entry.id].no for entry in packed.included if entry.section != "recalled"}
-            recall_id = self._log(request, selection.ranking, [record.no for record in included], unsearched, kept)
+            # In this order: the first one reads more candidates, of which the second one returns some.
+            without_space = list(first_without_space(itertools.chain(listed, considered), sections))
+            skipped = self._not_candidates(selection)
+            kept = kept_receipt(receipt, packed.chosen, without_space, skipped, self._settings)
+            unsearched = {number for number, section in sections.items() if section != "recalled"}
+            recall_id = self._log(request, selection.ranking, list(sections), unsearched, kept)
         context = Context(
             recall_id=recall_id,
             text=packed.text,
             tokens=packed.tokens,
             budget=budget,
-            included=receipt.included,
+            _included=packed.entries,
             receipt=receipt,
         )
-        return context, included
+        return context, [selection.records[number] for number in sections]
 
     def _limits(self, request: Request, budget: int) -> Limits:
         settings = self._settings
@@ -166,7 +171,7 @@ class Assembler:
         for record in self._store.pinned(request.spaces, request.now):
             yield record, _candidate(record, "pinned", (record.no,))
         for record in self._hot(request, selection):
-            yield record, _candidate(record, "hot", (_urgency(record.memory), record.no))
+            yield record, _candidate(record, "hot", (_urgency(record.fields), record.no))
 
     def _hot(self, request: Request, selection: _Selection) -> list[Record]:
         """Return the hot memories, most urgent first, then newest first."""
@@ -182,8 +187,8 @@ class Assembler:
             selection.notes.append(
                 f"more than {_MOST_HOT} memories are hot: the newest and the most urgent were considered"
             )
-        unpinned = (record for record in records.values() if record.memory.priority is not Priority.PINNED)
-        return sorted(unpinned, key=lambda record: (_urgency(record.memory), -record.no))
+        unpinned = (record for record in records.values() if record.fields.priority is not Priority.PINNED)
+        return sorted(unpinned, key=lambda record: (_urgency(record.fields), -record.no))
 
     def _recalled(self, request: Request, selection: _Selection) -> Iterator[tuple[Record, Candidate]]:
         """Search now, and return an iterator over the hits, best first; none where confidence is too low."""
@@ -230,7 +235,7 @@ class Assembler:
             tiers=() if question is None else question.tiers,
             confidence=None if question is None else selection.ranking.confidence,
             settings=settings_hash(self._settings),
-            included=packed.included,
+            _included=packed.entries,
             # In this order: the first one reads all candidates, which completes what the second one returns.
             _left_out=Lazy(lambda: (*packed.left_out.value, *self._not_candidates(selection))),
             pinned_cut=packed.pinned_cut,
@@ -275,7 +280,7 @@ def _whole_budget(budget: object) -> int:
     return budget
 
 
-def _urgency(memory: Memory) -> int:
+def _urgency(memory: MemoryFields) -> int:
     """Return the rank of a hot memory, most urgent first: critical, blocker, then by priority."""
     if memory.priority is Priority.CRITICAL:
         return 0
@@ -284,7 +289,7 @@ def _urgency(memory: Memory) -> int:
     return memory.priority.rank
 
 
-def _verification(memory: Memory, old: datetime) -> str:
+def _verification(memory: MemoryFields, old: datetime) -> str:
     """Return when a fact that was stated before `old` was last verified; nothing for other memories."""
     if memory.updated_at > old or (memory.kind != "fact" and memory.verified_at is None):
         return ""
@@ -294,7 +299,7 @@ def _verification(memory: Memory, old: datetime) -> str:
 
 
 def _candidate(record: Record, section: str, order: tuple[int, ...]) -> Candidate:
-    memory = record.memory
+    memory = record.fields
     if section == "pinned":
         reason = f"always included, kept in {memory.tier}"
     elif is_blocker(memory):
@@ -312,10 +317,10 @@ def _hits(best: Sequence[Ranked], records: Mapping[int, Record]) -> Iterator[tup
 
 
 def _hit(record: Record, ranked: Ranked, position: int) -> Candidate:
-    low = record.memory.priority is Priority.LOW
-    reason = f"hit {position + 1}, found in {record.memory.tier}"
-    why = Lazy(lambda: ranked.why)
-    return Candidate(record.memory, "recalled", (low, position), reason, ranked.score, why, record.no)
+    memory = record.fields
+    reason = f"hit {position + 1}, found in {memory.tier}"
+    order = (memory.priority is Priority.LOW, position)
+    return Candidate(memory, "recalled", order, reason, ranked.score, ranked, record.no)
 
 
 def _withheld_note(selection: _Selection) -> list[str]:
@@ -327,7 +332,7 @@ def _withheld_note(selection: _Selection) -> list[str]:
 
 def _skipped(candidate: Candidate, rule: str, reason: str) -> Entry:
     return Entry(
-        memory=candidate.memory,
+        memory=candidate.whole,
         section=candidate.section,
         form=None,
         tokens=0,

@@ -6,9 +6,9 @@ Which budget would have included a memory is not kept: it costs more than the co
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
-from memotherm.context.packing import Candidate
+from memotherm.context.packing import Candidate, Form, reason_for
 from memotherm.context.values import Entry, Receipt
 from memotherm.model import Priority
 from memotherm.recall.log import logged_query
@@ -25,12 +25,12 @@ _LOW = "low priority enters when space is left"
 KeptTuple = tuple[str, str, str | None, int, str, float | None]
 
 
-def first_without_space(candidates: Iterable[Candidate], included: Collection[str]) -> Iterator[KeptTuple]:
+def first_without_space(candidates: Iterable[Candidate], included: Container[int | None]) -> Iterator[KeptTuple]:
     """Yield the first candidates of each section that are not included, and read no more of the last section."""
     counts: Counter[str] = Counter()
     for candidate in candidates:
         memory, section = candidate.memory, candidate.section
-        if memory.id in included:
+        if candidate.number in included:
             continue
         counts[section] += 1
         if counts[section] <= _MOST_OF_SECTION:
@@ -41,12 +41,16 @@ def first_without_space(candidates: Iterable[Candidate], included: Collection[st
 
 
 def kept_receipt(
-    receipt: Receipt, without_space: Iterable[KeptTuple], skipped: Iterable[Entry], settings: Settings
+    receipt: Receipt,
+    included: Iterable[tuple[Candidate, Form]],
+    without_space: Iterable[KeptTuple],
+    skipped: Iterable[Entry],
+    settings: Settings,
 ) -> ReceiptRow | None:
     """Return what is stored of a receipt; nothing if the context is off, nothing was considered, or none are kept."""
     if not settings.receipt_days or not receipt.budget:
         return None
-    entries = [*map(_kept, receipt.included), *without_space, *_first(map(_kept, skipped))]
+    entries = [*map(_kept_included, included), *without_space, *_first(map(_kept_skipped, skipped))]
     if not entries:
         return None
     return ReceiptRow(
@@ -66,9 +70,14 @@ def _first(entries: Iterable[KeptTuple]) -> Iterator[KeptTuple]:
             yield entry
 
 
-def _kept(entry: Entry) -> KeptTuple:
-    tokens = 0 if entry.form is None else entry.tokens
-    return entry.id, entry.section, entry.form, tokens, entry.reason, _rounded(entry.score)
+def _kept_included(included: tuple[Candidate, Form]) -> KeptTuple:
+    candidate, form = included
+    reason = reason_for(candidate, form)
+    return candidate.memory.id, candidate.section, form.name, form.cost, reason, _rounded(candidate.score)
+
+
+def _kept_skipped(entry: Entry) -> KeptTuple:
+    return entry.id, entry.section, None, 0, entry.reason, _rounded(entry.score)
 
 
 def _rounded(score: float | None) -> float | None:

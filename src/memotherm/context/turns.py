@@ -30,7 +30,7 @@ class Turns:
         injected = {} if repeat else self._store.injected(space)
         context, included = self._assembler.assemble(replace(request, injected=injected))
         if included and request.track:
-            self._store.mark_injected(space, {record.no: to_micros(record.memory.updated_at) for record in included})
+            self._store.mark_injected(space, {record.no: to_micros(record.fields.updated_at) for record in included})
         return context
 
     def forget(self, space: int) -> None:

@@ -94,7 +94,8 @@ class Receipt(Value):
     confidence: float | None = None
     #: SHA-256 of all settings but paths and keys.
     settings: str
-    included: tuple[Entry, ...] = ()
+    #: Computed when it is first read, as are the entries that are left out.
+    _included: Lazy[tuple[Entry, ...]]
     #: Whether pinned memories were shortened or left out for want of space.
     pinned_cut: bool = False
     #: What a reader should know: pinned memories that were shortened, a budget too small for anything.
@@ -102,6 +103,11 @@ class Receipt(Value):
     #: What did not work, in plain words.
     degraded: tuple[str, ...] = ()
     _left_out: Lazy[tuple[Entry, ...]] = field(repr=False, hash=False)
+
+    @property
+    def included(self) -> tuple[Entry, ...]:
+        """What is in the text, in its order."""
+        return self._included.value
 
     @property
     def left_out(self) -> tuple[Entry, ...]:
@@ -157,11 +163,16 @@ class Context(Value):
     #: Tokens of the text, counted on the text itself.
     tokens: int
     budget: int
-    #: What is in the text, in its order.
-    included: tuple[Entry, ...]
+    #: Computed when it is first read.
+    _included: Lazy[tuple[Entry, ...]]
     receipt: Receipt = field(repr=False)
     #: What `feedback` takes; None if the recall log does not have it.
     recall_id: str | None = field(default=None, compare=False)
+
+    @property
+    def included(self) -> tuple[Entry, ...]:
+        """What is in the text, in its order."""
+        return self._included.value
 
     @property
     def left_out(self) -> tuple[Entry, ...]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import marshal
 import socket
 import struct
-from typing import NamedTuple
 
 __all__ = ["PROCESS", "STANDARD_FILES", "Request", "receive_request", "send_request"]
 
@@ -25,23 +24,38 @@ _LENGTH = struct.Struct("!I")
 STANDARD_FILES = (0, 1, 2)
 
 
-class Request(NamedTuple):
-    """A command of a client, and what its process has that the command can see."""
+class Request:
+    """A command of a client, and what its process has that the command can see.
 
-    arguments: tuple[str, ...]
-    #: All variables of the client, by name.
-    environment: dict[str, str]
-    folder: str
-    umask: int
-    #: The encodings of standard input, output and error.
-    encodings: tuple[str, ...]
-    #: The time of the monotonic clock when the client started.
-    started: float
+    Args:
+        arguments: The command line.
+        environment: All variables of the client, by name.
+        folder: The working directory.
+        umask: The mask of the permissions of new files.
+        encodings: The encodings of standard input, output and error.
+        started: The time of the monotonic clock when the client started.
+    """
+
+    def __init__(
+        self,
+        arguments: tuple[str, ...],
+        environment: dict[str, str],
+        folder: str,
+        umask: int,
+        encodings: tuple[str, ...],
+        started: float,
+    ) -> None:
+        self.arguments = arguments
+        self.environment = environment
+        self.folder = folder
+        self.umask = umask
+        self.encodings = encodings
+        self.started = started
 
 
 def send_request(connection: socket.socket, request: Request, files: tuple[int, ...] = STANDARD_FILES) -> None:
     """Send a request and its standard files, which are those of this process unless others are given."""
-    data = marshal.dumps(tuple(request))
+    data = marshal.dumps(vars(request))
     socket.send_fds(connection, [_LENGTH.pack(len(data))], files)
     connection.sendall(data)
 
@@ -58,4 +72,4 @@ def receive_request(connection: socket.socket) -> tuple[Request, list[int]] | No
         if not part:
             return None
         data += part
-    return Request(*marshal.loads(data)), list(files)  # noqa: S302 - the other end is the same user
+    return Request(**marshal.loads(data)), list(files)  # noqa: S302 - the other end is the same user

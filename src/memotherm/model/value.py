@@ -28,7 +28,7 @@ class Value:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        pairs = ((field.name, getattr(self, field.name)) for field in fields(self) if field.repr)  # type: ignore[arg-type]
+        pairs = (_printed(self, field.name) for field in fields(self) if field.repr)  # type: ignore[arg-type]
         parts = (f"{name}={_short(value)}" for name, value in pairs if value not in (None, "", (), {}))
         return f"{type(self).__name__}({', '.join(parts)})"
 
@@ -67,6 +67,12 @@ class Lazy(Generic[T]):
 
 def _computed(value: T) -> Lazy[T]:
     return Lazy(lambda: value)
+
+
+def _printed(value: object, name: str) -> tuple[str, object]:
+    """Return the name and the value of a field, of one that is computed when it is read as of any other."""
+    found = getattr(value, name)
+    return (name.removeprefix("_"), found.value) if isinstance(found, Lazy) else (name, found)
 
 
 def _short(value: object) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from memotherm.errors import InvalidInput, NotFound
+from memotherm.model.clock import from_micros
+from memotherm.model.ids import id_millis
 from memotherm.model.uses import Feedback, Strength
 from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
@@ -18,6 +21,9 @@ __all__ = ["FeedbackLog"]
 #: How many of the last recalls are looked at for one that returned a memory.
 _MOST_RECENT = 20
 _RECENT = timedelta(days=1)
+#: How long a recall of another process may not be in the log yet, and how often that is looked up, in seconds.
+_UNLOGGED = timedelta(seconds=1)
+_PAUSE = 0.05
 
 
 class FeedbackLog:
@@ -27,9 +33,14 @@ class FeedbackLog:
         self._store = store
         self._settings = settings
 
-    def named(self, spaces: Sequence[int], recall_id: str) -> LogEntry:
+    def named(self, spaces: Sequence[int], recall_id: str, now: datetime) -> LogEntry:
         """Return the recall with an id, or raise `NotFound`."""
         found = self._store.logged_recall(spaces, recall_id)
+        deadline = time.monotonic() + _UNLOGGED.total_seconds()
+        while found is None and now - _made_at(recall_id) < _UNLOGGED and time.monotonic() < deadline:
+            # Another process may have made the recall, and write it to the log at any moment.
+            time.sleep(_PAUSE)
+            found = self._store.logged_recall(spaces, recall_id)
         if found is None:
             raise NotFound(
                 f"the recall log has no {recall_id} in this scope: it is written while recall_log is not off (it is "
@@ -104,3 +115,7 @@ class FeedbackLog:
 def _reflected(records: Mapping[int, Record], query: str, answer: str) -> list[int]:
     contents = [record.memory.content for record in records.values()]
     return [no for no, found in zip(records, reflected(contents, query, answer), strict=True) if found]
+
+
+def _made_at(recall_id: str) -> datetime:
+    return from_micros(id_millis(recall_id) * 1000)

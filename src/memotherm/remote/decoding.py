@@ -122,14 +122,14 @@ def context_of(found: Json) -> Context:
         text=found["text"],
         tokens=found["tokens"],
         budget=receipt["budget"],
-        included=included,
+        _included=Lazy(lambda: included),
         receipt=Receipt(
             **{name: receipt[name] for name in plain},
             at=_moment(receipt["at"]),
             tiers=_tiers(receipt["tiers"]),
             notes=tuple(receipt["notes"]),
             degraded=tuple(receipt["degraded"]),
-            included=included,
+            _included=Lazy(lambda: included),
             _left_out=Lazy(lambda: left_out),
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from memotherm.model import Memory, Priority
+from memotherm.model.fields import MemoryFields
 
 __all__ = ["FILE_SOURCE", "in_file", "is_blocker", "is_closed", "is_open", "protected"]
 
@@ -17,12 +18,12 @@ _STATE_KEYS = ("status", "state")
 _DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
 
 
-def is_blocker(memory: Memory) -> bool:
+def is_blocker(memory: MemoryFields) -> bool:
     """Tell whether a memory has the tag `blocker` and no status that says it is closed."""
     return "blocker" in memory.tags and not is_closed(memory)
 
 
-def is_closed(memory: Memory) -> bool:
+def is_closed(memory: MemoryFields) -> bool:
     """Tell whether its metadata has a status that says it is done."""
     return _state(memory) in _CLOSED
 
@@ -54,7 +55,7 @@ def protected(memory: Memory, now: datetime) -> str | None:
     return None
 
 
-def _state(memory: Memory) -> str:
+def _state(memory: MemoryFields) -> str:
     states = (memory.metadata.get(key) for key in _STATE_KEYS)
     return next((str(state).strip().lower() for state in states if state is not None), "")
 

@@ -91,16 +91,87 @@ def row_of(record: Record) -> dict[str, Any]:
 
 def record_of(row: Sequence[Any], scope: Scope) -> Record:
     """Return the record of a row of `COLUMNS`."""
-    memory = Memory(
+    return Record(row[0], row[2], MemoryRow(row, scope), row[27])
+
+
+class MemoryRow:
+    """A memory as a row of `COLUMNS`; what is read of it is converted then."""
+
+    __slots__ = ("_memory", "_row", "_scope")
+
+    def __init__(self, row: Sequence[Any], scope: Scope) -> None:
+        self._row = row
+        self._scope = scope
+        self._memory: Memory | None = None
+
+    @property
+    def id(self) -> str:
+        """The memory's id."""
+        return self._row[1]  # type: ignore[no-any-return]
+
+    @property
+    def content(self) -> str:
+        """The text itself."""
+        return self._row[3]  # type: ignore[no-any-return]
+
+    @property
+    def kind(self) -> str:
+        """Its type."""
+        return self._row[4]  # type: ignore[no-any-return]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Labels, in the order of the caller."""
+        return _tags(self._row[5])
+
+    @property
+    def tier(self) -> Tier:
+        """In every context, in default searches, or in the archive."""
+        return TIERS[self._row[6]]  # type: ignore[no-any-return]
+
+    @property
+    def priority(self) -> Priority:
+        """How important it is to include it."""
+        return PRIORITIES[self._row[7]]  # type: ignore[no-any-return]
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Any other data of the caller."""
+        return _metadata(self._row[9])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the normalised content."""
+        return self._row[12].hex()  # type: ignore[no-any-return]
+
+    @property
+    def updated_at(self) -> datetime:
+        """When its content, kind, tags or metadata last changed."""
+        return from_micros(self._row[14])
+
+    @property
+    def verified_at(self) -> datetime | None:
+        """When it was last verified."""
+        return _moment(self._row[29])
+
+    def memory(self) -> Memory:
+        """Return the whole memory."""
+        if self._memory is None:
+            self._memory = _memory_of(self._row, self._scope)
+        return self._memory
+
+
+def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
+    return Memory(
         id=row[1],
         content=row[3],
         kind=row[4],
-        tags=tuple(json.loads(row[5])) if row[5] else (),
+        tags=_tags(row[5]),
         tier=TIERS[row[6]],
         priority=PRIORITIES[row[7]],
         retention=RETENTIONS[row[8]],
         scope=scope,
-        metadata=json.loads(row[9]) if row[9] else {},
+        metadata=_metadata(row[9]),
         source=row[10],
         tokens=row[11],
         digest=row[12].hex(),
@@ -122,7 +193,14 @@ def record_of(row: Sequence[Any], scope: Scope) -> Record:
         key=row[28],
         verified_at=_moment(row[29]),
     )
-    return Record(row[0], row[2], memory, row[27])
+
+
+def _tags(value: str) -> tuple[str, ...]:
+    return tuple(json.loads(value)) if value else ()
+
+
+def _metadata(value: str) -> dict[str, Any]:
+    return json.loads(value) if value else {}
 
 
 def scope_row(scope: Scope) -> dict[str, str]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Generic, Self, TypeVar
 
-from memotherm.errors import LeaseLost, StoreBusy, StoreFull, StoreUnavailable
+from memotherm.errors import LeaseLost
 from memotherm.model import Event, Priority, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.ids import id_millis
@@ -24,14 +22,13 @@ from memotherm.model.rows import named_tuples
 from memotherm.model.uses import Strength
 from memotherm.rules.select import Select
 from memotherm.storage import notes
-from memotherm.storage.logged import without_purged
-from memotherm.storage.receipts import receipt_of, receipt_row, timed_recall_of
+from memotherm.storage.log_writer import Logged, LogWriter
+from memotherm.storage.logged import without_purged, write_entries
+from memotherm.storage.receipts import receipt_of, timed_recall_of
 from memotherm.storage.rows import changes_of, event_of, record_of, scope_of, scope_row
 from memotherm.storage.selecting import found_count, found_rows, passing_rows, selected_rows
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.tallies import recall_tallies, shadow_tallies
 from memotherm.storage.transaction import settle_words, words_outdated
-from memotherm.storage.uses import add_later_use, count_uses
 from memotherm.storage.values import (
     AdoptionRow,
     CandidateRow,
@@ -58,14 +55,10 @@ __all__ = [
     "MOST_SCOPES",
     "SqlClaim",
     "SqlStore",
-    "Waiting",
     "any_expired",
     "identity_of",
-    "new_waiting",
     "visible_rows",
 ]
-
-_log = logging.getLogger(__name__)
 
 PartStore = TypeVar("PartStore", bound="SqlStore")
 
@@ -77,38 +70,6 @@ _MICROS_PER_DAY = 86_400_000_000
 _EVERY = 1 << 62
 #: How many scopes are cached, and how many spaces whose scope is.
 MOST_SCOPES = 10_000
-#: How many recalls wait to be logged while others write.
-_MOST_WAITING = 1000
-
-#: Recalls and later uses that wait to be logged, and whether each recall is to be kept in the log.
-Waiting = deque[tuple[RecallEntry | LaterUse, bool]]
-
-
-def new_waiting() -> Waiting:
-    """Return an empty queue of recalls; when it is full, the oldest are dropped."""
-    return deque(maxlen=_MOST_WAITING)
-
-
-class _Records(Mapping[int, Record]):
-    """Memories by number; a row is converted when it is first used, because most never are."""
-
-    def __init__(self, rows: Mapping[int, Row], scopes: Mapping[int, Scope]) -> None:
-        self._rows = rows
-        self._scopes = scopes
-        self._made: dict[int, Record] = {}
-
-    def __getitem__(self, no: int) -> Record:
-        record = self._made.get(no)
-        if record is None:
-            row = self._rows[no]
-            record = self._made[no] = record_of(row, self._scopes[row[2]])
-        return record
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
 
 class _Shared:
@@ -165,14 +126,14 @@ class SqlStore(ABC):
     claim: SqlClaim[Any] | None = None
 
     def __init__(
-        self, name: str, schema: int, use_window_days: float, scopes: dict[int, Scope], waiting: Waiting
+        self, name: str, schema: int, use_window_days: float, scopes: dict[int, Scope], *, log_at_once: bool = False
     ) -> None:
         self.name = name
         self._process = OwnProcess(name)
         self.schema = schema
         self._shared = _Shared(int(use_window_days * _MICROS_PER_DAY))
         self._scopes = scopes
-        self._waiting = waiting
+        self._log = LogWriter(self._process, self._write_log, threaded=not log_at_once)
 
     def _view(self) -> Self:
         """Return another object for the same store, which shares its connections and caches."""
@@ -181,8 +142,11 @@ class SqlStore(ABC):
         return view
 
     @abstractmethod
-    def _reading(self, *, once: bool = False) -> AbstractContextManager[Statements]:
-        """Return statements that all see one state of the store; `once` for a single statement."""
+    def _reading(self, *, once: bool = False, logged: bool = True) -> AbstractContextManager[Statements]:
+        """Return statements that all see one state of the store; `once` for a single statement.
+
+        With `logged`, and outside a snapshot, they see the log and the uses of all recalls before.
+        """
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[Statements]:
@@ -210,11 +174,11 @@ class SqlStore(ABC):
         return tuple(row[0] for row in rows)
 
     def _visible_spaces(self, scope: Scope) -> list[Row]:
-        return self._rows("spaces_visible", **scope_row(scope))
+        return self._unlogged_rows("spaces_visible", **scope_row(scope))
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
-        return tuple(space for (space,) in self._rows("spaces_within", **scope_row(scope)))
+        return tuple(space for (space,) in self._unlogged_rows("spaces_within", **scope_row(scope)))
 
     def scopes(self, spaces: Sequence[int]) -> list[ScopeCount]:
         """Return what each of the scopes of some spaces holds, without empty ones, in the order of their fields."""
@@ -268,9 +232,9 @@ class SqlStore(ABC):
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""
         with self._reading(once=True) as statements:
-            rows = {row[0]: row for row in statements.rows("memories_of", nos=list(nos))}
-            spaces = {row[2] for row in rows.values()}
-            return _Records(rows, {space: self._scope(statements, space, self._scopes) for space in spaces})
+            rows = self._current(statements, statements.rows("memories_of", nos=list(nos)))
+            scopes = {space: self._scope(statements, space, self._scopes) for space in {row[2] for row in rows}}
+            return {row[0]: record_of(row, scopes[row[2]]) for row in rows}
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""
@@ -287,7 +251,8 @@ class SqlStore(ABC):
         numbers, spaces_, ranks, priorities, *others = zip(*rows, strict=True)
         axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
         values = zip(numbers, spaces_, *axes, *others, strict=True)
-        return dict(zip(numbers, named_tuples(CandidateRow, values), strict=True))
+        candidates = statements.waiting.counted_in_candidates(named_tuples(CandidateRow, values))
+        return dict(zip(numbers, candidates, strict=True))
 
     def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
         """Return the indexed words, author and predecessor of active memories, by number."""
@@ -311,7 +276,7 @@ class SqlStore(ABC):
 
     def session_state(self, space: int) -> str | None:
         """Return the state of a session: active, archived or summarized; None if it does not exist."""
-        rows = self._rows("session_state", space=space)
+        rows = self._unlogged_rows("session_state", space=space)
         return rows[0][0] if rows else None
 
     def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
@@ -371,7 +336,7 @@ class SqlStore(ABC):
 
     def injected(self, space: int) -> dict[int, int]:
         """Return the memories in a session's prompt: number -> time of the last update then, in microseconds."""
-        return dict(self._rows("injected_of", space=space))
+        return dict(self._unlogged_rows("injected_of", space=space))
 
     def mark_injected(self, space: int, updated: Mapping[int, int]) -> None:
         """Record that memories were put into a session's prompt, with the time of their last update."""
@@ -448,11 +413,11 @@ class SqlStore(ABC):
 
     def pending(self, spaces: Sequence[int]) -> int:
         """Return the number of visible memories without vectors."""
-        return int(self._rows("pending_in", spaces=list(spaces))[0][0])
+        return int(self._unlogged_rows("pending_in", spaces=list(spaces))[0][0])
 
     def seq(self) -> int:
         """Return the sequence number of the newest event."""
-        return int(self._rows("event_last")[0][0])
+        return int(self._unlogged_rows("event_last")[0][0])
 
     # Policies
 
@@ -464,7 +429,7 @@ class SqlStore(ABC):
     def adoptions(self) -> list[AdoptionRow]:
         """Return the policies that were adopted and rolled back, in order."""
         names = ("number", "at", "actor", "action", "name", "hash", "document")
-        rows = [dict(zip(names, row, strict=True)) for row in self._rows("adoptions")]
+        rows = [dict(zip(names, row, strict=True)) for row in self._unlogged_rows("adoptions")]
         if rows:
             self._shared.saw(rows[-1]["number"])
         return [AdoptionRow(**{**row, "at": from_micros(row["at"])}) for row in rows]
@@ -493,23 +458,26 @@ class SqlStore(ABC):
     # The log of recalls
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; never wait for other writers."""
-        self._waiting.append((entry, keep))
-        self._log_waiting()
+        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; it is written a moment later."""
+        self._log.add(Logged(entry, keep, self._log_tenant))
 
-    def _log_waiting(self) -> None:
-        """Write the waiting recalls; if the store cannot be written now, the next recall tries again."""
-        waiting: list[tuple[RecallEntry | LaterUse, bool]] = []
-        try:
-            with self._logging() as statements:
-                waiting += [self._waiting.popleft() for _ in range(len(self._waiting))]
-                for entry, keep in without_purged(statements, waiting):
-                    self._log_entry(statements, entry, keep=keep)
-        except (StoreBusy, StoreFull, StoreUnavailable) as exc:
-            self._waiting.extendleft(reversed(waiting))
-            if not isinstance(exc, StoreBusy):
-                # The recall succeeded; only the count of its uses is lost.
-                _log.warning("the uses of a recall could not be counted: %s", exc)
+    @property
+    def _log_tenant(self) -> str | None:
+        """The tenant whose log this view of the store writes, if each has its own transactions."""
+        return None
+
+    def _write_log(
+        self, _tenant: str | None, waiting: Sequence[Logged], committing: AbstractContextManager[None]
+    ) -> None:
+        """Write entries in one transaction; it is committed inside a context."""
+        with ExitStack() as transaction:
+            statements = transaction.enter_context(self._logging())
+            self._log_entries(statements, without_purged(statements, waiting))
+            with committing:
+                transaction.close()
+
+    def _log_entries(self, statements: Statements, entries: Sequence[Logged]) -> None:
+        write_entries(statements, entries, self._shared.window_micros, self._shared.shadow)
 
     def log_entries(self, spaces: Sequence[int], after: int, limit: int) -> list[LogEntry]:
         """Return entries of the recall log with a greater number than `after`, in order of number."""
@@ -541,36 +509,13 @@ class SqlStore(ABC):
 
     def log_later_use(self, later: LaterUse) -> None:
         """Record and count a use that followed a recall; never wait for other writers."""
-        self._waiting.append((later, False))
-        self._log_waiting()
-
-    def _log_entry(self, statements: Statements, entry: RecallEntry | LaterUse, *, keep: bool) -> None:
-        if isinstance(entry, LaterUse):
-            add_later_use(statements, entry, self._shared.window_micros)
-            return
-        now = to_micros(entry.at)
-        count_uses(statements, entry.uses, now, self._shared.window_micros)
-        statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(entry.relevance)])
-        if entry.receipt is not None:
-            statements.run("receipt_add", **receipt_row(entry.receipt, now, entry.space))
-        if keep:
-            statements.run("recall_add", **_recall_row(entry))
-        if keep and entry.query:
-            statements.run_many("tally_add", recall_tallies(entry))
-            if self._shared.shadow and Tier.COLD not in entry.tiers:
-                self._log_shadow(statements, entry, self._shared.shadow)
-
-    def _log_shadow(self, statements: Statements, entry: RecallEntry, policy: str) -> None:
-        """Count what the policy in the shadow would have had cold: returned memories, and candidates."""
-        nos = {*entry.returned, *(no for no, _ in entry.candidates)}
-        cold = {no for (no,) in statements.rows("shadow_cold", policy=policy, nos=list(nos))}
-        statements.run_many("tally_add", shadow_tallies(entry, policy, cold))
+        self._log.add(Logged(later, keep=False, tenant=self._log_tenant))
 
     # Embedders and their vectors
 
     def identity(self, name: str | None = None) -> Identity | None:
         """Return the embedder that serves searches, or the one with a name; None if there is none."""
-        with self._reading(once=True) as statements:
+        with self._reading(once=True, logged=False) as statements:
             if name is None:
                 return identity_of(statements)
             row = statements.row("embedder_by_name", name=name)
@@ -631,8 +576,8 @@ class SqlStore(ABC):
     def get_values(self, namespace: str, now: datetime, key: str | None = None) -> dict[str, str]:
         """Return the values of a namespace by key, or only the one under a key; expired values are left out."""
         if key is None:
-            return dict(self._rows("values_of", namespace=namespace, now=to_micros(now)))
-        rows = self._rows("value_get", namespace=namespace, key=key, now=to_micros(now))
+            return dict(self._unlogged_rows("values_of", namespace=namespace, now=to_micros(now)))
+        rows = self._unlogged_rows("value_get", namespace=namespace, key=key, now=to_micros(now))
         return {key: rows[0][0]} if rows else {}
 
     def put_value(
@@ -671,12 +616,23 @@ class SqlStore(ABC):
         with self._reading(once=True) as statements:
             return statements.rows(name, **values)
 
+    def _unlogged_rows(self, name: str, /, **values: object) -> list[Row]:
+        """Return rows that do not depend on the log or on uses, so that nothing needs to be logged before."""
+        with self._reading(once=True, logged=False) as statements:
+            return statements.rows(name, **values)
+
     def _records(self, name: str, /, **values: object) -> list[Record]:
         with self._reading(once=True) as statements:
             return self._converted(statements, statements.rows(name, **values))
 
     def _converted(self, statements: Statements, rows: Sequence[Row]) -> list[Record]:
-        return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+        current = self._current(statements, rows)
+        return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in current]
+
+    def _current(self, statements: Statements, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return rows of memories with the uses that a snapshot does not see."""
+        waiting = statements.waiting
+        return [waiting.counted_in(row, self._shared.window_micros) for row in rows] if waiting else rows
 
     def _scope(self, statements: Statements, space: int, cache: dict[int, Scope]) -> Scope:
         """Return the scope of a space; it never changes, so it is cached."""
@@ -727,20 +683,3 @@ def _log_entry(row: Row) -> LogEntry:
         options=json.loads(options) if options else {},
         id=recall_id,
     )
-
-
-def _recall_row(entry: RecallEntry) -> dict[str, object]:
-    return {
-        "id": entry.id,
-        "at": to_micros(entry.at),
-        "space": entry.space,
-        "query": entry.query,
-        "tiers": " ".join(entry.tiers),
-        "micros": entry.micros,
-        "best": entry.best,
-        "candidates": f"[{','.join([f'[{no},{score:.4f}]' for no, score in entry.candidates])}]",
-        "returned": json.dumps(list(entry.returned)),
-        "promoted": json.dumps(list(entry.promoted)),
-        "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
-        "options": json.dumps(dict(entry.options), ensure_ascii=False, separators=(",", ":")) if entry.options else "",
-    }

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memotherm.storage.waiting import NOTHING_WAITS, TimedUse, WaitingUses
+
 __all__ = ["Row", "Statements", "marked"]
 
 Row = tuple[Any, ...]
@@ -20,6 +22,9 @@ def marked(statement: str, marks: Mapping[str, object]) -> str:
 
 class Statements(ABC):
     """Runs statements by name, inside one transaction; a list may be a parameter."""
+
+    #: The uses that this transaction does not see, because they are not written yet.
+    waiting: WaitingUses = NOTHING_WAITS
 
     @abstractmethod
     def rows(self, name: str, /, **values: object) -> list[Row]:
@@ -45,8 +50,8 @@ class Statements(ABC):
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
 
-    def note_uses(self, times: Mapping[int, int], at: int) -> None:  # noqa: B027
-        """Let the caches of all processes notice uses that were counted at a moment; there may be no such caches."""
+    def note_uses(self, uses: Sequence[TimedUse]) -> None:  # noqa: B027
+        """Let the caches of all processes notice uses that were counted; there may be no such caches."""
 
     def row(self, name: str, /, **values: object) -> Row | None:
         """Return the first row of a statement, or None."""

@@ -232,7 +232,8 @@ class SqlTransaction(ABC):
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
-        count_uses(self._sql, [Use(no) for no in nos], to_micros(now), self._window_micros)
+        moment = to_micros(now)
+        count_uses(self._sql, [(Use(no), moment) for no in nos], self._window_micros)
 
     def add_later_use(self, later: LaterUse) -> bool:
         """Record and count a use that followed a recall; tell whether it was not recorded before."""
@@ -443,7 +444,7 @@ class SqlTransaction(ABC):
         stored = vectors if self._welcome and record.memory.index else None
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
-        return replace(record, parts=_parts(record.memory, stored))
+        return Record(record.no, record.space, record.memory, _parts(record.memory, stored))
 
     def _drop_vectors(self, no: int) -> None:
         """Delete the vectors of a memory, of all embedders."""

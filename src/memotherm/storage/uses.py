@@ -7,34 +7,34 @@ from collections.abc import Iterable
 from memotherm.model.clock import to_micros
 from memotherm.storage.statements import Statements
 from memotherm.storage.values import LaterUse, Use
+from memotherm.storage.waiting import TimedUse
 
-__all__ = ["add_later_use", "count_uses"]
+__all__ = ["add_later_use", "count_uses", "later_use_is_new"]
 
 
-def count_uses(statements: Statements, uses: Iterable[Use], now: int, window_micros: int) -> None:
-    """Count uses at a moment in microseconds."""
+def count_uses(statements: Statements, uses: Iterable[TimedUse], window_micros: int) -> None:
+    """Count uses, those of a memory in the given order."""
     # In order of number, so that two transactions cannot deadlock.
-    ordered = sorted(uses)
-    accesses = [{"no": use.no, "times": use.times, "now": now} for use in ordered if not use.weight]
-    weighed = [
-        {"no": use.no, "times": use.times, "now": now, "weight": float(use.weight), "window": now - window_micros}
-        for use in ordered
-        if use.weight
+    ordered = sorted(uses, key=lambda timed: timed[0].no)
+    rows = [
+        {"no": no, "times": times, "now": at, "weight": float(weight), "window": at - window_micros}
+        for (no, weight, times), at in ordered
     ]
-    statements.run_many("memory_access", accesses)
-    statements.run_many("memory_use", weighed)
-    times: dict[int, int] = {}
-    for use in ordered:
-        times[use.no] = times.get(use.no, 0) + use.times
-    if times:
-        statements.note_uses(times, now)
+    statements.run_many("memory_use", rows)
+    if ordered:
+        statements.note_uses(ordered)
+
+
+def later_use_is_new(statements: Statements, later: LaterUse) -> bool:
+    """Record a use that followed a recall; tell whether it was not recorded before."""
+    key = {"recall": later.recall, "no": later.no, "strength": str(later.strength)}
+    return bool(statements.rows("use_add", **key, space=later.space, at=to_micros(later.at)))
 
 
 def add_later_use(statements: Statements, later: LaterUse, window_micros: int) -> bool:
     """Record and count a use that followed a recall; tell whether it was not recorded before."""
-    now = to_micros(later.at)
-    key = {"recall": later.recall, "no": later.no, "strength": str(later.strength)}
-    new = bool(statements.rows("use_add", **key, space=later.space, at=now))
+    new = later_use_is_new(statements, later)
     if new:
-        count_uses(statements, [Use(later.no, later.weight, times=0)], now, window_micros)
+        use = Use(later.no, later.weight, times=0)
+        count_uses(statements, [(use, to_micros(later.at))], window_micros)
     return new

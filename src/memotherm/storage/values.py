@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
+from memotherm.model.fields import StoredFields
 from memotherm.model.literals import OrderName
 from memotherm.model.results import TierCount
 from memotherm.model.uses import Strength
@@ -48,15 +49,40 @@ AFTER_PREFIX = chr(0x10FFFF) * 4
 DISCARDED = "note.gone"
 
 
-@dataclass(frozen=True, slots=True)
 class Record:
     """A memory as it is stored: with its number and that of its space."""
 
-    no: int
-    space: int
-    memory: Memory
-    #: Vectors under the embedder in use; 0 = still to be made, -1 = none are wanted.
-    parts: int = 0
+    __slots__ = ("_memory", "no", "parts", "space")
+
+    def __init__(self, no: int, space: int, memory: Memory | StoredFields, parts: int = 0) -> None:
+        self.no = no
+        self.space = space
+        #: Vectors under the embedder in use; 0 = still to be made, -1 = none are wanted.
+        self.parts = parts
+        self._memory = memory
+
+    @property
+    def memory(self) -> Memory:
+        """The memory."""
+        memory = self._memory
+        return memory if isinstance(memory, Memory) else memory.memory()
+
+    @property
+    def fields(self) -> Memory | StoredFields:
+        """The memory, or some fields of it where it is not converted yet."""
+        return self._memory
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        own, others = ((each.no, each.space, each.memory, each.parts) for each in (self, other))
+        return own == others
+
+    def __hash__(self) -> int:
+        return hash((self.no, self.space))
+
+    def __repr__(self) -> str:
+        return f"Record({self.no}, {self.space}, {self.memory!r}, {self.parts})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

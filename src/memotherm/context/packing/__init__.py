@@ -30,7 +30,7 @@ are counted, and the least important memory is removed until the text fits.
 from __future__ import annotations
 
 from memotherm.context.packing.budget import Limits
-from memotherm.context.packing.items import Candidate
-from memotherm.context.packing.packer import Packed, pack
+from memotherm.context.packing.items import Candidate, Form
+from memotherm.context.packing.packer import Packed, pack, reason_for
 
-__all__ = ["Candidate", "Limits", "Packed", "pack"]
+__all__ = ["Candidate", "Form", "Limits", "Packed", "pack", "reason_for"]

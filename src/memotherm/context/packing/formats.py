@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from html import escape
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Priority
+from memotherm.model import Priority
+from memotherm.model.fields import MemoryFields
 from memotherm.rules.marks import is_blocker
 from memotherm.text.marker import CLOSE, OPEN, escape_markers
 from memotherm.text.truncation import title
@@ -50,7 +51,7 @@ class Format:
     tail: Callable[[str], str]
     #: (memory, the part of its content, where the rest is, score, when it was verified) -> its lines; the place of
     #: the rest is empty if nothing is missing.
-    entry: Callable[[Memory, str, str, float | None, str], str]
+    entry: Callable[[MemoryFields, str, str, float | None, str], str]
     #: All lines -> the text that is returned.
     whole: Callable[[str], str] = str
     #: Some lines -> the same lines as they are in that text, for counting.
@@ -91,7 +92,7 @@ def _clean(text: str) -> str:
     return _BLANKS.sub("\n\n", text).strip()
 
 
-def _labels(memory: Memory, verified: str) -> str:
+def _labels(memory: MemoryFields, verified: str) -> str:
     """Return the labels of a memory that an agent should see: priority, blocker, and when it was last verified."""
     priority = "" if memory.priority is _NORMAL or memory.priority is _PINNED else str(memory.priority)
     blocker = "blocker" if is_blocker(memory) else ""
@@ -100,7 +101,7 @@ def _labels(memory: Memory, verified: str) -> str:
     return ", ".join(label for label in (priority, blocker, verified) if label)
 
 
-def _markdown_entry(memory: Memory, content: str, whole: str, _score: float | None, verified: str) -> str:
+def _markdown_entry(memory: MemoryFields, content: str, whole: str, _score: float | None, verified: str) -> str:
     labels = _labels(memory, verified)
     mark = f" [shortened: {whole}]" if whole else ""
     body = escape_markers(_clean(content))
@@ -110,7 +111,7 @@ def _markdown_entry(memory: Memory, content: str, whole: str, _score: float | No
     return f"- {f'({labels}) ' if labels else ''}{body}{mark}\n"
 
 
-def _xml_entry(memory: Memory, content: str, whole: str, _score: float | None, verified: str) -> str:
+def _xml_entry(memory: MemoryFields, content: str, whole: str, _score: float | None, verified: str) -> str:
     labels = _labels(memory, verified)
     attributes = f' mark="{_attribute(labels)}"' if labels else ""
     if whole:
@@ -122,7 +123,7 @@ def _attribute(text: str) -> str:
     return escape(text, quote=False).replace('"', "&quot;")
 
 
-def _index_entry(memory: Memory, content: str, _whole: str, score: float | None, _verified: str) -> str:
+def _index_entry(memory: MemoryFields, content: str, _whole: str, score: float | None, _verified: str) -> str:
     score_text = "-" if score is None else f"{score:.2f}"
     return f"{memory.id} {memory.tier} {score_text} {escape_markers(_clean(title(content)))}\n"
 

@@ -8,11 +8,12 @@ needed, and a very long content is never counted to its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from memotherm.context.focus import WordFocus
 from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, Format, cost_line
 from memotherm.model import Memory, Why
+from memotherm.model.fields import StoredFields
 from memotherm.model.value import Lazy
 from memotherm.text.truncation import sentence_ends, title
 
@@ -32,22 +33,41 @@ PARTS = 60
 _LARGEST_BUDGET = 999_999
 
 
+class Scored(Protocol):
+    """What has a score for the query, and explains it."""
+
+    @property
+    def why(self) -> Why:
+        """The parts of the score."""
+
+
 class Candidate(NamedTuple):
     """A memory that may be included in a context. Candidates are passed in order of importance."""
 
-    memory: Memory
+    memory: Memory | StoredFields
     section: str
     #: The sort key inside its section.
     order: tuple[int, ...]
     #: Why it is a candidate, in words.
     reason: str
     score: float | None = None
-    #: The parts of the score.
-    why: Lazy[Why] | None = None
+    #: What explains the score.
+    scored: Scored | None = None
     #: The number of the memory in its store, a short form of its id.
     number: int | None = None
     #: When it was last verified, in words; empty for what is not old.
     verified: str = ""
+
+    @property
+    def whole(self) -> Memory:
+        """The memory with all its fields."""
+        return self.memory if isinstance(self.memory, Memory) else self.memory.memory()
+
+    @property
+    def why(self) -> Lazy[Why] | None:
+        """The parts of the score; None for a memory that was not searched for."""
+        scored = self.scored
+        return None if scored is None else Lazy(lambda: scored.why)
 
     @property
     def handle(self) -> str:
@@ -99,7 +119,9 @@ class Renderer:
 class Item:
     """A candidate with its forms; each form is rendered when it is first needed."""
 
-    __slots__ = ("_full", "_renderer", "_sentences", "_title", "candidate", "chosen", "cost", "section_cost")
+    __slots__ = (
+        "_full", "_least", "_renderer", "_sentences", "_title", "candidate", "chosen", "cost", "section_cost",
+    )  # fmt: skip
     #: The longest form that the limits allow, and its cost with `section_cost`; there is none before it is chosen.
     chosen: Form | None
     cost: int
@@ -109,6 +131,7 @@ class Item:
         self._renderer = renderer
         self._full: Form | None = None
         self._title: Form | None = None
+        self._least: int | None = None
         self._sentences: list[tuple[int, int]] | None = None
         #: Tokens of the frame of its section, for the first item in it; else 0.
         self.section_cost = 0
@@ -160,10 +183,12 @@ class Item:
     @property
     def min_cost(self) -> int:
         """Tokens of its smallest form, the frame of its section included."""
-        least = self.title.cost
-        if not self._exceeds(least) and not self._exceeds(self.full.cost):
-            least = min(least, self.full.cost)
-        return least + self.section_cost
+        if self._least is None:
+            least = self.title.cost
+            if not self._exceeds(least) and not self._exceeds(self.full.cost):
+                least = min(least, self.full.cost)
+            self._least = least
+        return self._least + self.section_cost
 
     def _exceeds(self, available: int) -> bool:
         """Return whether the content is so long that it costs more, without counting it."""

@@ -16,7 +16,7 @@ from memotherm.errors import BudgetTooSmall
 from memotherm.model import Priority
 from memotherm.model.value import Lazy
 
-__all__ = ["Packed", "pack"]
+__all__ = ["Packed", "pack", "reason_for"]
 
 #: How often a text is counted until the number in its last line is right.
 _MOST_COUNTS = 4
@@ -29,14 +29,21 @@ class Packed:
 
     text: str
     tokens: int
-    included: tuple[Entry, ...]
-    #: What is not in the text, most important first; computed when it is first read.
+    #: What is in the text, in its order.
+    chosen: Sequence[tuple[Candidate, Form]]
+    #: The same as entries, and what is not in the text, most important first; computed when they are first read.
+    entries: Lazy[tuple[Entry, ...]]
     left_out: Lazy[tuple[Entry, ...]]
     #: Tokens of each part of the text.
     shares: dict[str, int]
     #: Whether pinned memories were shortened or left out for want of space.
     pinned_cut: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def included(self) -> tuple[Entry, ...]:
+        """What is in the text, in its order."""
+        return self.entries.value
 
 
 def pack(
@@ -69,6 +76,8 @@ def pack(
             break
         too_large_at[included.pop()[0].id] = most_tokens
 
+    chosen = [(item.candidate, form) for item, form in ordered]
+
     def left_out() -> tuple[Entry, ...]:
         ids = frozenset(item.id for item, _ in included)
         return tuple(
@@ -80,7 +89,8 @@ def pack(
     return Packed(
         text=text,
         tokens=tokens,
-        included=tuple(_included(item, form) for item, form in ordered),
+        chosen=chosen,
+        entries=Lazy(lambda: tuple(_included(candidate, form) for candidate, form in chosen)),
         left_out=Lazy(left_out),
         shares=_shares(included, renderer, tokens, limits.budget),
         pinned_cut=packer.pinned_total > limits.budget - renderer.frame_cost and bool(packer.pinned),
@@ -295,15 +305,19 @@ def _empty_note(renderer: Renderer, limits: Limits) -> list[str]:
     return []
 
 
-def _included(item: Item, form: Form) -> Entry:
-    candidate = item.candidate
+def reason_for(candidate: Candidate, form: Form) -> str:
+    """Return why a memory is included, and how, in words."""
+    return candidate.reason + _HOW_SHORTENED[form.name]
+
+
+def _included(candidate: Candidate, form: Form) -> Entry:
     return Entry(
-        memory=candidate.memory,
+        memory=candidate.whole,
         section=candidate.section,
         form=form.name,
         tokens=form.cost,
         rule=candidate.section,
-        reason=candidate.reason + _HOW_SHORTENED[form.name],
+        reason=reason_for(candidate, form),
         score=candidate.score,
         lines=form.lines,
         _why=candidate.why,
@@ -313,7 +327,7 @@ def _included(item: Item, form: Form) -> Entry:
 def _left_out(exclusion: Exclusion) -> Entry:
     item, candidate = exclusion.item, exclusion.item.candidate
     return Entry(
-        memory=candidate.memory,
+        memory=candidate.whole,
         section=candidate.section,
         form=None,
         tokens=(item.chosen or item.title).cost,

@@ -226,5 +226,9 @@ class Connections:
 
 
 def _beginning(mode: str, local: dict[str, str]) -> str:
-    """Return the statements that begin a transaction, in one message to save round trips."""
-    return "; ".join([f"BEGIN {mode}", *(setting(name, value) for name, value in local.items())])
+    """Return the statements that begin a transaction, in one message to save round trips.
+
+    The first query determines which state a transaction with REPEATABLE READ sees.
+    """
+    statements = [f"BEGIN {mode}", *(setting(name, value) for name, value in local.items())]
+    return "; ".join([*statements, "SELECT 1"] if "REPEATABLE READ" in mode else statements)

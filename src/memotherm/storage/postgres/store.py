@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,12 +16,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.errors import StoreBusy, StoreError
+from memotherm.errors import StoreBusy
 from memotherm.model import Event, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.contract.optional import Distribution
+from memotherm.storage.log_writer import Logged
 from memotherm.storage.postgres.check import check
 from memotherm.storage.postgres.connect import Connection, Connections
 from memotherm.storage.postgres.distribute import distribute, require_coordinator
@@ -39,7 +40,7 @@ from memotherm.storage.rows import event_of
 from memotherm.storage.selecting import compiled_filter
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
-from memotherm.storage.sqlstore import SqlClaim, SqlStore, Waiting, identity_of, new_waiting
+from memotherm.storage.sqlstore import SqlClaim, SqlStore, identity_of
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transfer import transfer
 from memotherm.storage.uses import add_later_use, count_uses
@@ -75,10 +76,9 @@ class PostgresStore(SqlStore):
         self._source: Replica | None = None
         #: The snapshot that the current thread is in: tenant, replica, statements.
         self._snapshots = threading.local()
-        self._queues: defaultdict[str | None, Waiting] = defaultdict(new_waiting)
         #: Uses that were recorded on a cluster, and may be of memories without a tenant.
         self._uncounted: deque[LaterUse] = deque()
-        super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {}, self._queues[None])
+        super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {})
         with self._connections.alone() as connection:
             require_coordinator(connection, self._connections.name)
         migrate(self._connections)
@@ -101,7 +101,6 @@ class PostgresStore(SqlStore):
         """Return the same store as one tenant uses it; None = all tenants together."""
         view = self._view()
         view.tenant = tenant
-        view._waiting = self._queues[tenant]
         return view
 
     def for_recall(self) -> Self:
@@ -123,8 +122,12 @@ class PostgresStore(SqlStore):
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
-        with self._reading() as statements:
-            before = getattr(self._snapshots, "current", None)
+        before = getattr(self._snapshots, "current", None)
+        with ExitStack() as stack:
+            with self._log.beginning() as waiting:
+                statements = stack.enter_context(self._reading(logged=False))
+            if self._source is None and (before is None or statements is not before[2]):
+                statements.waiting = waiting
             self._snapshots.current = (self.tenant, self._source, statements)
             try:
                 yield
@@ -132,18 +135,21 @@ class PostgresStore(SqlStore):
                 self._snapshots.current = before
 
     @contextmanager
-    def _reading(self, *, once: bool = False) -> Iterator[PostgresStatements]:
+    def _reading(self, *, once: bool = False, logged: bool = True) -> Iterator[PostgresStatements]:
         tenant, source, statements = getattr(self._snapshots, "current", None) or (None, None, None)
         if statements is not None and (tenant, source) == (self.tenant, self._source):
             with mapped(self.name):
                 yield statements
             return
+        if logged:
+            self._log.write()
         mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with (self._source or self._connections).transaction(self.tenant, mode=mode) as connection:
             yield self._statements(connection)
 
     @contextmanager
     def _writing(self) -> Iterator[PostgresStatements]:
+        self._log.write()
         with self._connections.transaction(self.tenant, patient=True) as connection:
             statements = self._statements(connection)
             if self.tenant is None:
@@ -266,16 +272,27 @@ class PostgresStore(SqlStore):
         super().log_later_use(later)
         self._count_shared([self._uncounted.popleft() for _ in range(len(self._uncounted))])
 
-    def _log_entry(self, statements: Statements, entry: RecallEntry | LaterUse, *, keep: bool) -> None:
-        if isinstance(entry, LaterUse) and self._connections.distributed:
-            if add_later_use(statements, entry, self._shared.window_micros):
-                self._uncounted.append(entry)
-        else:
-            super()._log_entry(statements, entry, keep=keep)
+    @property
+    def _log_tenant(self) -> str | None:
+        return self.tenant
+
+    def _write_log(
+        self, tenant: str | None, waiting: Sequence[Logged], committing: AbstractContextManager[None]
+    ) -> None:
+        view = self if tenant == self.tenant else self.for_tenant(tenant)
+        super(PostgresStore, view)._write_log(tenant, waiting, committing)
+
+    def _log_entries(self, statements: Statements, entries: Sequence[Logged]) -> None:
+        if self._connections.distributed:
+            window = self._shared.window_micros
+            later = [logged.entry for logged in entries if isinstance(logged.entry, LaterUse)]
+            self._uncounted.extend(use for use in later if add_later_use(statements, use, window))
+            entries = [logged for logged in entries if isinstance(logged.entry, RecallEntry)]
+        super()._log_entries(statements, entries)
 
     def _shared_among(self, nos: Collection[int]) -> set[int]:
         """Return those of some memories that have no tenant."""
-        return {no for (no,) in self._rows("shared_numbers", nos=list(nos))} if nos else set()
+        return {no for (no,) in self._unlogged_rows("shared_numbers", nos=list(nos))} if nos else set()
 
     def _count_shared(self, later: Sequence[LaterUse]) -> None:
         """Count the uses of memories without a tenant, which a transaction of the tenant cannot change."""
@@ -285,8 +302,8 @@ class PostgresStore(SqlStore):
         with self.for_tenant("")._writing() as statements:
             for use in later:
                 if use.no in shared:
-                    counted = Use(use.no, use.weight, times=0)
-                    count_uses(statements, [counted], to_micros(use.at), self._shared.window_micros)
+                    counted = Use(use.no, use.weight, times=0), to_micros(use.at)
+                    count_uses(statements, [counted], self._shared.window_micros)
 
     # The ledger
 
@@ -520,10 +537,7 @@ class PostgresStore(SqlStore):
         """Close all connections; calling it twice, or in a forked process, is harmless."""
         if not self._process.current:
             return
-        with suppress(StoreError):
-            for tenant, waiting in list(self._queues.items()):
-                if waiting:
-                    self.for_tenant(tenant)._log_waiting()
+        self._log.stop()
         self._connections.close()
         if self._replica is not None:
             self._replica.close()

@@ -125,13 +125,11 @@ UPDATE memories SET tier = :tier, tier_rule = :tier_rule, tier_since = :tier_sin
     version = :version
 WHERE {own}no = :no
 
--- memory_access: Count an access that is no use.
-UPDATE memories SET access_count = access_count + :times, accessed_at = :now
-WHERE {own}no = :no AND retention < 3
-
--- memory_use: Count a use with its weight.
-UPDATE memories SET access_count = access_count + :times, accessed_at = :now, last_used_at = :now,
-    use_weight = use_weight + :weight, recent_uses = :weight + CASE WHEN last_used_at > :window THEN recent_uses ELSE 0 END
+-- memory_use: Count a use with its weight; an access without weight is none.
+UPDATE memories SET access_count = access_count + :times, accessed_at = :now,
+    last_used_at = CASE WHEN :weight > 0 THEN :now ELSE last_used_at END, use_weight = use_weight + :weight,
+    recent_uses = CASE WHEN :weight > 0 AND coalesce(last_used_at <= :window, TRUE) THEN :weight
+        ELSE recent_uses + :weight END
 WHERE {own}no = :no AND retention < 3
 
 -- unpurged: Those of some memories that are not purged.

@@ -71,7 +71,8 @@ class CandidateCache:
             for row, expires_at in map(entries.__getitem__, filter(entries.__contains__, nos))
             if expires_at > now and row.tier in tiers and row.space in spaces
         ]
-        return {row.no: row for row in passing_rows(statements, rows, where)}
+        rows = statements.waiting.counted_in_candidates(passing_rows(statements, rows, where))
+        return {row.no: row for row in rows}
 
     def add_uses(self, counted: CountedUses) -> None:
         """Add the uses that this process has counted, unless the cache is from another time."""
@@ -80,9 +81,9 @@ class CandidateCache:
                 return
             self._moment = self._moment._replace(counted=counted.number)
             for entries in (self._newer, self._older):
-                for no, times in counted.times.items():
-                    if no in entries:
-                        entries[no] = _used(entries[no], times, counted.at)
+                for no in filter(entries.__contains__, counted.uses):
+                    row, expires_at = entries[no]
+                    entries[no] = _Entry(counted.uses.counted_in_candidate(row), expires_at)
 
     def _entries(self, statements: SqliteStatements, nos: Sequence[int]) -> dict[int, _Entry]:
         """Return the active ones of some memories."""
@@ -133,8 +134,3 @@ def _entry(row: Row) -> _Entry:
     no, space, tier, priority, *fields, expires_at = row
     candidate = CandidateRow(no, space, TIERS[tier], PRIORITIES[priority], *fields)
     return _Entry(candidate, _NEVER if expires_at is None or priority == 0 else expires_at)
-
-
-def _used(entry: _Entry, times: int, at: int) -> _Entry:
-    row = entry.row
-    return entry._replace(row=row._replace(access_count=row.access_count + times, accessed_at=at))

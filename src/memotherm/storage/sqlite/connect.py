@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -40,6 +40,10 @@ _abandoned: list[sqlite3.Connection] = []
 _inherited: set[tuple[int, int]] = set()
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _UNAVAILABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
+
+
+def _do_nothing() -> None:
+    return None
 
 
 class mapped:  # noqa: N801 - it is used as a function; a class enters faster than a generator, and every read does
@@ -159,6 +163,8 @@ class Connections:
         self._logging = self._writing if path == MEMORY else threading.RLock()
         #: Transactions that are not committed yet, because more is to be stored with them.
         self.deferral: Deferral[sqlite3.Connection] = Deferral()
+        #: Called before a fork, while the connections can still be used.
+        self.forking: Callable[[], None] = _do_nothing
         #: The locks that a fork holds.
         self._held: list[threading.RLock] = []
         #: The device and inode of the file, once it is open, and of its log.
@@ -407,6 +413,7 @@ class Connections:
         """Close the connections and let nobody open new ones; those in use are waited for up to busy_timeout_ms."""
         if not self._process.current:
             return
+        self.forking()
         deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
         for lock in (self._writing, self._logging):
             if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):

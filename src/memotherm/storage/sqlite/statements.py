@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from memotherm.storage import queries
 from memotherm.storage.statements import Row, Statements, marked
+from memotherm.storage.waiting import TimedUse, WaitingUses
 
 __all__ = ["SQL", "CountedUses", "Lending", "Moment", "SqliteStatements"]
 
@@ -36,9 +37,8 @@ class CountedUses(NamedTuple):
 
     #: How many transactions of all processes have counted uses, with this one.
     number: int
-    #: How much the count of each memory has grown, and the moment, in microseconds.
-    times: Mapping[int, int]
-    at: int
+    #: In order of time for each memory.
+    uses: WaitingUses
 
 
 class Moment(NamedTuple):
@@ -112,9 +112,9 @@ class SqliteStatements(Statements):
         self._moment = None
         return self.moment()
 
-    def note_uses(self, times: Mapping[int, int], at: int) -> None:
+    def note_uses(self, uses: Sequence[TimedUse]) -> None:
         """Number the uses that were counted, so that the caches of all processes notice them."""
-        self.counted.append(CountedUses(self.value("uses_counted"), times, at))
+        self.counted.append(CountedUses(self.value("uses_counted"), WaitingUses(uses)))
 
 
 def _adapted(values: dict[str, object]) -> dict[str, object]:

@@ -40,7 +40,6 @@ from memotherm.storage.sqlstore import (
     SqlStore,
     any_expired,
     identity_of,
-    new_waiting,
     visible_rows,
 )
 from memotherm.storage.statements import Statements
@@ -60,10 +59,12 @@ class SqliteStore(SqlStore):
     def __init__(self, path: str, settings: Settings) -> None:
         require_openable(path, settings.key)
         require_ours(path, settings.key)
-        super().__init__(path, SCHEMA_VERSION, settings.use_window_days, {}, new_waiting())
+        # In memory, all share one connection, and nothing waits for a disk.
+        super().__init__(path, SCHEMA_VERSION, settings.use_window_days, {}, log_at_once=path == MEMORY)
         #: Scope -> the highest space number then, and the spaces it can see.
         self._visible: dict[Scope, tuple[int, tuple[int, ...]]] = {}
         self._connections = Connections(path, settings)
+        self._connections.forking = self._log.stop
         #: The statements of the snapshot that the current thread is in.
         self._snapshots = threading.local()
         try:
@@ -122,11 +123,16 @@ class SqliteStore(SqlStore):
         """Return None: what is read is what is written."""
         return None
 
-    def _reading(self, *, once: bool = False) -> AbstractContextManager[SqliteStatements]:
+    def _reading(self, *, once: bool = False, logged: bool = True) -> AbstractContextManager[SqliteStatements]:
         current: SqliteStatements | None = getattr(self._snapshots, "statements", None)
-        return Lending(self._connections.reading(once=once)) if current is None else nullcontext(current)
+        if current is not None:
+            return nullcontext(current)
+        if logged:
+            self._log.write()
+        return Lending(self._connections.reading(once=once))
 
     def _writing(self) -> AbstractContextManager[SqliteStatements]:
+        self._log.write()
         return Lending(self._connections.transaction())
 
     def _marking(self, *, join: bool = False) -> AbstractContextManager[SqliteStatements]:
@@ -159,6 +165,9 @@ class SqliteStore(SqlStore):
         """Let the reads of this thread see one state of the store until the context is left."""
         before = getattr(self._snapshots, "statements", None)
         with self._connections.snapshot(), Lending(self._connections.reading()) as statements:
+            if before is None:
+                with self._log.beginning() as statements.waiting:
+                    statements.moment()
             self._snapshots.statements = before or statements
             try:
                 yield
@@ -175,11 +184,11 @@ class SqliteStore(SqlStore):
         """Return the spaces whose memories a scope can see."""
         known = self._visible.get(scope)
         if known is not None:
-            last, adopted = self._rows("space_last")[0]
+            last, adopted = self._unlogged_rows("space_last")[0]
             self._shared.saw(adopted)
             if known[0] == last:
                 return known[1]
-        with self._reading() as statements:
+        with self._reading(logged=False) as statements:
             last, adopted = statements.rows("space_last")[0]
             spaces = tuple(space for space, _ in statements.rows("spaces_visible", **scope_row(scope)))
         self._shared.saw(adopted)
@@ -386,6 +395,7 @@ class SqliteStore(SqlStore):
         if missing:
             detail = "was moved, deleted or replaced while the store is open: put it back, or open the store again"
             return [Problem(code="file_gone", detail=f"{name} {detail}") for name in missing]
+        self._log.write()
         try:
             caches = self._bands.cache_files()
             # A full-text table of a newer SQLite compares with what its connection has read before a write of another.
@@ -402,6 +412,7 @@ class SqliteStore(SqlStore):
 
     def checkpoint(self, path: Path, origin: str | None = None) -> None:
         """Write a consistent copy to a new file while the store is in use; it records its origin."""
+        self._log.write()
         with self._connections.reading() as connection:
             meta = {ORIGIN_KEY: origin or self._connections.path}
             copy(connection, path, meta=meta, cipher=self._connections.cipher_for(path))
@@ -410,9 +421,8 @@ class SqliteStore(SqlStore):
         """Close all connections; calling it twice, or in a forked process, is harmless."""
         if not self._process.current:
             return
+        self._log.stop()
         with suppress(StoreError):
-            if self._waiting:
-                self._log_waiting()
             self._erasure.finish()
             with self._connections.reading() as connection:
                 self._bands.close(connection)

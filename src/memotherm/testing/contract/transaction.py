@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier
-from memotherm.storage.values import Cause, RecallEntry, Use
+from memotherm.storage.values import Cause, RecallEntry, Record, Use
 from memotherm.testing.contract.base import LIVE, Contract
 from memotherm.text.clean import digest
 
@@ -279,4 +279,5 @@ class TransactionContract(Contract):
         with self.store.write() as transaction:
             transaction.set_relevance(record.no, 0.75)
 
-        assert self.now(record) == replace(record, memory=replace(record.memory, relevance=0.75))
+        relevant = replace(record.memory, relevance=0.75)
+        assert self.now(record) == Record(record.no, record.space, relevant, record.parts)

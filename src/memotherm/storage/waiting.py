@@ -1,0 +1,73 @@
+"""Uses of memories that are not written yet, and the rows of the store as they will be afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from memotherm.storage.rows import COLUMNS
+from memotherm.storage.values import CandidateRow, Use
+
+__all__ = ["NOTHING_WAITS", "TimedUse", "WaitingUses"]
+
+_ACCESSED, _COUNT, _RECENT, _WEIGHT, _USED = (
+    COLUMNS.index(name) for name in ("accessed_at", "access_count", "recent_uses", "use_weight", "last_used_at")
+)
+
+
+#: A use of a memory, and its moment in microseconds.
+TimedUse = tuple[Use, int]
+
+
+class WaitingUses:
+    """The uses that rows of a store lack, by memory and in order."""
+
+    def __init__(self, uses: Iterable[TimedUse] = ()) -> None:
+        self._of: dict[int, list[TimedUse]] = {}
+        self.add(uses)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._of)
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the numbers of the memories."""
+        return iter(self._of)
+
+    def add(self, uses: Iterable[TimedUse]) -> None:
+        """Add uses that are later than those before."""
+        for use, at in uses:
+            self._of.setdefault(use.no, []).append((use, at))
+
+    def counted_in(self, row: tuple[Any, ...], window_micros: int) -> tuple[Any, ...]:
+        """Return a row of `COLUMNS` as the statement `memory_use` changes it."""
+        uses = self._of.get(row[0])
+        if uses is None:
+            return row
+        fields = list(row)
+        for (_, weight, times), at in uses:
+            fields[_COUNT] += times
+            fields[_ACCESSED] = at
+            if weight:
+                within = fields[_USED] is not None and fields[_USED] > at - window_micros
+                fields[_RECENT] = weight + (fields[_RECENT] if within else 0)
+                fields[_WEIGHT] += weight
+                fields[_USED] = at
+        return tuple(fields)
+
+    def counted_in_candidate(self, row: CandidateRow) -> CandidateRow:
+        """Return the row of a candidate with its uses."""
+        uses = self._of.get(row.no)
+        if uses is None:
+            return row
+        return row._replace(
+            access_count=row.access_count + sum([use.times for use, _ in uses]), accessed_at=uses[-1][1]
+        )
+
+    def counted_in_candidates(self, rows: list[CandidateRow]) -> list[CandidateRow]:
+        """Return the rows of candidates with their uses."""
+        return list(map(self.counted_in_candidate, rows)) if self._of else rows
+
+
+#: For rows that lack nothing.
+NOTHING_WAITS = WaitingUses()
