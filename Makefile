@@ -9,7 +9,7 @@ JOBS   ?= auto
 CITUS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint style types browser check fix docs bench bench-compare torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint style types browser check fix docs bench bench-compare bench-speed torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -61,11 +61,20 @@ fix: setup ## Let ruff mend what it can
 docs: setup ## Write the reference pages that follow from the code
 	$(BIN)/python docs/build.py
 
-bench: setup ## Measure speed, print the tables, write JSON under bench/results/
+bench: setup ## Measure speed, print the tables, write JSON under bench/results/; PEERS=1 measures other systems as well
 	$(BIN)/python -m bench
+ifdef PEERS
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(VENV)/peers --upgrade chromadb==1.5.9 langgraph-checkpoint-sqlite==3.1.2
+	$(BIN)/python -m bench.sizes --peers $(VENV)/peers
+	$(BIN)/python -m bench.page
+endif
 
 bench-compare: setup ## Measure the revision REVISION and this tree in turn, call by call
 	$(BIN)/python -m bench.compare $(REVISION)
+
+bench-speed: setup ## The same with every target, written to bench/results/compare.json and docs/reference/speed.md
+	$(BIN)/python -m bench.compare $(REVISION) --json bench/results/compare.json
+	$(BIN)/python -m bench.page
 
 load: setup ## Let 32 clients at a real server for a minute, alone and beside maintenance, and look for losses
 	$(BIN)/python -m bench.load

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -25,38 +24,11 @@ from rich.table import Table
 
 from bench.compare_worker import ROWS
 from bench.report import machine
+from bench.worker import Worker
 
 __all__ = ["main"]
 
 _ROOT = Path(__file__).parent.parent
-
-
-class Worker:
-    """A process that runs one revision."""
-
-    def __init__(self, source: Path, stores: Path) -> None:
-        stores.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(_ROOT)))}
-        command = [sys.executable, "-m", "bench.compare_worker", str(stores)]
-        self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=stores
-        )
-
-    def ask(self, **request: object) -> Any:  # noqa: ANN401 - JSON
-        """Send a request and return the answer."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise SystemExit("a worker has failed; its message is above")
-        return json.loads(answer)
-
-    def close(self) -> None:
-        """End the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
 
 
 def compare(old: Worker, new: Worker, row: str, passes: int) -> dict[str, Any]:
@@ -76,9 +48,11 @@ def compare(old: Worker, new: Worker, row: str, passes: int) -> dict[str, Any]:
                     taken[place][index].append(milliseconds)
     spent = [worker.ask(row=row, spent=True) - start for worker, start in zip(workers, begun, strict=True)]
     p50 = [statistics.median(min(times) for times in each) for each in taken]
-    calls = passes * counts[0]
+    calls, target = passes * counts[0], ROWS[row].target
     return {
         "row": row,
+        "what": ROWS[row].what,
+        "target": None if target is None else round(target, 3),
         "old": round(p50[0], 3),
         "new": round(p50[1], 3),
         # All CPU time of the process, with what runs in the background, for each call.
@@ -103,7 +77,10 @@ def main() -> int:
         with tarfile.open(fileobj=BytesIO(archive)) as files:
             files.extractall(scratch, filter="data")
         stores = (arguments.stores or Path(scratch)).resolve()
-        workers = [Worker(Path(scratch) / "src", stores / "old"), Worker(_ROOT / "src", stores / "new")]
+        workers = [
+            Worker("bench.compare_worker", str(stores / name), paths=[source], folder=stores / name)
+            for name, source in (("old", Path(scratch) / "src"), ("new", _ROOT / "src"))
+        ]
         try:
             rows = [compare(workers[0], workers[1], row, arguments.passes) for row in arguments.rows]
         finally:
@@ -122,11 +99,11 @@ def _now() -> str:
 
 def _print(rows: Sequence[dict[str, Any]], revision: str) -> None:
     table = Table(title=f"CPU milliseconds for each call, {revision} against this tree", title_justify="left")
-    for name in ("row", "old", "new", "old with background", "new with background"):
+    for name in ("row", "target", "old", "new", "old with background", "new with background"):
         table.add_column(name, justify="left" if name == "row" else "right")
     for row in rows:
-        numbers = (row["old"], row["new"], row["old_mean"], row["new_mean"])
-        table.add_row(ROWS[row["row"]].what, *(f"{number:.3f}" for number in numbers))
+        numbers = (row["target"], row["old"], row["new"], row["old_mean"], row["new_mean"])
+        table.add_row(row["what"], *("" if number is None else f"{number:.3f}" for number in numbers))
     Console().print(table)
 
 

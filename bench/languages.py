@@ -1,5 +1,6 @@
-"""`python -m bench.languages --data DIR`: questions in one language about memories in another.
+"""`python -m bench.languages --data DIR`: questions and memories in other languages than English.
 
+First within each language, against the controls; then a question in one language about memories in another.
 XQuAD has the same questions in all its languages: the sentence that answers a question in one language answers
 its translation in another.
 """
@@ -13,6 +14,9 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import report
+from bench.quality import measure_set
+from bench.stores import Lab, bars
 from memotherm import embed
 from memotherm import open as open_memory
 from memotherm.evaluation.cache import cached
@@ -47,22 +51,27 @@ def _across(data: EvaluationSet, others: list[EvaluationSet], most: int, cache: 
 
 
 def main() -> None:
-    """Measure every pair of languages and write the results."""
+    """Measure every language and every pair of them, and write the results."""
     parser = argparse.ArgumentParser(prog="python -m bench.languages", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder with the XQuAD sets")
     parser.add_argument("--most", type=int, default=100, help="the most questions of a pair")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "across_languages.json")
     arguments = parser.parse_args()
     vectors = os.environ.get("MEMOTHERM_VECTORS")
+    cache = Path(vectors) if vectors else None
     sets = [data for data in load(arguments.data) if data.name.startswith(_PREFIX)]
+    with bars() as progress:
+        within = [measure_set(data, Lab(Path(), progress), cache) for data in sets]
+    report.print_rows("Questions and memories in one language", within)
+    report.write("languages", report.record("languages", within))
     rows = {}
     for data in sets:
         name = data.name.removeprefix(_PREFIX)
-        rows[name] = _across(data, sets, arguments.most, Path(vectors) if vectors else None)
+        rows[name] = _across(data, sets, arguments.most, cache)
         print(name, rows[name], flush=True)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    report = {"date": now, "most": arguments.most, "nDCG@10 by language of the memories, then of the question": rows}
-    arguments.out.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    across = {"date": now, "most": arguments.most, "nDCG@10 by language of the memories, then of the question": rows}
+    arguments.out.write_text(json.dumps(across, indent=2) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

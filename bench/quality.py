@@ -12,7 +12,7 @@ from bench.stores import Lab
 from memotherm.evaluation.datasets import EvaluationSet, load
 from memotherm.evaluation.quality import OURS, Result, run
 
-__all__ = ["measure"]
+__all__ = ["measure", "measure_set"]
 
 
 def measure(lab: Lab, options: Options) -> list[Row]:
@@ -23,10 +23,11 @@ def measure(lab: Lab, options: Options) -> list[Row]:
         return []
     cache = os.environ.get("MEMOTHERM_VECTORS")
     sets = load(Path(folder))
-    return [_row(_run(each, lab, Path(cache) if cache else None)) for each in (sets[:1] if options.quick else sets)]
+    return [measure_set(each, lab, Path(cache) if cache else None) for each in (sets[:1] if options.quick else sets)]
 
 
-def _run(data: EvaluationSet, lab: Lab, cache: Path | None) -> Result:
+def measure_set(data: EvaluationSet, lab: Lab, cache: Path | None) -> Row:
+    """Return the row of one set."""
     tasks: dict[str, object] = {}
 
     def told(what: str, more: int, total: int) -> None:
@@ -35,7 +36,7 @@ def _run(data: EvaluationSet, lab: Lab, cache: Path | None) -> Result:
         lab.progress.advance(tasks[what], more)  # type: ignore[arg-type]
 
     with tempfile.TemporaryDirectory() as folder:
-        return run(data, Path(folder), told, cache=cache)
+        return _row(run(data, Path(folder), told, cache=cache))
 
 
 def _row(result: Result) -> Row:

@@ -192,6 +192,17 @@ def test_a_long_memory_enters_as_the_sentences_that_answer(mem: Memotherm) -> No
     assert context.included[0].reason.endswith("shortened to whole sentences")
 
 
+@pytest.mark.parametrize("garden", ["garden", "jardín"])
+def test_a_sentence_answers_if_its_words_begin_like_those_of_the_query(mem: Memotherm, garden: str) -> None:
+    """In any script: a word counts with another ending, not in the middle of another word."""
+    before, after = (f"The mispolicies of the {garden} bore us. " * 20, "Then we talked about the weather. " * 20)
+    mem.remember(f"{before}Our Policy for otters is strict. {after}")
+
+    context = mem.context("which policies are there for otters?", budget=120)
+
+    assert "- … Our Policy for otters is strict. Then we talked" in context.text
+
+
 @pytest.mark.parametrize("turn", [False, True])
 def test_long_memories_share_a_small_budget(mem: Memotherm, turn: bool) -> None:
     """Several of them enter with their best sentences, where one would fill the budget."""

@@ -20,6 +20,8 @@ from memotherm.recall.fusion import rank
 from memotherm.recall.values import Evidence, Ranked
 from memotherm.recall.versions import limit_scores, newer_first
 from memotherm.recall.weights import DEFAULT_WEIGHTS, FusionWeights
+from memotherm.storage.candidates import Candidates, candidate_row
+from memotherm.text.word_ids import word_ids
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY
@@ -62,8 +64,8 @@ def evidence_of(candidates: Sequence[Known]) -> Evidence:
         cosines=np.array(cosines, np.float64),
         closeness=_SCALE.relevance(np.nan_to_num(np.array(cosines, np.float64))),
         texts=np.array(texts, np.float64),
-        priorities=priorities,
-        tiers=tiers,
+        priorities=np.array([priority.rank for priority in priorities], np.int64),
+        tiers=np.array([tier.rank for tier in tiers], np.int64),
         access_counts=np.array(counts, np.float64),
         accessed=np.array(accessed, np.float64),
         coverage=np.array(covered, np.float64),
@@ -375,7 +377,8 @@ def test_weights_of_nothing_rank_everything_equal() -> None:
 
 def test_the_newer_version_of_a_statement_ranks_higher() -> None:
     """Two texts that share most words and cover the question equally change places; their scores stay in order."""
-    texts = {1: "the port of staging is 5433", 2: "the port of staging is 5544", 3: "another thing"}
+    contents = {1: "the port of staging is 5433", 2: "the port of staging is 5544", 3: "another thing"}
+    texts = {no: word_ids(content) for no, content in contents.items()}
     before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8), Known(3, 0.49, coverage=0.8)])
 
     after = newer_first(before, texts)
@@ -386,13 +389,29 @@ def test_the_newer_version_of_a_statement_ranks_higher() -> None:
     assert after[0].why.newer > 0 > after[2].why.newer
 
 
+@given(st.integers(1, 40), st.integers(-1, 1), st.randoms())
+def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: int, more: int, random: Any) -> None:
+    """Whatever the words are, in any order and repeated."""
+    words = [f"word{random.randrange(10**6)}-{place}" for place in range(length)]
+    kept = words[max(0, int(0.4 * length) + more) :]
+    others = [f"other{random.randrange(10**6)}-{place}" for place in range(length - len(kept))]
+    again = [*kept, *others, *kept[:3]]
+    random.shuffle(again)
+    texts = {1: word_ids(" ".join(words)), 2: word_ids(" ".join(again))}
+    before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8)])
+
+    exchanged = newer_first(before, texts)[0].no == 2
+
+    assert exchanged == (len(kept) >= 0.6 * length)
+
+
 def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
     """Another subject in the same words, or a much better score, is no version of the same thing."""
-    words = "the port of staging is"
+    words = word_ids("the port of staging is")
     other_subject = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.50, coverage=0.5)])
     far_behind = ranked([Known(1, 0.60, coverage=0.8), Known(2, 0.30, coverage=0.8)])
 
-    for before in (other_subject, far_behind):
+    for before in (other_subject, far_behind, []):
         assert newer_first(before, {1: words, 2: words}) == before
 
 
@@ -406,6 +425,15 @@ def test_what_follows_a_list_has_no_higher_score_than_its_end() -> None:
 
 def test_a_text_has_whole_words_and_characters_of_unspaced_scripts_anywhere() -> None:
     """A single character of such a script begins a word of the index; another word must be there as it is."""
-    texts = ["otters swim", "the otter", "猫は 寝る"]
+    texts = ["otters swim", "", "the otter", "猫は 寝る"]
+    candidates = Candidates.of(
+        candidate_row((no, 1, 1, 3, "fact", 0, None, 0, text, "", None)) for no, text in enumerate(texts)
+    )
 
-    assert has_terms(texts, ["otter", "猫"]).tolist() == [[False, False], [True, False], [False, True]]
+    assert has_terms(candidates, ["otter", "猫"]).tolist() == [
+        [False, False],
+        [False, False],
+        [True, False],
+        [False, True],
+    ]
+    assert has_terms(Candidates.of([]), ["otter"]).shape == (0, 1)

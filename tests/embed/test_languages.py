@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+import memotherm
 from memotherm.embed.calibration import ARCTIC
 from memotherm.embed.local import BUNDLED, LocalEmbedder
 
@@ -62,6 +66,71 @@ def test_cosines_count_less_the_less_of_a_question_is_known(local: LocalEmbedder
     """A language of the same script is known better than another script."""
     german = local.query_weight("In welcher Stadt wohnt die Anna?")
     assert 0 < local.query_weight("В каком городе живёт Анна?") < german < 1
+
+
+def test_words_of_similar_meaning_are_similar(local: LocalEmbedder) -> None:
+    """The most similar word of a text counts, in every language; unrelated words are not similar at all."""
+    words, texts = ["arztin", "поезд", "医生"], ["besuch arzt montag", "состав казан", "火车 医院", "", "arztin"]
+    similar = local.word_similarity(words, texts)
+
+    assert similar.shape == (5, 3)
+    assert similar[4, 0] == pytest.approx(1.0, abs=1e-5)
+    assert similar[0, 0] > 0.3 > similar[2, 0]
+    assert similar[2, 2] > 0.3
+    assert not similar[3].any()
+    assert (similar >= 0).all()
+    assert local.word_similarity([], texts).shape == (5, 0)
+    assert local.word_similarity(words, []).shape == (0, 3)
+
+
+def test_similarities_do_not_depend_on_what_was_compared_before(local: LocalEmbedder) -> None:
+    """They are the same after so many other words that their vectors are no longer remembered."""
+    words, texts = ["arztin", "zug"], ["besuch arzt montag", "bahn abfahrt"]
+    before = local.word_similarity(words, texts)
+    for start in range(0, 40_000, 10_000):
+        local.word_similarity(words, [" ".join(f"w{number}" for number in range(start, start + 10_000))])
+    assert np.array_equal(local.word_similarity(words, texts), before)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "others"),
+    [
+        pytest.param(
+            "Wann kommt die Ärztin?",
+            "Der Besuch des Arztes ist am Montag",
+            ["Die Lieferung kommt am Dienstag", "Wann kommt der Zug? Um acht"],
+            id="german",
+        ),
+        pytest.param(
+            "Когда отправляется поезд в Казань?",
+            "Отправление состава на Казань в 14:30",
+            ["Когда приезжает Ольга из Казани, она звонит", "Автобус в Казань отменили"],
+            id="russian",
+        ),
+    ],
+)
+def test_a_memory_with_a_similar_word_comes_before_one_with_fewer_words(
+    local: LocalEmbedder, question: str, answer: str, others: list[str]
+) -> None:
+    """A question in a language that the model hardly knows finds its answer in other words."""
+    with memotherm.open(":memory:", embedder=local) as mem:
+        mem.remember_many([{"content": content} for content in (*others, answer)])
+        assert mem.recall(question)[0].memory.content == answer
+
+
+def test_a_recall_does_not_fail_with_the_similarity_of_words() -> None:
+    """It says what was not looked for; a question that the embedder knows does not ask for it."""
+
+    class Partial(LocalEmbedder):
+        def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+            raise RuntimeError("no table")
+
+    with memotherm.open(":memory:", embedder=Partial()) as mem:
+        mem.remember("Анна живёт в Москве")
+        russian, english = mem.recall("Где живёт Анна?"), mem.recall("Where does Anna live?")
+    assert "no table" in russian.degraded[0]
+    assert len(russian) == 1
+    assert not english.degraded
 
 
 @pytest.mark.parametrize("text", ["👍👍", "ᚠᚢᚦᚨᚱᚲ", "ꓙꓳ ꓡꓲ", "\u0600\u0601"], ids=ascii)

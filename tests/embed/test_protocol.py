@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memotherm.embed import Embedder, NoEmbedder, checked, close, embed_query, query_weight, split
+from memotherm.embed import Embedder, NoEmbedder, checked, close, embed_query, query_weight, split, word_similarity
 from memotherm.embed.windows import MAX_CHARS
 from memotherm.errors import DimensionMismatch, EmbedderError
 
@@ -34,6 +34,9 @@ class Asking(Fixed):
 
     def query_weight(self, text: str) -> float:
         return float(text)
+
+    def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[7, np.nan, 0.5]], dtype=np.float32)
 
     def split(self, text: str) -> list[str]:
         return text.split("|")
@@ -79,6 +82,14 @@ def test_cosines_of_a_question_count_what_its_embedder_says() -> None:
     assert [query_weight(Asking([]), text) for text in ("0.25", "7", "-1")] == [0.25, 1, 0]
     with pytest.raises(EmbedderError, match="fixed raised ValueError"):
         query_weight(Asking([]), "q")
+
+
+def test_similarities_of_words_are_between_0_and_1() -> None:
+    """An embedder that says nothing knows no similar words; an array of another shape is refused."""
+    assert word_similarity(Fixed([]), ["a", "b"], ["t"]).tolist() == [[0, 0]]
+    assert word_similarity(Asking([]), ["a", "b", "c"], ["t"]).tolist() == [[1, 0, 0.5]]
+    with pytest.raises(EmbedderError, match="fixed raised ValueError"):
+        word_similarity(Asking([]), ["a"], ["t"])
 
 
 def test_a_question_goes_the_embedders_own_way_if_it_has_one() -> None:

@@ -130,7 +130,7 @@ def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memo
     near = tenant.search_vector(everything, tuple(Tier), HashEmbedder().embed(["secret"])[0], 100, where)
 
     assert len(mem._services.whole.records(nos)) > len(tenant.records(nos)) > 0
-    for numbers in (list(found), list(near), list(tenant.candidate_texts(nos))):
+    for numbers in (list(found), list(near), tenant.active(nos).no.tolist()):
         assert numbers
         assert {record.memory.scope.tenant for record in mem._services.whole.records(numbers).values()} == {"acme"}
     rivals = [record for record in mem._services.whole.records(nos).values() if record.memory.scope.tenant == "rival"]

@@ -23,7 +23,7 @@ from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
 from memotherm.storage import sqlstore
 from memotherm.storage.open import open_store
-from memotherm.storage.sqlite import bands
+from memotherm.storage.sqlite import filters
 from memotherm.storage.sqlite.band import Allowed, CodedBand, ExactBand
 from memotherm.storage.sqlite.keys import PART_BITS
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
@@ -500,21 +500,41 @@ def test_candidates_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp
         mem.recall("word7", track=False)
     cached = mem._services.store._candidates  # type: ignore[attr-defined]
 
-    assert 0 < len(cached) <= 200_000 // 500
-    assert 8 in cached._newer or 8 in cached._older
+    assert 0 < len(cached) <= 200_000 // 400
+    assert 8 in cached
+
+
+@pytest.mark.parametrize("exact_limit", [10, 10_000])
+def test_a_filter_that_is_used_often_lets_through_what_it_did_before(
+    open_mem: Open, tmp_path: Path, exact_limit: int
+) -> None:
+    """From some search on it is known as a whole; what is stored, changed or expires later counts at once."""
+    mem = open_mem(tmp_path / "memory.db", settings={"exact_band_limit": exact_limit})
+    kinds = ("fact", "task")
+    mem.remember_many([{"content": f"otter {number} swims", "kind": kinds[number % 2]} for number in range(60)])
+    first = contents(mem.recall("otter", 30, kinds=["task"], track=False))
+
+    for _ in range(20):
+        assert contents(mem.recall("otter", 30, kinds=["task"], track=False)) == first
+    assert len(first) == 30
+    assert {hit.memory.kind for hit in mem.recall("otter", 30, kinds=["task"])} == {"task"}
+    new = mem.remember("otter 60 swims", kind="task")
+    assert new.content in contents(mem.recall("otter", 31, kinds=["task"], track=False))
+    mem.update(new.id, kind="fact")
+    assert contents(mem.recall("otter", 30, kinds=["task"], track=False)) == first
 
 
 def test_a_search_with_many_different_filters_caches_a_limited_number_of_arrays(
     open_mem: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The least recently used are dropped; one that is used again and again stays."""
-    monkeypatch.setattr(bands, "_FILTER_CACHE_SIZE", 1000)
+    monkeypatch.setattr(filters, "CACHE_SIZE", 1000)
     mem = open_mem(tmp_path / "memory.db")
     mem.remember("an otter swims", kind="kind0")
     for number in range(100):
         assert contents(mem.recall("otter", kinds=["kind0"])) == ["an otter swims"]
         assert contents(mem.recall("otter", kinds=[f"kind{number + 1}"])) == []
-    cached = mem._services.store._bands._allowed  # type: ignore[attr-defined]
+    cached = mem._services.store._filters._allowed  # type: ignore[attr-defined]
 
     assert 0 < len(cached) <= 1000 // 64
     assert any(where.kinds == ("kind0",) for _, where in cached)

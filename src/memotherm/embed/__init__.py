@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from memotherm.embed.calibration import Calibration
-from memotherm.embed.protocol import Embedder, checked, close, embed_query, query_weight, split
+from memotherm.embed.protocol import Embedder, checked, close, embed_query, query_weight, split, word_similarity
 from memotherm.embed.secret import host_of, redact_url
 from memotherm.errors import InvalidInput
 from memotherm.model import entry_points
@@ -38,6 +38,7 @@ __all__ = [
     "query_weight",
     "resolve",
     "split",
+    "word_similarity",
 ]
 
 GROUP = "memotherm.embedders"

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from memotherm.embed.static import StaticVectors
+from memotherm.embed.word_table import WordTable
 from memotherm.embed.wordpiece import WordPiece, words
 from memotherm.text.words import is_english
 
@@ -42,7 +44,9 @@ _FOREIGN = 0.3
 #: a dimension of its own for stored texts and in one for queries, so that it adds nothing to their product.
 _ALONG = (0.80, 0.66)
 _ACROSS = (0.57, 0.65)
-#: What a static cosine counts against one of the model: it tells less than the words of a text do.
+#: A cosine of two words up to which they are unrelated.
+_UNRELATED_WORDS = 0.4
+#: The square root of what a static cosine counts against one of the model: it tells less than the words of a text.
 _STATIC_WEIGHT = 0.25
 _LATIN = re.compile("[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
 #: How much of a text is looked at.
@@ -55,6 +59,7 @@ class LanguageMixer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._static = StaticVectors(folder)
+        self._words = WordTable(self._static.embed_words)
         self._lock = Lock()
         self._basis: NDArray[np.float32] | None = None
 
@@ -71,7 +76,7 @@ class LanguageMixer:
 
     def weight(self, known: float) -> float:
         """Return what the cosines of a query count, from 0 to 1; 1 for English."""
-        return known + (1 - known) * _STATIC_WEIGHT
+        return (known + (1 - known) * _STATIC_WEIGHT) ** 2
 
     def mix(self, own: Vector | None, text: str, known: float, *, query: bool) -> Vector | None:
         """Return a vector of length 1 that has both kinds; None if neither has one."""
@@ -91,6 +96,13 @@ class LanguageMixer:
             mixed = (known * own_along + (1 - known) * along) * mean
             mixed = mixed + math.sqrt(known) * (own - own_along * mean) + math.sqrt(1 - known) * foreign
         return np.asarray(mixed / np.linalg.norm(mixed), np.float32)
+
+    def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return how similar each word (columns) is to the most similar word of each text (rows), from 0 to 1."""
+        import numpy as np
+
+        cosines = self._words.cosines(words, texts)
+        return np.asarray(np.clip((cosines - _UNRELATED_WORDS) / (1 - _UNRELATED_WORDS), 0, 1), np.float32)
 
     def _dimensions(self) -> tuple[Vector, NDArray[np.float32], NDArray[np.float32]]:
         """Return the mean of the model's vectors, the dimensions of static vectors, and those of the rests."""

@@ -130,6 +130,14 @@ class LocalEmbedder:
         """Return what the cosines of a query count in ranking: 1 for English, less for other languages."""
         return 1.0 if self._languages is None else self._languages.weight(self._known(text))
 
+    def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return how similar each word is to the most similar word of each text, by their static vectors."""
+        import numpy as np
+
+        if self._languages is None:
+            return np.zeros((len(texts), len(words)), np.float32)
+        return self._languages.word_similarity(words, texts)
+
     def _known(self, text: str) -> float:
         """Return how much of a text the model knows; another model than the bundled one is taken to know all."""
         return 1.0 if self._languages is None else self._languages.known(text, self._tokenizer())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["Embedder", "checked", "close", "embed_query", "query_weight", "split", "unit"]
+__all__ = ["Embedder", "checked", "close", "embed_query", "query_weight", "split", "unit", "word_similarity"]
 
 
 @runtime_checkable
@@ -30,6 +30,9 @@ class Embedder(Protocol):
     - `embed_query(text)`: one vector of shape (dimensions,), for models that embed queries differently;
     - `query_weight(text)`: what the cosines of a query count in ranking, from 0 to 1, for models that know some
       languages better than others; 1 without it;
+    - `word_similarity(words, texts)`: an array of shape (texts, words), from 0 for an unrelated word to 1 for the
+      same: how similar each word is to the most similar one of each text, whose words are separated by spaces. It
+      is asked for if `query_weight` is below 1, because the words of a query then tell more than its cosines;
     - `split(text)`: the windows of a long content, each short enough to be embedded as a whole;
     - `max_chars: int`: the longest window the default splitter may cut, for embedders without `split`;
     - `calibration: Calibration`: the map from its cosines to relevance;
@@ -79,6 +82,18 @@ def query_weight(embedder: Embedder, text: str) -> float:
         return 1.0
     with _own_errors(embedder):
         return min(1.0, max(0.0, float(own(text))))
+
+
+def word_similarity(embedder: Embedder, words: Sequence[str], texts: Sequence[str]) -> Vectors:
+    """Return how similar each word is to the most similar one of each text; zeros without `word_similarity`."""
+    import numpy as np
+
+    own: Callable[[Sequence[str], Sequence[str]], Vectors] | None = getattr(embedder, "word_similarity", None)
+    if own is None:
+        return np.zeros((len(texts), len(words)), np.float32)
+    with _own_errors(embedder):
+        similarity = np.asarray(own(words, texts), np.float32).reshape(len(texts), len(words))
+        return np.clip(np.nan_to_num(similarity), 0, 1)
 
 
 def split(embedder: Embedder, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Static vectors of word pieces in a hundred languages: the vector of a text is the mean of those of its pieces.
+"""Static vectors of word pieces in a hundred languages: a text or word has the mean of its pieces.
 
 The table is that of potion-multilingual, less its mean, as 4-bit numbers with one scale for each row.
 `weights/NOTICE` names its origin.
@@ -7,7 +7,9 @@ The table is that of potion-multilingual, less its mean, as 4-bit numbers with o
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -47,11 +49,30 @@ class StaticVectors:
         rows = [row for word in words for row in self._pieces(word[:_LONGEST_WORD])]
         if not rows:
             return None
-        packed = self._vectors[rows]
-        numbers = np.stack((packed >> 4, packed & 15), axis=2).reshape(len(rows), -1).astype(np.float32) - _ZERO
-        total = self._scales[rows].astype(np.float32) @ numbers
+        total = self._scales[rows].astype(np.float32) @ self._numbers(rows)
         length = float(np.linalg.norm(total))
         return np.asarray(total / length, np.float32) if length else None
+
+    def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row for each word, of length 1, or of zeros if the table has none of its pieces."""
+        import numpy as np
+
+        self._load()
+        pieces = [self._pieces(word[:_LONGEST_WORD]) for word in words]
+        rows = list(chain.from_iterable(pieces))
+        numbers = self._scales[rows].astype(np.float32)[:, np.newaxis] * self._numbers(rows)
+        totals = np.zeros((len(words), 2 * self._vectors.shape[1]), np.float32)
+        np.add.at(totals, np.repeat(np.arange(len(words)), list(map(len, pieces))), numbers)
+        lengths = np.linalg.norm(totals, axis=1, keepdims=True)
+        return np.asarray(totals / np.where(lengths > 0, lengths, 1), np.float32)
+
+    def _numbers(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """Return the numbers of some rows before they are scaled."""
+        import numpy as np
+
+        packed = self._vectors[rows]
+        numbers = np.stack((packed >> 4, packed & 15), axis=2).reshape(len(rows), 2 * packed.shape[1])
+        return numbers.astype(np.float32) - _ZERO
 
     def _match(self, word: str) -> tuple[int, ...]:
         """Return the rows of a word's pieces, the longest first; characters without a piece are skipped."""

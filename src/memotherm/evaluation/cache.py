@@ -54,6 +54,10 @@ class CachedEmbedder:
         """Return what the cosines of a query count."""
         return embed.query_weight(self._embedder, text)
 
+    def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> Vectors:
+        """Return how similar each word is to the most similar one of each text."""
+        return embed.word_similarity(self._embedder, words, texts)
+
     def split(self, text: str) -> list[str]:
         """Split a content as the embedder does."""
         return embed.split(self._embedder, text)

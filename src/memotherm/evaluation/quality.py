@@ -51,6 +51,7 @@ ABLATIONS = {
     "author": replace(DEFAULT_WEIGHTS, author=0.0),
     "time": replace(DEFAULT_WEIGHTS, time=0.0),
     "little weight for framing words": replace(DEFAULT_WEIGHTS, framing_word=1.0),
+    "similar words in other languages": replace(DEFAULT_WEIGHTS, similar_word=0.0),
     "damping of long texts": replace(DEFAULT_WEIGHTS, length_damping=0.0),
     "differences among the candidates": replace(DEFAULT_WEIGHTS, relative=0.0),
     "newer version first": replace(DEFAULT_WEIGHTS, versions=0),

@@ -40,8 +40,9 @@ class FindCandidates:
             state.blocks.append(self._store.candidates(question.spaces, question.tiers, block, question.where))
         if state.pinned_records:
             # Pinned memories are candidates in every tier.
-            pinned = [record.no for record in state.pinned_records]
-            state.blocks[0] |= self._store.candidates(question.all_spaces, tuple(Tier), pinned, question.where)
+            pinned = list({record.no for record in state.pinned_records} - set(state.blocks[0].no.tolist()))
+            others = self._store.candidates(question.all_spaces, tuple(Tier), pinned, question.where)
+            state.blocks[0] = state.blocks[0].joined([others])
 
     def _search(self, state: State, size: int) -> None:
         """Run both searches, and note what is missing."""

@@ -7,20 +7,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import repeat
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memotherm.errors import EmbedderError
 from memotherm.model import Tier
 from memotherm.model.clock import from_micros
 from memotherm.recall.values import Evidence, State
 from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
+from memotherm.storage.candidates import Candidates
 from memotherm.storage.contract import IndexStore
-from memotherm.storage.values import CandidateRow, CandidateText
 from memotherm.text.times import nearness, spans
-from memotherm.text.words import is_fragment, words
+from memotherm.text.word_ids import ID_BYTES, word_id
+from memotherm.text.words import words
 
 __all__ = ["ABSENT_WORD", "SHORT_TEXT", "GatherEvidence", "TermMatrix", "coverage", "has_terms"]
 
@@ -28,6 +28,8 @@ __all__ = ["ABSENT_WORD", "SHORT_TEXT", "GatherEvidence", "TermMatrix", "coverag
 SHORT_TEXT = 50
 #: The weight of a word that no memory has, in what could be covered at most.
 ABSENT_WORD = 0.5
+#: What stands for the previous turn of what has none.
+_NO_TURN = 0
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
 #: The author's name that an assistant's log gives to the person it talks with.
 _USER = "user"
@@ -42,10 +44,10 @@ class TermMatrix:
     One row for each candidate, then one for each earlier turn.
     """
 
-    #: Which of the query's words (columns) each memory has.
-    has: NDArray[np.bool_]
+    #: How much of the query's words (columns) each memory has: 1 for the word itself, less for a similar one.
+    has: NDArray[np.bool_] | NDArray[np.float32]
     #: The number of words of each memory.
-    lengths: NDArray[np.float64]
+    lengths: NDArray[np.int64] | NDArray[np.float64]
     #: The row of the previous turn; -1 where there is none.
     previous: NDArray[np.int64]
     #: How many of the rows are candidates.
@@ -66,24 +68,24 @@ class GatherEvidence:
             state.total, state.frequencies = self._store.frequencies(question.spaces, question.tiers, list(state.terms))
         state.evidence = [self._evidence(state, block) for block in state.blocks]
 
-    def _evidence(self, state: State, candidates: Mapping[int, CandidateRow]) -> Evidence:
+    def _evidence(self, state: State, candidates: Candidates) -> Evidence:
         question, terms = state.question, state.terms
-        columns = _columns(candidates)
-        nos = columns["no"]
+        nos = candidates.no.tolist()
         scores = self._cosines(state, nos)
-        cosines = np.array([scores.get(no, math.nan) for no in nos], np.float64)
+        # None becomes NaN.
+        cosines = np.array(list(map(scores.get, nos)), np.float64)
         return Evidence(
-            nos=np.array(nos, np.int64),
+            nos=candidates.no,
             cosines=cosines,
             closeness=state.query.calibration.relevance(cosines),
-            texts=np.array([state.text_scores.get(no, math.nan) for no in nos], np.float64),
-            priorities=columns["priority"],
-            tiers=columns["tier"],
-            access_counts=np.array(columns["access_count"], np.float64),
-            accessed=np.array(columns["accessed_at"], np.float64),
-            coverage=self._coverage(state, candidates, columns) if terms else np.zeros(len(nos)),
-            authors=_author_matches(question.text, columns["author"], frozenset(terms)),
-            nearness=_time_matches(question.text, question.where.now.date(), columns["created_at"]),
+            texts=np.array(list(map(state.text_scores.get, nos)), np.float64),
+            priorities=candidates.priority,
+            tiers=candidates.tier,
+            access_counts=candidates.access_count,
+            accessed=candidates.accessed_at,
+            coverage=self._coverage(state, candidates) if terms else np.zeros(len(nos)),
+            authors=_author_matches(question.text, candidates.author, frozenset(terms)),
+            nearness=_time_matches(question.text, question.where.now.date(), candidates.created_at),
         )
 
     def _cosines(self, state: State, nos: Sequence[int]) -> dict[int, float]:
@@ -97,41 +99,41 @@ class GatherEvidence:
             state.question.all_spaces, tuple(Tier), missing, state.query.vector, state.query.identity
         )
 
-    def _coverage(
-        self, state: State, candidates: Mapping[int, CandidateRow], columns: Mapping[str, Sequence[Any]]
-    ) -> NDArray[np.float64]:
-        texts = columns["words"]
-        previous = np.full(len(candidates), -1, np.int64)
-        if any(columns["previous"]):
-            turns: Mapping[int, CandidateRow | CandidateText] = {**candidates, **self._earlier_turns(candidates)}
-            rows = {no: row for row, no in enumerate(turns)}
-            texts = [turn.words for turn in turns.values()]
-            previous = np.array([rows.get(turn.previous or 0, -1) for turn in turns.values()], np.int64)
+    def _coverage(self, state: State, candidates: Candidates) -> NDArray[np.float64]:
+        turns, previous = candidates, np.full(len(candidates), -1, np.int64)
+        if candidates.previous.any():
+            turns = candidates.joined(self._earlier_turns(candidates))
+            rows = {no: row for row, no in enumerate(turns.no.tolist())}
+            previous = np.array([rows.get(no, -1) for no in turns.previous.tolist()], np.int64)
         matrix = TermMatrix(
-            has=has_terms(texts, state.terms),
-            lengths=np.array([text.count(" ") + 1 for text in texts], np.float64),
-            previous=previous,
-            candidates=len(candidates),
+            has=self._has_terms(state, turns), lengths=turns.length, previous=previous, candidates=len(candidates)
         )
         return coverage(matrix, state.terms, state.total, state.frequencies, self._weights)
 
-    def _earlier_turns(self, candidates: Mapping[int, CandidateRow]) -> dict[int, CandidateText]:
+    def _has_terms(self, state: State, turns: Candidates) -> NDArray[np.bool_] | NDArray[np.float32]:
+        """Return which memories have the query's words, and how much of them those have that have similar words."""
+        has = has_terms(turns, state.terms)
+        if state.query.word_similarity is None or not self._weights.similar_word:
+            return has
+        try:
+            similarity = state.query.word_similarity(list(state.terms), turns.text)
+        except EmbedderError as error:
+            state.degraded.append(f"similar words were not looked for: {error}")
+            return has
+        return np.where(has, np.float32(1), np.float32(self._weights.similar_word) * similarity)
+
+    def _earlier_turns(self, candidates: Candidates) -> list[Candidates]:
         """Return the turns one and two before the candidates, except those that are candidates themselves."""
-        earlier: dict[int, CandidateText] = {}
-        turns: Mapping[int, CandidateRow | CandidateText] = candidates
+        known = {_NO_TURN, *candidates.no.tolist()}
+        turns, earlier = candidates, list[Candidates]()
         for _ in range(2):
-            missing = {turn.previous for turn in turns.values() if turn.previous} - candidates.keys() - earlier.keys()
+            missing = set(turns.previous.tolist()) - known
             if not missing:
                 break
-            turns = texts = self._store.candidate_texts(sorted(missing))
-            earlier |= texts
+            turns = self._store.active(sorted(missing))
+            known.update(turns.no.tolist())
+            earlier.append(turns)
         return earlier
-
-
-def _columns(candidates: Mapping[int, CandidateRow]) -> dict[str, tuple[Any, ...]]:
-    """Return the candidates' values by field."""
-    values = zip(*candidates.values(), strict=True) if candidates else repeat(())
-    return dict(zip(CandidateRow._fields, values, strict=False))
 
 
 def coverage(
@@ -144,7 +146,7 @@ def coverage(
     """Return for each candidate the share of the query's words that it has, weighted by their rarity.
 
     Args:
-        matrix: Which words each memory has; its columns are the query's words in their order.
+        matrix: How much of the words each memory has; its columns are the query's words in their order.
         terms: The query's words and their weights.
         total: The number of memories.
         frequencies: How many of them have each word.
@@ -184,21 +186,29 @@ def _previous_turns(matrix: TermMatrix, weights: Sequence[float]) -> NDArray[np.
     return shares
 
 
-def has_terms(texts: Sequence[str], terms: Iterable[str]) -> NDArray[np.bool_]:
-    """Return which texts (rows) have which words (columns)."""
-    # With a space on both sides of each word, one search for " word " finds it.
-    patterns = [f" {term}" if is_fragment(term) else f" {term} " for term in terms]
-    spaced = [f" {text} " for text in texts]
-    matches = bytes([pattern in text for pattern in patterns for text in spaced])
-    return np.frombuffer(matches, np.bool_).reshape(len(patterns), len(texts)).T
+def has_terms(candidates: Candidates, terms: Iterable[str]) -> NDArray[np.bool_]:
+    """Return which candidates (rows) have which words (columns); a fragment is the beginning of a word."""
+    has = np.zeros((len(asked := list(map(word_id, terms))), len(candidates)), np.bool_)
+    _mark(has, asked, candidates.words, candidates.length)
+    if any(candidates.fragments):
+        _mark(has, asked, candidates.fragments, np.array(list(map(len, candidates.fragments)), np.int64) // ID_BYTES)
+    return has.T
 
 
-def _time_matches(query: str, today: date, created: Sequence[int]) -> NDArray[np.float64]:
+def _mark(has: NDArray[np.bool_], asked: Sequence[int], texts: Sequence[bytes], lengths: NDArray[np.int64]) -> None:
+    """Mark which of some words (rows) are in each text (column)."""
+    ids = np.frombuffer(b"".join(texts), np.int64)
+    equal = np.array(asked, np.int64)[:, np.newaxis] == ids
+    rows, places = np.divmod(np.flatnonzero(equal), max(1, len(ids)))
+    has[rows, np.cumsum(lengths).searchsorted(places, "right")] = True
+
+
+def _time_matches(query: str, today: date, created: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how near each time of creation is to the times that a query names."""
     named = spans(query, today)
     if not named:
         return np.zeros(len(created))
-    return np.array([nearness(from_micros(moment).date(), named) for moment in created], np.float64)
+    return np.array([nearness(from_micros(moment).date(), named) for moment in created.tolist()], np.float64)
 
 
 def _author_matches(query: str, authors: Sequence[str], terms: frozenset[str]) -> NDArray[np.float64]:

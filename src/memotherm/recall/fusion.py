@@ -5,7 +5,8 @@ cosine of unrelated texts):
 
     closeness   the cosine of query and memory
     coverage    which of the query's words the memory has, weighted by their rarity;
-                a short turn of a conversation also has the words of the turns before it
+                a short turn of a conversation also has the words of the turns before it, and where the embedder
+                hardly knows the language, a memory with a similar word has a part of the word
     author      the query names the author, or is in the first person and the author is the user
     time        the query names a time, and the memory is from about then
 
@@ -28,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
-from memotherm.model import Priority
+from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.rows import named_tuples
 from memotherm.recall.evidence import ABSENT_WORD
@@ -67,7 +68,7 @@ class Fuse:
         now = to_micros(question.where.now)
         for evidence in state.evidence:
             ranked = rank(evidence, weights, calibration, now, question.min_score)
-            if Priority.PINNED in evidence.priorities:
+            if not evidence.priorities.all():
                 ranked = [candidate for candidate in ranked if candidate.priority is not Priority.PINNED]
             state.ranked_blocks.append(ranked)
         if state.pinned_records:
@@ -89,10 +90,8 @@ def rank(
     """
     relevance = _FUSIONS[weights.fusion](evidence, weights, calibration)
     use = _use(evidence, weights, now)
-    boosts = np.array([weights.boosts[priority] for priority in evidence.priorities], np.float64)
-    penalties = np.zeros(len(relevance))
-    if weights.penalties:
-        penalties = np.array([weights.penalties.get(tier, 0.0) for tier in evidence.tiers], np.float64)
+    boosts = np.array([weights.boosts[priority] for priority in Priority])[evidence.priorities]
+    penalties = np.array([weights.penalties.get(tier, 0.0) for tier in Tier])[evidence.tiers]
     scores = relevance + use + boosts - penalties
     passing = np.flatnonzero((relevance >= min_score) | ((evidence.coverage >= min_score) & (weights.text > 0)))
     rows = passing[np.lexsort((-evidence.nos[passing], -scores[passing]))]
@@ -102,6 +101,8 @@ def rank(
 
 def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.float64]:
     """Return what use adds: more for frequent use, less with the time since the last."""
+    if not evidence.access_counts.any():
+        return np.zeros(len(evidence.nos))
     days = np.maximum(0.0, (now - evidence.accessed) / _MICROS_PER_DAY)
     frequency = np.minimum(1.0, np.log1p(evidence.access_counts) / math.log1p(_MANY_USES))
     use = weights.use * frequency * 0.5 ** (days / weights.use_half_life_days)
@@ -132,7 +133,7 @@ def _scaled(value_range: float, least: float, share: float) -> float:
 
 def _range(values: NDArray[np.float64]) -> float:
     numbers = values[~np.isnan(values)]
-    return float(np.ptp(numbers)) if numbers.size else 0.0
+    return float(numbers.max() - numbers.min()) if numbers.size else 0.0
 
 
 def _weighted(evidence: Evidence, weights: FusionWeights, _calibration: Calibration) -> NDArray[np.float64]:

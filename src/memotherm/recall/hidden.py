@@ -16,9 +16,11 @@ from memotherm.model import Priority, Retention, Tier
 from memotherm.model.clock import to_micros
 from memotherm.recall.evidence import has_terms
 from memotherm.recall.values import Question
+from memotherm.storage.candidates import Candidates
 from memotherm.storage.contract import Store
 from memotherm.storage.transaction import author_of, indexed_words
-from memotherm.storage.values import CandidateRow, CandidateText, Filter, Find, Identity, Record, Scores
+from memotherm.storage.values import CandidateRow, Filter, Find, Identity, Record, Scores
+from memotherm.text.word_ids import fragment_ids, word_ids
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -103,26 +105,25 @@ class WithHidden:
         """Return a sentence about how old the data is; None if it is that of the primary."""
         return self._store.replica_lag()
 
-    def candidates(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-    ) -> dict[int, CandidateRow]:
-        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through."""
         shown = [no for no in nos if no not in self._hidden]
-        rows = self._store.candidates(spaces, tiers, shown, where) if shown else {}
-        return rows | {no: _row(self._hidden[no]) for no in nos if no in self._hidden}
+        hidden = Candidates.of(_row(self._hidden[no]) for no in nos if no in self._hidden)
+        return self._store.candidates(spaces, tiers, shown, where).joined([hidden])
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
     ) -> Scores:
         """Return the best keyword matches, strongest first; a word weighs the same in active and hidden memories."""
-        texts = {no: each.words for no, each in self._hidden.items()}
+        candidates = Candidates.of(map(_row, self._hidden.values()))
         if self._with_active:
             found = self._store.search_text(spaces, tiers, words, limit, where)
-            texts |= {no: text.words for no, text in self._store.candidate_texts(list(found)).items()}
+            candidates = candidates.joined([self._store.active(list(found))])
         total, frequencies = self.frequencies(spaces, tiers, words)
         weights = [math.log(1 + max(total - count + 0.5, 0.0) / (count + 0.5)) for count in frequencies.values()]
-        strengths = has_terms(list(texts.values()), words) @ weights if texts and words else ()
-        return _best({no: float(strength) for no, strength in zip(texts, strengths, strict=False) if strength}, limit)
+        strengths = (has_terms(candidates, words) @ weights).tolist() if words else ()
+        scores = zip(candidates.no.tolist(), strengths, strict=False)
+        return _best({no: strength for no, strength in scores if strength}, limit)
 
     def search_vector(
         self,
@@ -148,16 +149,16 @@ class WithHidden:
         """Return the cosine of each of the memories that has vectors."""
         return self._store.similarities(spaces, tiers, nos, vector, by)
 
-    def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
-        """Return the indexed words, author and predecessor of memories, by number."""
-        return self._store.candidate_texts(nos)
+    def active(self, nos: Sequence[int]) -> Candidates:
+        """Return those of some memories that are active, in any space and tier."""
+        return self._store.active(nos)
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
         """Return the number of memories that are searched, and the number that contain each word."""
         total, counts = self._store.frequencies(spaces, tiers, words) if self._with_active else (0, {})
-        hidden = has_terms([each.words for each in self._hidden.values()], words).sum(axis=0)
+        hidden = has_terms(Candidates.of(map(_row, self._hidden.values())), words).sum(axis=0)
         added = {word: counts.get(word, 0) + int(count) for word, count in zip(words, hidden, strict=True)}
         return total + len(self._hidden), added
 
@@ -174,13 +175,15 @@ def _row(hidden: _Hidden) -> CandidateRow:
     return CandidateRow(
         no=record.no,
         space=record.space,
-        tier=memory.tier,
-        priority=memory.priority,
+        tier=memory.tier.rank,
+        priority=memory.priority.rank,
         kind=memory.kind,
         created_at=to_micros(memory.created_at),
-        accessed_at=None if memory.accessed_at is None else to_micros(memory.accessed_at),
+        accessed_at=math.nan if memory.accessed_at is None else to_micros(memory.accessed_at),
         access_count=memory.access_count,
-        words=hidden.words,
+        text=hidden.words,
+        words=word_ids(hidden.words),
+        fragments=fragment_ids(hidden.words),
         author=author_of(memory),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Priority, Tier, Why
-from memotherm.storage.values import CandidateRow, Filter, Record, Scores
+from memotherm.storage.candidates import Candidates
+from memotherm.storage.values import Filter, Record, Scores
 from memotherm.vectors.vectorizer import QueryVector
 
 __all__ = ["Evidence", "Question", "Ranked", "Ranking", "Stage", "State"]
+
+
+_PRIORITIES = tuple(Priority)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,8 +52,9 @@ class Evidence:
     closeness: NDArray[np.float64]
     #: The score of the text search; NaN when no word matches.
     texts: NDArray[np.float64]
-    priorities: Sequence[Priority]
-    tiers: Sequence[Tier]
+    #: The ranks of priorities and tiers.
+    priorities: NDArray[np.int64]
+    tiers: NDArray[np.int64]
     access_counts: NDArray[np.float64]
     #: The time of the last use, in microseconds; NaN when never used.
     accessed: NDArray[np.float64]
@@ -84,7 +89,7 @@ class Ranked(NamedTuple):
     @property
     def priority(self) -> Priority:
         """The candidate's priority."""
-        return self.evidence.priorities[self.row]
+        return _PRIORITIES[int(self.evidence.priorities[self.row])]
 
     @property
     def coverage(self) -> float:
@@ -137,7 +142,7 @@ class State:
     vector_scores: Scores = field(default_factory=dict)
     text_scores: Scores = field(default_factory=dict)
     #: Candidates are ranked in blocks; pinned memories are in the first.
-    blocks: list[dict[int, CandidateRow]] = field(default_factory=list)
+    blocks: list[Candidates] = field(default_factory=list)
     # From the evidence stage: how many memories there are, how many of them have each word, and one for each block
     total: int = 0
     frequencies: Mapping[str, int] = field(default_factory=dict)

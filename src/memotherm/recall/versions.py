@@ -9,9 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memotherm.recall.evidence import SHORT_TEXT
 from memotherm.recall.values import Ranked, State
 from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
+from memotherm.text.word_ids import ID_BYTES, decoded_ids
 
 __all__ = ["OrderVersions", "limit_scores", "newer_first"]
 
@@ -20,6 +24,10 @@ __all__ = ["OrderVersions", "limit_scores", "newer_first"]
 _SCORE_GAP = 0.1
 _COVERAGE_GAP = 0.02
 _COMMON_WORDS = 0.6
+#: The rounding error of a share.
+_NOISE = 1e-9
+#: How many bits a text has for its words.
+_BITS = 256
 #: What `Why.version` says of the two.
 OLDER, NEWER = "older", "newer"
 
@@ -33,14 +41,15 @@ class OrderVersions:
     def __call__(self, state: State) -> None:
         """Add the list of all candidates; a later block never scores more than the end of an earlier one."""
         for ranked, candidates in zip(state.ranked_blocks, state.blocks, strict=True):
-            rows = (candidates[candidate.no] for candidate in ranked[: self._weights.versions])
-            texts = {row.no: row.words for row in rows if row.kind != "message"}
+            words, kinds = candidates.words, candidates.kind
+            front = [(candidate.no, candidate.row) for candidate in ranked[: self._weights.versions]]
+            texts = {no: words[row] for no, row in front if kinds[row] != "message"}
             block = newer_first(ranked, texts, self._weights)
             state.ranked = state.ranked + limit_scores(block, state.ranked[-1].score) if state.ranked else block
 
 
 def newer_first(
-    ranked: list[Ranked], texts: Mapping[int, str], weights: RankingWeights = DEFAULT_WEIGHTS
+    ranked: list[Ranked], texts: Mapping[int, bytes], weights: RankingWeights = DEFAULT_WEIGHTS
 ) -> list[Ranked]:
     """Exchange two memories that say nearly the same if the older one comes first.
 
@@ -50,33 +59,31 @@ def newer_first(
 
     Args:
         ranked: All candidates, best first.
-        texts: The words of those that may be versions of each other; messages of a conversation are not.
+        texts: The numbers of the words of those that may be versions of each other; messages of a conversation are not.
         weights: How many of the first candidates are compared.
     """
     front, rest = ranked[: weights.versions], ranked[weights.versions :]
-    numbers = [candidate.no for candidate in front]
-    covered = [candidate.coverage for candidate in front]
-    words_of = functools.cache(lambda no: frozenset(texts.get(no, "").split()))
+    alike = _alike(front, [texts.get(candidate.no, b"") for candidate in front])
+    if not alike:
+        return ranked
+    # Where each of them was at first; they may change places several times.
+    places = list(range(len(front)))
     for low in range(1, len(front)):
         for high in range(low):
-            # Most pairs are in order or differ in what they cover: the cheapest tests come first.
-            if numbers[low] < numbers[high] or abs(covered[high] - covered[low]) > _COVERAGE_GAP:
-                continue
             older, newer = front[high], front[low]
+            if newer.no < older.no or (places[high], places[low]) not in alike:
+                continue
             # Compared as if both were in the same tier, where the newer one is in a lower tier.
             farther = max(0.0, newer.penalty - older.penalty)
             gap = older.score - newer.score
-            if gap - farther > _SCORE_GAP or not _are_versions(words_of(older.no), words_of(newer.no)):
-                continue
-            if older.priority is not newer.priority:
+            if gap - farther > _SCORE_GAP or older.priority is not newer.priority:
                 continue
             if farther:
                 front[high], front[low] = older._replace(version=OLDER), newer._replace(version=NEWER)
                 continue
             front[high] = newer._replace(score=older.score, newer=newer.newer + gap)
             front[low] = older._replace(score=newer.score, newer=older.newer - gap)
-            covered[high], covered[low] = covered[low], covered[high]
-            numbers[high], numbers[low] = numbers[low], numbers[high]
+            places[high], places[low] = places[low], places[high]
     return front + rest
 
 
@@ -88,7 +95,30 @@ def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
     ]
 
 
-def _are_versions(first: frozenset[str], second: frozenset[str]) -> bool:
+def _alike(ranked: Sequence[Ranked], texts: Sequence[bytes]) -> set[tuple[int, int]]:
+    """Return the pairs of candidates, by place, that cover the query equally and share most of their words."""
+    coverage = np.array([candidate.coverage for candidate in ranked])
+    close = np.abs(np.subtract.outer(coverage, coverage)) <= _COVERAGE_GAP
+    pairs = np.argwhere(np.tri(len(ranked), k=-1, dtype=np.bool_) & close & _may_be_versions(texts)).tolist()
+    words_of = functools.cache(lambda place: frozenset(decoded_ids(texts[place])))
+    alike = [(one, other) for one, other in pairs if _are_versions(words_of(one), words_of(other))]
+    return {*alike, *((other, one) for one, other in alike)}
+
+
+def _may_be_versions(texts: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Return which texts (rows) may share enough words with which others (columns).
+
+    Each word is one of some bits; a bit that only one of two texts has is a word that only it has.
+    """
+    lengths = np.array([len(ids) // ID_BYTES for ids in texts], np.int64)
+    bits = np.zeros((len(texts), _BITS), np.float32)
+    bits[np.repeat(np.arange(len(texts)), lengths), np.frombuffer(b"".join(texts), np.int64) % _BITS] = 1
+    alone = bits.sum(axis=1)[:, np.newaxis] - bits @ bits.T
+    enough = alone <= ((1 - _COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]
+    return np.asarray((enough | enough.T) & np.logical_and.outer(lengths > 0, lengths > 0))
+
+
+def _are_versions(first: frozenset[int], second: frozenset[int]) -> bool:
     """Return whether two short texts share most of their words."""
     shorter, longer = (first, second) if len(first) <= len(second) else (second, first)
     if not shorter or len(longer) > SHORT_TEXT or len(longer) > 2 * len(shorter):

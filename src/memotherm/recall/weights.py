@@ -22,6 +22,8 @@ class RankingWeights:
     time: float = 0.6
     #: The weight of a word that frames a question ("how often", "recently"), against 1 for other words.
     framing_word: float = 0.25
+    #: The weight of a word of the same meaning as one of the query's, where the embedder hardly knows the language.
+    similar_word: float = 0.7
     #: The weight of the words of the previous turn of a conversation, and of the one before that.
     previous_turns: tuple[float, ...] = (0.7, 0.5)
     #: How strongly the length of a long text reduces its coverage.

@@ -11,17 +11,17 @@ from itertools import groupby
 from typing import Any, Generic, Self, TypeVar
 
 from memotherm.errors import LeaseLost
-from memotherm.model import Event, Priority, Retention, Scope, Tier
+from memotherm.model import Event, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.ids import id_millis
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import LoggedRecall, ScopeCount, TierCount
-from memotherm.model.rows import named_tuples
 from memotherm.model.uses import Strength
 from memotherm.rules.select import Select
 from memotherm.storage import notes
+from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.log_writer import Logged, LogWriter
 from memotherm.storage.logged import without_purged, write_entries
 from memotherm.storage.receipts import receipt_of, timed_recall_of
@@ -31,8 +31,6 @@ from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import (
     AdoptionRow,
-    CandidateRow,
-    CandidateText,
     ChunkLocation,
     ChunkRow,
     Counts,
@@ -63,7 +61,8 @@ __all__ = [
 PartStore = TypeVar("PartStore", bound="SqlStore")
 
 _TIERS = tuple(Tier)
-_PRIORITIES = tuple(Priority)
+#: At this time, nothing has expired.
+_FIRST_MOMENT = 0
 _RETENTIONS = tuple(Retention)
 _MICROS_PER_DAY = 86_400_000_000
 #: Larger than any number of a memory or an event.
@@ -240,23 +239,17 @@ class SqlStore(ABC):
         """Return the visible pinned memories, oldest first."""
         return self._records("pinned", spaces=list(spaces), now=to_micros(now))
 
-    def candidates(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-    ) -> dict[int, CandidateRow]:
-        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through."""
         with self._reading(once=not where.selective) as statements:
             rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
-        if not rows:
-            return {}
-        numbers, spaces_, ranks, priorities, *others = zip(*rows, strict=True)
-        axes = map(_TIERS.__getitem__, ranks), map(_PRIORITIES.__getitem__, priorities)
-        values = zip(numbers, spaces_, *axes, *others, strict=True)
-        candidates = statements.waiting.counted_in_candidates(named_tuples(CandidateRow, values))
-        return dict(zip(numbers, candidates, strict=True))
+            candidates = Candidates.of(map(candidate_row, rows))
+            candidates.add_uses(statements.waiting)
+            return candidates
 
-    def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
-        """Return the indexed words, author and predecessor of active memories, by number."""
-        return {no: CandidateText(*fields) for no, *fields in self._rows("candidate_texts", nos=list(nos))}
+    def active(self, nos: Sequence[int]) -> Candidates:
+        """Return those of some memories that are active, in any space and tier: the turns before a message."""
+        return Candidates.of(map(candidate_row, self._rows("candidates", nos=list(nos), now=_FIRST_MOMENT)))
 
     def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
         """Return the memories that a rule looks at, in order of number, a page at a time."""

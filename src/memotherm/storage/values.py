@@ -19,7 +19,6 @@ __all__ = [
     "DISCARDED",
     "AdoptionRow",
     "CandidateRow",
-    "CandidateText",
     "Cause",
     "ChunkLocation",
     "ChunkRow",
@@ -157,32 +156,28 @@ class Find:
 Scores = dict[int, float]
 
 
-class CandidateText(NamedTuple):
-    """The indexed words of a memory and its position in a conversation."""
-
-    #: The words, separated by spaces.
-    words: str
-    #: The author of a message; empty if unknown.
-    author: str = ""
-    #: The previous message of the thread.
-    previous: int | None = None
-
-
 class CandidateRow(NamedTuple):
     """The fields of a memory that ranking uses; times in microseconds."""
 
     no: int
     space: int
-    tier: Tier
-    priority: Priority
+    #: The ranks of tier and priority.
+    tier: int
+    priority: int
     kind: str
     created_at: int
-    accessed_at: int | None
+    #: NaN if it was never used.
+    accessed_at: float
     access_count: int
-    #: As in `CandidateText`.
-    words: str
+    #: The words in the text index, separated by spaces.
+    text: str
+    #: The numbers of the words, and of the fragments with which some of them begin.
+    words: bytes
+    fragments: bytes = b""
+    #: The author of a message; empty if unknown.
     author: str = ""
-    previous: int | None = None
+    #: The previous message of the thread; 0 if there is none.
+    previous: int = 0
 
 
 class ReceiptRow(NamedTuple):

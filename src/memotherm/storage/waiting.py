@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memotherm.storage.rows import COLUMNS
-from memotherm.storage.values import CandidateRow, Use
+from memotherm.storage.values import Use
 
 __all__ = ["NOTHING_WAITS", "TimedUse", "WaitingUses"]
 
@@ -55,18 +55,15 @@ class WaitingUses:
                 fields[_USED] = at
         return tuple(fields)
 
-    def counted_in_candidate(self, row: CandidateRow) -> CandidateRow:
-        """Return the row of a candidate with its uses."""
-        uses = self._of.get(row.no)
-        if uses is None:
-            return row
-        return row._replace(
-            access_count=row.access_count + sum([use.times for use, _ in uses]), accessed_at=uses[-1][1]
-        )
+    def places(self, nos: Iterable[int]) -> list[int]:
+        """Return where memories with uses are among some."""
+        used = self._of
+        return [place for place, no in enumerate(nos) if no in used] if used else []
 
-    def counted_in_candidates(self, rows: list[CandidateRow]) -> list[CandidateRow]:
-        """Return the rows of candidates with their uses."""
-        return list(map(self.counted_in_candidate, rows)) if self._of else rows
+    def total(self, no: int) -> tuple[int, int]:
+        """Return how often a memory was used, and the moment of the last use."""
+        uses = self._of[no]
+        return sum([use.times for use, _ in uses]), uses[-1][1]
 
 
 #: For rows that lack nothing.

@@ -104,6 +104,10 @@ class EmbedderSession:
         """Embed a query; another tenant must not notice by the time it takes that a query was asked before."""
         return embed.embed_query(self.embedder, text), embed.query_weight(self.embedder, text)
 
+    def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> Array:
+        """Return how similar each word is to the most similar one of each text, from 0 to 1."""
+        return embed.word_similarity(self.embedder, words, texts)
+
     def calibration(self, identity: Identity | None) -> Calibration:
         """Return the embedder's own calibration, or the one that the store has estimated."""
         own: Calibration | None = getattr(self.embedder, "calibration", None)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float32]
+    #: Called with words and texts; returns an array of shape (texts, words).
+    WordSimilarity = Callable[[Sequence[str], Sequence[str]], Array]
 
 __all__ = ["EmbeddedContents", "Progress", "QueryVector", "Vectorizer", "missing_vectors"]
 
@@ -71,6 +73,8 @@ class QueryVector(NamedTuple):
     reason: str | None = None
     #: What the cosines count in ranking, from 0 to 1; less for languages that the embedder hardly knows.
     weight: float = 1.0
+    #: How similar words are to those of texts, by the same embedder; None if it is not to be asked.
+    word_similarity: WordSimilarity | None = None
 
 
 class Vectorizer:
@@ -197,7 +201,7 @@ class Vectorizer:
             )
         except EmbedderError as exc:
             return self._fallback_query(query, f"{_TEXT_ONLY}{exc}")
-        return QueryVector(self._first.calibration(serving), vector, serving, weight=weight)
+        return _query_vector(self._first, serving, vector, weight)
 
     def reembed(self, now: datetime, progress: Progress | None = None) -> int:
         """Make every vector that the embedder has not made yet; then let them serve searches."""
@@ -246,7 +250,7 @@ class Vectorizer:
             vector, weight = former.embed_query(query, serving, self._store.tenant)
         except EmbedderError as exc:
             return self._fallback_query(query, f"{self._obstacle(serving)}; the former embedder failed: {exc}")
-        return QueryVector(former.calibration(serving), vector, serving, self._change_notice(serving), weight)
+        return _query_vector(former, serving, vector, weight, self._change_notice(serving))
 
     def _change_notice(self, serving: Identity) -> str:
         return (
@@ -307,4 +311,12 @@ class Vectorizer:
             return QueryVector(self._first.calibration(None), reason=message)
         cause = (reason or f"{self.embedder.name} has made no vectors here yet").removeprefix(_TEXT_ONLY)
         message = f"the fallback {identity.name} was used: {cause}"
-        return QueryVector(self._fallback.calibration(identity), vector, identity, message, weight)
+        return _query_vector(self._fallback, identity, vector, weight, message)
+
+
+def _query_vector(
+    session: EmbedderSession, identity: Identity, vector: Array, weight: float, reason: str | None = None
+) -> QueryVector:
+    """Return the vector of a query; similar words are looked for if its cosines count less than those of others."""
+    similarity = session.word_similarity if weight < 1 else None
+    return QueryVector(session.calibration(identity), vector, identity, reason, weight, similarity)

@@ -52,6 +52,10 @@ class TextsEmbedder:
         """Return what the cosines of a query count."""
         return embed.query_weight(self._inner, text)
 
+    def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return how similar each word is to the most similar one of each text."""
+        return embed.word_similarity(self._inner, words, texts)
+
     def split(self, content: str) -> list[str]:
         """Return the windows of each text."""
         return [window for text in content.split(SEPARATOR) for window in embed.split(self._inner, text)]

@@ -16,8 +16,8 @@ __all__ = ["Exclusion", "Group", "limited"]
 _SHARES = (PARTS // 3, PARTS // 6, PARTS // 15)
 _LATER = len(_SHARES) - 1
 _PART_OF_REST = 4
-#: But at least so many tokens.
-_LEAST_TOKENS = 20
+#: But at least so many parts of a token.
+_LEAST_PARTS = 20 * PARTS
 _TITLE_TOO_LONG = ("context_entry_tokens", "even its title costs more than one memory may")
 
 
@@ -123,9 +123,11 @@ class Group:
         """
         if not self._shared:
             return None
-        share = available * _SHARES[min(position, _LATER)]
-        rest = left if position < _LATER else left // _PART_OF_REST
-        return max(PARTS * _LEAST_TOKENS, min(share, rest))
+        if position < _LATER:
+            share, rest = available * _SHARES[position], left
+        else:
+            share, rest = available * _SHARES[_LATER], left // _PART_OF_REST
+        return max(_LEAST_PARTS, min(share, rest))
 
     def _least_space(self, item: Item, before: Sequence[Item], whole: int, whole_tokens: int, least: int) -> int:
         """Return the smallest space, from `least` on, in which an item has its smallest form after others.

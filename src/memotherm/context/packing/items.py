@@ -202,7 +202,7 @@ class Item:
 
     def allowance(self, limit: int | None) -> int:
         """Return its cost where it may cost `limit`, but at least that of its smallest form, in parts of a token."""
-        if limit is None or not self.exceeds(limit):
+        if limit is None or PARTS * (self.cost - self.section_cost) <= limit:
             return PARTS * self.cost
         return max(limit + PARTS * self.section_cost, PARTS * self.min_cost)
 

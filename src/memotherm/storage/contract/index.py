@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from memotherm.model import Tier
-from memotherm.storage.values import CandidateRow, CandidateText, Filter, Identity, Record, Scores
+from memotherm.storage.values import Filter, Identity, Record, Scores
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from memotherm.storage.candidates import Candidates
 
     Vectors = NDArray[np.float32]
 
@@ -22,10 +24,8 @@ __all__ = ["IndexStore", "SearchStore"]
 class IndexStore(Protocol):
     """Searches and the data that ranking needs about their results."""
 
-    def candidates(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-    ) -> dict[int, CandidateRow]:
-        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through."""
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
@@ -53,8 +53,8 @@ class IndexStore(Protocol):
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
 
-    def candidate_texts(self, nos: Sequence[int]) -> dict[int, CandidateText]:
-        """Return the indexed words, author and predecessor of active memories, by number."""
+    def active(self, nos: Sequence[int]) -> Candidates:
+        """Return those of some memories that are active, in any space and tier: the turns before a message."""
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]

@@ -222,22 +222,14 @@ LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier
 LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0
 
--- moment: The newest event, and how often uses were counted.
+-- moment: The newest event, how often uses were counted, and whether any memory waits for its vectors.
 SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions)),
-    (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses')
+    (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses'),
+    EXISTS (SELECT 1 FROM memories INDEXED BY memories_without_vector WHERE parts = 0 AND retention < 3)
 
 -- uses_counted: Note that a transaction counts uses, and return the number of such transactions.
 INSERT INTO meta (key, value) VALUES ('uses', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1
 RETURNING CAST(value AS INTEGER)
-
--- candidate_texts: The words, author and predecessor of active memories.
-SELECT m.no, coalesce(l.c0, c.c0, ''), coalesce(u.author, ''), u.previous
-FROM json_each(:nos) j
-CROSS JOIN memories m ON m.no = j.value
-LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN turns u ON u.no = m.no
-WHERE m.retention = 0
 
 -- text_live_postings: The hot and warm memories in a range of the index that have a word, as one text.
 SELECT group_concat(rowid & 68719476735) FROM text_live

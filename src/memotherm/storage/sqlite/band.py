@@ -7,8 +7,9 @@ files of the store; `bands.py` fills it and keeps it true.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -26,12 +27,14 @@ __all__ = [
     "best",
     "coding_available",
     "products",
+    "strongest_parts",
 ]
 
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Real = TypeVar("Real", bound=np.floating[Any])
 
+_PART_MASK = (1 << PART_BITS) - 1
 _CODE_BITS = 4
 _CALIBRATION_SAMPLE = 2000
 #: Codes are made for vectors whose length this number divides.
@@ -83,16 +86,11 @@ class Allowed:
 
     __slots__ = ("_count", "_mask", "_slots", "nos", "size")
 
-    def __init__(self, nos: Numbers, codes: int = 0) -> None:
-        """Name the memories.
-
-        Args:
-            nos: The memories.
-            codes: How many codes the index has, for the size.
-        """
+    def __init__(self, nos: Numbers) -> None:
+        #: The memories, in order of number.
         self.nos = nos
-        #: What it takes in a cache, in numbers of 8 bytes; a code takes one byte.
-        self.size = len(nos) + codes // 8 + _ENTRY_SIZE
+        #: What it takes in a cache, in numbers of 8 bytes; the codes of all memories between them take one byte each.
+        self.size = len(nos) + (int(nos[-1] - nos[0]) // 8 if len(nos) else 0) + _ENTRY_SIZE
         self._slots: Slots | None = None
         self._mask: NDArray[np.bool_] = np.empty(0, np.bool_)
         self._count = 0
@@ -134,6 +132,8 @@ class ExactBand:
         self._matrix: Vectors = np.empty((0, dimensions), np.float32)
         self._keys: Numbers = np.empty(0, np.int64)
         self._row: dict[int, int] = {}
+        #: How many of the keys belong to the second or a later part of a memory.
+        self._parts = 0
 
     def __len__(self) -> int:
         return len(self._row)
@@ -156,6 +156,7 @@ class ExactBand:
         self._matrix[start:end] = vectors
         self._keys[start:end] = keys
         self._row.update(zip(keys.tolist(), range(start, end), strict=True))
+        self._parts += int(np.count_nonzero(keys & _PART_MASK))
 
     def _grow(self, rows: int) -> None:
         matrix = np.empty((rows, self._matrix.shape[1]), np.float32)
@@ -173,6 +174,7 @@ class ExactBand:
                 self._matrix[row] = self._matrix[last]
                 self._keys[row] = self._keys[last]
                 self._row[int(self._keys[row])] = row
+            self._parts -= key & _PART_MASK > 0
             key += 1
 
     def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
@@ -187,20 +189,20 @@ class ExactBand:
 
     def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
         """Return the strength of those memories that are here; the nearest part counts."""
-        rows: list[int] = []
-        owners: list[int] = []
-        for no in nos:
-            key = no << PART_BITS
-            while (row := self._row.get(key)) is not None:
-                rows.append(row)
-                owners.append(no)
-                key += 1
-        strongest: dict[int, float] = {}
-        if not rows:
-            return strongest
-        for no, strength in zip(owners, products(self._matrix[rows], query).tolist(), strict=True):
-            strongest[no] = max(strength, strongest.get(no, -1.0))
-        return strongest
+        here = [no for no in nos if no << PART_BITS in self._row]
+        keys = [no << PART_BITS for no in here]
+        if self._parts:
+            keys = list(chain.from_iterable(map(self._keys_from, keys)))
+        if not keys:
+            return {}
+        strengths = products(self._matrix[list(map(self._row.__getitem__, keys))], query)
+        return strongest_parts(keys, strengths) if self._parts else dict(zip(here, strengths.tolist(), strict=True))
+
+    def _keys_from(self, key: int) -> Iterator[int]:
+        """Yield the keys of a memory, from that of its first part."""
+        while key in self._row:
+            yield key
+            key += 1
 
 
 class CodedBand:
@@ -322,6 +324,12 @@ def _coded(vectors: Vectors) -> Any:  # noqa: ANN401 - turbovec has no types
 def products(vectors: Vectors, query: Vectors) -> Vectors:
     """Return the product of each row with the query: equal rows have equal products, wherever they are."""
     return np.asarray(_products_by_row(vectors.astype(np.float64), query.astype(np.float64)), np.float32)
+
+
+def strongest_parts(keys: Sequence[int], strengths: Vectors) -> dict[int, float]:
+    """Return the strength of each memory, which is that of its nearest part."""
+    order = strengths.argsort().tolist()  # the strongest comes last
+    return {keys[place] >> PART_BITS: float(strengths[place]) for place in order}
 
 
 def _products_by_row(vectors: NDArray[Real], query: NDArray[Real]) -> NDArray[Real]:

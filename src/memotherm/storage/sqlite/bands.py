@@ -14,10 +14,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +22,25 @@ from numpy.typing import NDArray
 from memotherm.model import Tier
 from memotherm.model.results import Problem
 from memotherm.settings.private_files import create_folder
-from memotherm.storage.selecting import compiled_filter, filtered_numbers
+from memotherm.storage.selecting import filtered_numbers
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
-    Allowed,
     Band,
     CodedBand,
     ExactBand,
     best,
     coding_available,
     products,
+    strongest_parts,
 )
 from memotherm.storage.sqlite.cache import origin, read_cache, write_cache
+from memotherm.storage.sqlite.filters import BandKey, Filters
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements
 from memotherm.storage.values import Filter, Identity, Scores
 
-__all__ = ["BandKey", "Bands", "decoded"]
+__all__ = ["Bands", "decoded"]
 
 
 _log = logging.getLogger(__name__)
@@ -51,10 +49,6 @@ Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 _MOST_BANDS = 512
-#: Stands for the time of a query in the keys of cached filters, which do not depend on it.
-_ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-#: The largest cache of filter results, in numbers of memories of 8 bytes each.
-_FILTER_CACHE_SIZE = 1_000_000
 #: How many times as many of the nearest memories as are wanted are filtered first, and then, before the whole band is.
 _FILTERED_FIRST = (3, 8)
 _BATCH = 20_000
@@ -64,23 +58,15 @@ _MOST_CHANGES = 20_000
 _STALE_SHARE = 0.2
 
 
-class BandKey(NamedTuple):
-    """The space and tier of a band."""
-
-    space: int
-    tier: Tier
-
-
 class Bands:
     """The bands of one store, loaded when they are first searched."""
 
-    def __init__(self, store: str, folder: Path | None, exact_limit: int) -> None:
+    def __init__(self, store: str, folder: Path | None, exact_limit: int, filters: Filters) -> None:
         self._store = store
         self._folder = folder
         self._exact_limit = exact_limit if coding_available() else 1 << 62
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
-        self._allowed: OrderedDict[tuple[BandKey, Filter], Allowed] = OrderedDict()
-        self._allowed_size = 0
+        self._filters = filters
         self._identity: Identity | None = None
         self._seq = 0
         self._lock = threading.RLock()
@@ -97,7 +83,7 @@ class Bands:
         """Return the nearest memories of some bands, nearest first."""
         with self._lock:
             self._catch_up(statements, identity)
-            near = [self._nearest(statements.connection, key, query, limit, where) for key in keys]
+            near = [self._nearest(statements, key, query, limit, where) for key in keys]
         results = [result for result in near if len(result[0])]
         if not results:
             return {}
@@ -121,16 +107,13 @@ class Bands:
             cosines: dict[int, float] = {}
             for key in keys:
                 band = self._bands.get(key)
-                if isinstance(band, ExactBand):
-                    cosines |= band.strengths([no for no in nos if no not in cosines], query)
-        missing = [no for no in nos if no not in cosines]
-        if missing:
+                if isinstance(band, ExactBand) and len(band):
+                    cosines |= band.strengths(nos, query)
+        if missing := [no for no in nos if no not in cosines]:
             vector_keys, vectors = self._read(
                 statements.connection, "vectors_of_memories", nos=json.dumps(missing), base=vector_base(identity.number)
             )
-            for vector_key, strength in zip(vector_keys.tolist(), products(vectors, query).tolist(), strict=True):
-                no = vector_key >> PART_BITS
-                cosines[no] = max(strength, cosines.get(no, -1.0))
+            cosines |= strongest_parts(vector_keys.tolist(), products(vectors, query))
         return cosines
 
     def forget_files(self) -> None:
@@ -181,9 +164,6 @@ class Bands:
             self._identity = identity
         elif seq > self._seq and self._bands:
             self._apply_since(connection)
-        if seq != self._seq:
-            self._allowed.clear()
-            self._allowed_size = 0
         self._seq = seq
 
     def _apply_since(self, connection: sqlite3.Connection) -> None:
@@ -202,15 +182,15 @@ class Bands:
     # Searching one band
 
     def _nearest(
-        self, connection: sqlite3.Connection, key: BandKey, query: Vectors, limit: int, where: Filter
+        self, statements: SqliteStatements, key: BandKey, query: Vectors, limit: int, where: Filter
     ) -> tuple[Numbers, Vectors]:
         """Return up to `limit` memories and their strengths, best first; a memory counts with its nearest part."""
-        band = self._band(connection, key)
+        band = self._band(statements.connection, key)
         if not len(band):
             return np.empty(0, np.int64), np.empty(0, np.float32)
         wanted = limit if band.exact else max(limit, LEAST_RESCORED)
         while True:
-            keys, strengths = self._search_band(connection, key, band, query, wanted, where)
+            keys, strengths = self._search_band(statements, key, band, query, wanted, where)
             nos = keys >> PART_BITS
             # Not numpy's unique, which loads masked arrays the first time: a hook would wait for them.
             memories = len(set(nos.tolist()))
@@ -220,7 +200,7 @@ class Bands:
         if band.exact and memories == len(nos):
             return nos[:limit], strengths[:limit]
         if not band.exact:
-            keys, strengths = self._rescored(connection, keys, query)
+            keys, strengths = self._rescored(statements.connection, keys, query)
             nos = keys >> PART_BITS
         if memories != len(nos):
             # The nearest part of each memory comes first.
@@ -234,23 +214,17 @@ class Bands:
         return read_keys, products(vectors, query)
 
     def _search_band(
-        self, connection: sqlite3.Connection, key: BandKey, band: Band, query: Vectors, wanted: int, where: Filter
+        self, statements: SqliteStatements, key: BandKey, band: Band, query: Vectors, wanted: int, where: Filter
     ) -> tuple[Numbers, Vectors]:
         """Return up to `wanted` (keys, strengths) of the memories that a filter lets through, best first."""
         if not where.selective:
             return band.search(query, wanted, None)
-        cache_key = (key, replace(where, now=_ANY_TIME))
-        allowed = self._allowed.get(cache_key)
+        allowed = self._filters.known(statements, key, where)
         if allowed is None:
-            near = _nearest_allowed(connection, band, query, wanted, where)
+            near = _nearest_allowed(statements, band, query, wanted, where)
             if near is not None:
                 return near
-            allowed = self._allowed[cache_key] = Allowed(_all_allowed(connection, key, where), len(band))
-            self._allowed_size += allowed.size
-            while self._allowed_size > _FILTER_CACHE_SIZE:
-                self._allowed_size -= self._allowed.popitem(last=False)[1].size
-        else:
-            self._allowed.move_to_end(cache_key)
+            allowed = self._filters.read(statements, key, where)
         return band.search(query, wanted, allowed)
 
     # Loading and saving bands
@@ -363,13 +337,12 @@ def decoded(blobs: Sequence[bytes], dimensions: int) -> Vectors:
 
 
 def _nearest_allowed(
-    connection: sqlite3.Connection, band: Band, query: Vectors, wanted: int, where: Filter
+    statements: SqliteStatements, band: Band, query: Vectors, wanted: int, where: Filter
 ) -> tuple[Numbers, Vectors] | None:
     """Return what a filter lets through of the nearest, best first; None if that is not enough.
 
     A filter that lets many through need not be applied to all.
     """
-    statements = SqliteStatements(connection)
     for multiple in _FILTERED_FIRST:
         keys, strengths = band.search(query, multiple * wanted, None)
         nos = (keys >> PART_BITS).tolist()
@@ -378,15 +351,6 @@ def _nearest_allowed(
         if len(rows) == wanted:
             return keys[rows], strengths[rows]
     return None
-
-
-def _all_allowed(connection: sqlite3.Connection, key: BandKey, where: Filter) -> Numbers:
-    """Return the memories of a band that a filter lets through."""
-    statements = SqliteStatements(connection)
-    conditions, values = compiled_filter(statements, where)
-    place = {"space": key.space, "tier": key.tier.rank}
-    rows = statements.rows_of("matching", {"conditions": conditions}, **place, **values)
-    return np.fromiter((no for (no,) in rows), np.int64)
 
 
 def _changed_since(connection: sqlite3.Connection, seq: int) -> list[int]:

@@ -9,31 +9,137 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
+from itertools import compress
+from sys import intern
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memotherm.model import Tier
 from memotherm.model.clock import to_micros
-from memotherm.storage.rows import PRIORITIES, TIERS
+from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.selecting import passing_rows
 from memotherm.storage.sqlite.statements import CountedUses, Moment, SqliteStatements
 from memotherm.storage.statements import Row
-from memotherm.storage.values import CandidateRow, Filter
+from memotherm.storage.values import Filter
+from memotherm.text.word_ids import ID_BYTES
 
 __all__ = ["CandidateCache"]
 
-#: What a memory takes beside its words, in bytes: tuples, numbers, dictionary slots.
-_ENTRY_SIZE = 500
+#: What a memory takes beside its words, in bytes: numbers, references, dictionary slots.
+_ENTRY_SIZE = 400
 #: With more changes than this, reading the memories again is cheaper than removing those that were changed.
 _MOST_CHANGES = 20_000
 #: The time of expiry of a memory that never expires.
 _NEVER = 1 << 62
+#: How many rows a table has at first.
+_FIRST_ROWS = 256
 
 
-class _Entry(NamedTuple):
-    """An active memory."""
+class _Taken(NamedTuple):
+    """Rows of a table, and what decides about their visibility."""
 
-    row: CandidateRow
-    expires_at: int
+    candidates: Candidates
+    space: NDArray[np.int64]
+    expires_at: NDArray[np.int64]
+
+    def visible(
+        self, statements: SqliteStatements, spaces: Collection[int], tiers: Collection[Tier], where: Filter
+    ) -> Candidates:
+        """Return those that scope, tiers, expiry and the filter let through."""
+        found, ranks = self.candidates, [tier.rank for tier in tiers]
+        passing = (self.expires_at > to_micros(where.now)) & _among(found.tier, ranks) & _among(self.space, spaces)
+        if where.selective:
+            columns = (found.no, self.space, found.tier, found.priority)
+            rows = zip(*(column.tolist() for column in columns), found.kind, strict=True)
+            allowed = passing_rows(statements, list(compress(rows, passing)), where)
+            passing &= _among(found.no, [row[0] for row in allowed])
+        return found if passing.all() else found.where(passing)
+
+
+def _among(values: NDArray[np.int64], accepted: Collection[int]) -> NDArray[np.bool_]:
+    """Return which of some values are accepted; for a few of them, faster than `isin`."""
+    return np.asarray((values[:, np.newaxis] == np.array(accepted, np.int64)).any(axis=1))
+
+
+class _Texts(NamedTuple):
+    """What is no number of a candidate."""
+
+    kind: str
+    text: str
+    words: bytes
+    fragments: bytes
+    author: str
+
+
+class _Table:
+    """Active memories by number: a row of numbers for each, and a list of the rest."""
+
+    def __init__(self) -> None:
+        self.slots: dict[int, int] = {}
+        #: no, space, tier, priority, created_at, length, previous, expires_at
+        self._numbers = np.empty((_FIRST_ROWS, 8), np.int64)
+        #: accessed_at, access_count
+        self._uses = np.empty((_FIRST_ROWS, 2), np.float64)
+        self._texts: list[_Texts] = []
+        #: The bytes that it takes.
+        self.size = 0
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add rows of the statement `candidates`."""
+        for *fields, expires_at in rows:
+            row = candidate_row(fields)
+            end = _NEVER if expires_at is None or row.priority == 0 else expires_at
+            axes, length = (row.space, row.tier, row.priority), len(row.words) // ID_BYTES
+            numbers = (row.no, *axes, row.created_at, length, row.previous, end)
+            texts = _Texts(intern(row.kind), row.text, row.words, row.fragments, intern(row.author))
+            self._append(numbers, (row.accessed_at, row.access_count), texts)
+
+    def move(self, nos: Sequence[int], other: _Table) -> None:
+        """Add memories of another table."""
+        for slot in map(other.slots.__getitem__, nos):
+            self._append(other._numbers[slot].tolist(), other._uses[slot].tolist(), other._texts[slot])
+
+    def _append(self, numbers: Sequence[int], uses: Sequence[float], texts: _Texts) -> None:
+        slot = self.slots[numbers[0]] = len(self._texts)
+        if slot == len(self._numbers):
+            self._numbers = np.concatenate([self._numbers, np.empty_like(self._numbers)])
+            self._uses = np.concatenate([self._uses, np.empty_like(self._uses)])
+        self._numbers[slot], self._uses[slot] = numbers, uses
+        self._texts.append(texts)
+        self.size += _ENTRY_SIZE + len(texts.text) + len(texts.words) + len(texts.fragments)
+
+    def use(self, no: int, times: int, at: int) -> None:
+        """Count uses of a memory, if it is here."""
+        slot = self.slots.get(no)
+        if slot is not None:
+            self._uses[slot] = (at, self._uses[slot, 1] + times)
+
+    def taken(self, nos: Sequence[int]) -> _Taken:
+        """Return the rows of those memories that are here, in their order."""
+        slots = list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
+        rows = np.array(slots, np.int64)
+        no, space, tier, priority, created_at, length, previous, expires_at = self._numbers.take(rows, axis=0).T
+        accessed_at, access_count = self._uses.take(rows, axis=0).T
+        texts = zip(*map(self._texts.__getitem__, slots), strict=True) if slots else ((),) * len(_Texts._fields)
+        kind, text, words, fragments, author = texts
+        candidates = Candidates(
+            no=no,
+            tier=tier,
+            priority=priority,
+            kind=kind,
+            created_at=created_at,
+            accessed_at=accessed_at,
+            access_count=access_count,
+            text=text,
+            words=words,
+            length=length,
+            fragments=fragments,
+            author=author,
+            previous=previous,
+        )
+        return _Taken(candidates, space, expires_at)
 
 
 class CandidateCache:
@@ -48,13 +154,15 @@ class CandidateCache:
         self._lock = threading.Lock()
         self._moment = Moment(0, 0)
         # Two generations: what is used of the older one joins the newer one, and the rest leaves when that is full.
-        self._newer: dict[int, _Entry] = {}
-        self._older: dict[int, _Entry] = {}
-        self._size = 0
+        self._newer, self._older = _Table(), _Table()
 
     def __len__(self) -> int:
         """Return the number of memories in it."""
-        return len(self._newer | self._older)
+        return len(self._newer.slots | self._older.slots)
+
+    def __contains__(self, no: int) -> bool:
+        """Return whether a memory is in it."""
+        return no in self._newer.slots or no in self._older.slots
 
     def visible(
         self,
@@ -63,16 +171,15 @@ class CandidateCache:
         tiers: Collection[Tier],
         nos: Sequence[int],
         where: Filter,
-    ) -> dict[int, CandidateRow]:
-        """Return the rows of those memories that scope, tiers, retention, expiry and the filter let through."""
-        entries, now = self._entries(statements, nos), to_micros(where.now)
-        rows = [
-            row
-            for row, expires_at in map(entries.__getitem__, filter(entries.__contains__, nos))
-            if expires_at > now and row.tier in tiers and row.space in spaces
-        ]
-        rows = statements.waiting.counted_in_candidates(passing_rows(statements, rows, where))
-        return {row.no: row for row in rows}
+    ) -> Candidates:
+        """Return those memories that scope, tiers, retention, expiry and the filter let through, in their order."""
+        visible = self._taken(statements, nos).visible(statements, spaces, tiers, where)
+        visible.add_uses(statements.waiting)
+        return visible
+
+    def active(self, statements: SqliteStatements, nos: Sequence[int]) -> Candidates:
+        """Return those memories that are active, in their order."""
+        return self._taken(statements, nos).candidates
 
     def add_uses(self, counted: CountedUses) -> None:
         """Add the uses that this process has counted, unless the cache is from another time."""
@@ -80,57 +187,52 @@ class CandidateCache:
             if counted.number != self._moment.counted + 1:
                 return
             self._moment = self._moment._replace(counted=counted.number)
-            for entries in (self._newer, self._older):
-                for no in filter(entries.__contains__, counted.uses):
-                    row, expires_at = entries[no]
-                    entries[no] = _Entry(counted.uses.counted_in_candidate(row), expires_at)
+            for table in (self._newer, self._older):
+                for no in counted.uses:
+                    table.use(no, *counted.uses.total(no))
 
-    def _entries(self, statements: SqliteStatements, nos: Sequence[int]) -> dict[int, _Entry]:
-        """Return the active ones of some memories."""
+    def _taken(self, statements: SqliteStatements, nos: Sequence[int]) -> _Taken:
+        """Return the rows of the active ones of some memories."""
         moment = statements.moment()
         with self._lock:
             self._catch_up(statements, moment)
             # Another thread may have seen more than this snapshot.
-            entries = self._known(nos) if moment == self._moment else {}
-        missing = [no for no in nos if no not in entries]
-        if missing:
-            read = {row[0]: _entry(row) for row in statements.rows("candidates", nos=missing)}
-            entries |= read
-            with self._lock:
-                if moment == self._moment:
-                    self._keep(read)
-        return entries
+            current = moment == self._moment
+            missing = self._missing(nos) if current else nos
+            if not missing:
+                return self._newer.taken(nos)
+        read = statements.rows("candidates", nos=list(missing))
+        with self._lock:
+            if current and moment == self._moment and missing == self._missing(nos):
+                self._newer.add(read)
+                taken = self._newer.taken(nos)
+                self._limit()
+                return taken
+        table = _Table()
+        table.add(read if missing is nos else statements.rows("candidates", nos=list(nos)))
+        return table.taken(nos)
+
+    def _missing(self, nos: Sequence[int]) -> list[int]:
+        """Return those of some memories that are not in the newer table, after those of the older have joined it."""
+        missing = [no for no in nos if no not in self._newer.slots]
+        if missing and self._older.slots:
+            self._newer.move([no for no in missing if no in self._older.slots], self._older)
+            missing = [no for no in missing if no not in self._newer.slots]
+        return missing
 
     def _catch_up(self, statements: SqliteStatements, moment: Moment) -> None:
         """Remove what was changed since the last read."""
         if moment <= self._moment:
             return
-        changed = statements.rows("events_changed_since", seq=self._moment.seq) if self._newer or self._older else []
+        changed = statements.rows("events_changed_since", seq=self._moment.seq) if len(self) else []
         if moment.counted != self._moment.counted or len(changed) > _MOST_CHANGES:
-            self._newer, self._older, self._size = {}, {}, 0
+            self._newer, self._older = _Table(), _Table()
         for (no,) in changed:
-            self._newer.pop(no, None)
-            self._older.pop(no, None)
+            self._newer.slots.pop(no, None)
+            self._older.slots.pop(no, None)
         self._moment = moment
 
-    def _known(self, nos: Sequence[int]) -> dict[int, _Entry]:
-        newer, older = self._newer, self._older
-        known = {no: newer[no] for no in nos if no in newer}
-        again = {no: older[no] for no in nos if no in older and no not in known} if older else {}
-        self._keep(again)
-        return known | again
-
-    def _keep(self, entries: dict[int, _Entry]) -> None:
-        """Add memories; when they take half of the capacity, those of the older generation leave."""
-        if not self._capacity or not entries:
-            return
-        self._newer |= entries
-        self._size += sum(_ENTRY_SIZE + len(row.words) for row, _ in entries.values())
-        if self._size > self._capacity // 2:
-            self._newer, self._older, self._size = {}, self._newer, 0
-
-
-def _entry(row: Row) -> _Entry:
-    no, space, tier, priority, *fields, expires_at = row
-    candidate = CandidateRow(no, space, TIERS[tier], PRIORITIES[priority], *fields)
-    return _Entry(candidate, _NEVER if expires_at is None or priority == 0 else expires_at)
+    def _limit(self) -> None:
+        """When the newer table takes half of the capacity, let the memories of the older one leave."""
+        if self._newer.size > self._capacity // 2:
+            self._newer, self._older = _Table(), self._newer if self._capacity else _Table()

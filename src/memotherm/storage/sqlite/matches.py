@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memotherm.storage.sqlite.band import best
 
-__all__ = ["best_matches"]
+__all__ = ["best_matches", "contained"]
 
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.float64]
@@ -42,7 +42,7 @@ def best_matches(lists: Sequence[Numbers], total: int, limit: int) -> tuple[Numb
     weights = [_rarity(len(numbers), total) for numbers in lists]
     contenders = _contenders(lists, weights, total, limit)
     if contenders is not None:
-        lists = [contenders[_contained(contenders, numbers)] for numbers in lists]
+        lists = [contenders[contained(contenders, numbers)] for numbers in lists]
     return best(*_summed(lists, weights), limit)
 
 
@@ -82,8 +82,10 @@ def _least(scores: Weights, limit: int) -> float:
     return float(np.partition(scores, -limit)[-limit])
 
 
-def _contained(nos: Numbers, numbers: Numbers) -> NDArray[np.bool_]:
-    """Return which of some memories are in a list."""
+def contained(nos: Numbers, numbers: Numbers) -> NDArray[np.bool_]:
+    """Return which of some memories are in a list, which is in order."""
+    if not len(numbers):
+        return np.zeros(len(nos), np.bool_)
     places = np.searchsorted(numbers, nos)
     places[places == len(numbers)] = 0
     return np.asarray(numbers[places] == nos)

@@ -24,7 +24,7 @@ __all__ = ["CACHE_SIZE", "Postings"]
 Numbers = NDArray[np.int64]
 
 #: The largest cache, in numbers of memories of 8 bytes each.
-CACHE_SIZE = 500_000
+CACHE_SIZE = 2_000_000
 #: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
 _ENTRY_SIZE = 64
 

@@ -74,6 +74,8 @@ class SqliteStatements(Statements):
         #: What was counted on this connection.
         self.counted: list[CountedUses] = []
         self._moment: Moment | None = None
+        #: Whether any memory waits for its vectors at that moment.
+        self.any_pending = False
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
@@ -103,7 +105,8 @@ class SqliteStatements(Statements):
     def moment(self) -> Moment:
         """Return what a read transaction sees; it is read once."""
         if self._moment is None:
-            self._moment = Moment(*self.rows("moment")[0])
+            ((seq, counted, pending),) = self.rows("moment")
+            self._moment, self.any_pending = Moment(seq, counted), bool(pending)
         return self._moment
 
     def renew(self) -> Moment:

@@ -18,16 +18,18 @@ from memotherm.model import Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
+from memotherm.storage.candidates import Candidates
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
-from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
+from memotherm.storage.sqlite.bands import Bands, decoded
 from memotherm.storage.sqlite.candidates import CandidateCache
 from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.files import MEMORY, require_openable
+from memotherm.storage.sqlite.filters import BandKey, Filters
 from memotherm.storage.sqlite.keys import vector_base, vector_range
-from memotherm.storage.sqlite.matches import best_matches
+from memotherm.storage.sqlite.matches import best_matches, contained
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings
 from memotherm.storage.sqlite.statements import Lending, SqliteStatements
@@ -43,11 +45,13 @@ from memotherm.storage.sqlstore import (
     visible_rows,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import CandidateRow, Filter, Find, Identity, LaterUse, RecallEntry, Record, Scores
+from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Record, Scores
 
 __all__ = ["SqliteStore"]
 
 Vectors = NDArray[np.float32]
+Numbers = NDArray[np.int64]
+Strengths = NDArray[np.float64]
 
 #: The share of all memories from which on a listing reads the table in its own order.
 _LARGE_SHARE = 0.1
@@ -76,7 +80,8 @@ class SqliteStore(SqlStore):
             raise
         # The cache files are not encrypted.
         folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
-        self._bands = Bands(store, folder, settings.exact_band_limit)
+        self._filters = Filters()
+        self._bands = Bands(store, folder, settings.exact_band_limit, self._filters)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
         # A store in memory reads uncommitted data, which must not be cached.
@@ -180,6 +185,12 @@ class SqliteStore(SqlStore):
             count = self._fact(statements, "pinned_count", spaces=list(spaces))
         return super().pinned(spaces, now) if count else []
 
+    def pending(self, spaces: Sequence[int]) -> int:
+        """Return the number of visible memories without vectors."""
+        with self._reading() as statements:
+            statements.moment()
+            return super().pending(spaces) if statements.any_pending else 0
+
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
         known = self._visible.get(scope)
@@ -212,12 +223,15 @@ class SqliteStore(SqlStore):
 
     # Searching
 
-    def candidates(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter
-    ) -> dict[int, CandidateRow]:
-        """Return the rows of those memories that scope, tiers, retention and filter let through."""
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through, in their order."""
         with self._reading() as statements:
             return self._candidates.visible(statements, spaces, tiers, nos, where)
+
+    def active(self, nos: Sequence[int]) -> Candidates:
+        """Return those of some memories that are active, in their order: the turns before a message."""
+        with self._reading() as statements:
+            return self._candidates.active(statements, nos)
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
@@ -225,13 +239,18 @@ class SqliteStore(SqlStore):
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._reading() as statements:
             lists, total = self._counted(statements, spaces, tiers, words)
-            filtered = where.selective or self._any_expired(statements, spaces, where.now)
+            expired = self._any_expired(statements, spaces, where.now)
+            filtered = where.selective or expired
+            allowed = (
+                None if expired or not where.selective else self._filters.numbers(statements, spaces, tiers, where)
+            )
             # About as many as a filter over half leaves enough of.
             wanted = 3 * limit if where.selective else limit
             while True:
                 nos, strengths = best_matches(lists, total, wanted)
-                scores = dict(zip(nos.tolist(), strengths.tolist(), strict=True))
-                if filtered:
+                found = _contained(nos, strengths, allowed) if allowed is not None else (nos, strengths)
+                scores = dict(zip(*(column.tolist() for column in found), strict=True))
+                if filtered and allowed is None:
                     scores = _visible(statements, spaces, tiers, scores, where)
                 if len(scores) >= limit or len(nos) < wanted:
                     return _first(limit, scores)
@@ -435,6 +454,12 @@ def _visible(
     """Return the scores of those memories that are not expired and that the filter lets through."""
     visible = {row[0] for row in visible_rows(statements, "visible", spaces, tiers, list(scores), where)}
     return {no: score for no, score in scores.items() if no in visible}
+
+
+def _contained(nos: Numbers, strengths: Strengths, allowed: Sequence[Numbers]) -> tuple[Numbers, Strengths]:
+    """Return the matches that are in one of some lists."""
+    passing = np.any([contained(nos, numbers) for numbers in allowed], axis=0)
+    return nos[passing], strengths[passing]
 
 
 def _first(count: int, scores: Scores) -> Scores:

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
 from memotherm.model import Priority, Retention, Scope, Tier
-from memotherm.storage.values import CandidateText, Record
+from memotherm.storage.values import Filter, Record
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
+from memotherm.text.word_ids import word_ids
 
 __all__ = ["SearchContract"]
 
@@ -81,7 +84,7 @@ class SearchContract(Contract):
             self.changed(record, scope=EVERYONE)
 
             assert self.matches(scope=_ANN, tiers=[tier]) == self.matches(tiers=[tier]) == {record.no}
-            assert self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no].words
+            assert self.store.candidates(self.seen(), [tier], [record.no], self.where()).words[0]
 
     def test_a_search_finds_only_what_is_active(self) -> None:
         """Archived, deleted and purged memories are not found; a restored one is."""
@@ -227,40 +230,41 @@ class SearchContract(Contract):
         self.purged(self.stored("purged"))
         self.stored("expired", expires_at=self.clock())
         kind = self.stored("other kind", kind="task")
-        nos = list(range(1, 20))
 
-        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where())) == {visible.no, kind.no}
-        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where(kinds=("fact",)))) == {visible.no}
-        assert set(self.store.candidates(self.seen(), LIVE, nos, self.where(tags=("red",)))) == {visible.no}
-        assert self.store.candidates((), LIVE, nos, self.where()) == {}
-        assert self.store.candidates(self.seen(), LIVE, [], self.where()) == {}
+        def shown(spaces: Sequence[int], where: Filter) -> set[int]:
+            return set(self.store.candidates(spaces, LIVE, range(1, 20), where).no.tolist())
+
+        assert shown(self.seen(), self.where()) == {visible.no, kind.no}
+        assert shown(self.seen(), self.where(kinds=("fact",))) == {visible.no}
+        assert shown(self.seen(), self.where(tags=("red",))) == {visible.no}
+        assert shown((), self.where()) == set()
+        assert len(self.store.candidates(self.seen(), LIVE, [], self.where())) == 0
 
     def test_a_candidate_tells_what_ranking_needs(self) -> None:
         """Axes, kind, times and use."""
         record = self.stored("one", priority=Priority.LOW, kind="task", tier=Tier.HOT)
         with self.store.write() as transaction:
             transaction.touch([record.no], self.clock.advance(hours=1))
-        candidate = self.store.candidates(self.seen(), LIVE, [record.no], self.where())[record.no]
+        candidate = self.store.candidates(self.seen(), LIVE, [record.no], self.where())
 
-        assert (candidate.no, candidate.space, candidate.tier, candidate.priority, candidate.kind) == (
-            record.no,
-            record.space,
-            Tier.HOT,
-            Priority.LOW,
-            "task",
-        )
-        assert candidate.access_count == 1
-        assert candidate.accessed_at == candidate.created_at + 3_600_000_000
+        assert candidate.no.tolist() == [record.no]
+        assert (candidate.tier.tolist(), candidate.priority.tolist()) == ([Tier.HOT.rank], [Priority.LOW.rank])
+        assert list(candidate.kind) == ["task"]
+        assert candidate.access_count.tolist() == [1]
+        assert candidate.accessed_at.tolist() == (candidate.created_at + 3_600_000_000).tolist()
 
     def test_a_candidate_brings_its_words(self) -> None:
         """As the text index has them, tags included, with a space between two of them, in every tier."""
         for tier in Tier:
             record = self.stored("Otters swim!", tier=tier, tags=("wet",))
-            candidate = self.store.candidates(self.seen(), [tier], [record.no], self.where())[record.no]
-
-            assert candidate.words == "otter swim wet"
-            assert (candidate.author, candidate.previous) == ("", None)
-            assert self.store.candidate_texts([record.no]) == {record.no: CandidateText("otter swim wet")}
+            for candidate in (
+                self.store.candidates(self.seen(), [tier], [record.no], self.where()),
+                self.store.active([record.no]),
+            ):
+                assert list(candidate.words) == [word_ids("otter swim wet")]
+                assert candidate.length.tolist() == [3]
+                assert (list(candidate.author), candidate.previous.tolist()) == ([""], [0])
+                assert np.isnan(candidate.accessed_at).all()
 
     def test_a_message_knows_who_said_it_and_after_what(self) -> None:
         """Turns of one thread are linked in their order; other threads and other spaces do not matter."""
@@ -269,22 +273,22 @@ class SearchContract(Contract):
             for text, speaker, thread in (("one", "Ann", "a"), ("two", "Bob", "b"), ("three", "Bob", "a"))
         )
         self.stored("four", _ANN, kind="message", metadata={"speaker": "Ann", "thread": "a"})
-        texts = self.store.candidate_texts([first.no, other.no, second.no])
+        turns = self.store.active([first.no, other.no, second.no])
         candidates = self.store.candidates(self.seen(), LIVE, [second.no], self.where())
 
-        assert [(texts[record.no].author, texts[record.no].previous) for record in (first, other, second)] == [
-            ("Ann", None),
-            ("Bob", None),
-            ("Bob", first.no),
-        ]
-        assert (candidates[second.no].author, candidates[second.no].previous) == ("Bob", first.no)
+        assert set(zip(turns.no.tolist(), turns.author, turns.previous.tolist(), strict=True)) == {
+            (first.no, "Ann", 0),
+            (other.no, "Bob", 0),
+            (second.no, "Bob", first.no),
+        }
+        assert (list(candidates.author), candidates.previous.tolist()) == (["Bob"], [first.no])
 
     def test_only_active_memories_say_something(self) -> None:
         """Memories that are not active have no texts."""
         record = self.stored("otter")
         self.changed(record, retention=Retention.ARCHIVED)
 
-        assert self.store.candidate_texts([record.no, 4711]) == {}
+        assert len(self.store.active([record.no, 4711])) == 0
 
     def test_words_are_counted_where_a_search_looks(self) -> None:
         """Spaces and tiers limit the counts, and every change moves them."""

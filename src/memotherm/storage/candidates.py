@@ -1,0 +1,110 @@
+"""What ranking uses of some memories, as columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain, compress
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.storage.values import CandidateRow
+from memotherm.storage.waiting import WaitingUses
+from memotherm.text.word_ids import ID_BYTES, fragment_ids, word_ids
+
+__all__ = ["Candidates", "candidate_row"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The fields of `CandidateRow`, one column for each; rows are visible, so the space is not among them."""
+
+    no: NDArray[np.int64]
+    tier: NDArray[np.int64]
+    priority: NDArray[np.int64]
+    kind: Sequence[str]
+    created_at: NDArray[np.int64]
+    accessed_at: NDArray[np.float64]
+    access_count: NDArray[np.float64]
+    text: Sequence[str]
+    words: Sequence[bytes]
+    #: The number of words of each.
+    length: NDArray[np.int64]
+    fragments: Sequence[bytes]
+    author: Sequence[str]
+    previous: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Iterable[CandidateRow]) -> Self:
+        """Return rows as columns."""
+        columns = list(zip(*rows, strict=True)) or [()] * len(CandidateRow._fields)
+        no, _, tier, priority, kind, created_at, accessed_at, access_count, *others = columns
+        text, words, fragments, author, previous = others
+        return cls(
+            np.array(no, np.int64),
+            np.array(tier, np.int64),
+            np.array(priority, np.int64),
+            kind,
+            np.array(created_at, np.int64),
+            np.array(accessed_at, np.float64),
+            np.array(access_count, np.float64),
+            text,
+            words,
+            np.fromiter(map(len, words), np.int64, len(words)) // ID_BYTES,
+            fragments,
+            author,
+            np.array(previous, np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.no)
+
+    def where(self, passing: NDArray[np.bool_]) -> Candidates:
+        """Return some of these candidates."""
+        names = [field.name for field in fields(self)]
+        return Candidates(*(_selected(getattr(self, name), passing) for name in names))
+
+    def add_uses(self, uses: WaitingUses) -> None:
+        """Count uses that are not written yet."""
+        nos = self.no.tolist()
+        for row in uses.places(nos):
+            times, self.accessed_at[row] = uses.total(nos[row])
+            self.access_count[row] += times
+
+    def joined(self, others: Sequence[Candidates]) -> Candidates:
+        """Return these candidates and then others."""
+        if not others:
+            return self
+        names = [field.name for field in fields(self)]
+        return Candidates(*(_joined([getattr(part, name) for part in (self, *others)]) for name in names))
+
+
+def candidate_row(row: Sequence[Any]) -> CandidateRow:
+    """Return the candidate of a row of the statement `candidates`."""
+    no, space, tier, priority, kind, created_at, accessed_at, access_count, text, author, previous = row
+    return CandidateRow(
+        no,
+        space,
+        tier,
+        priority,
+        kind,
+        created_at,
+        math.nan if accessed_at is None else accessed_at,
+        access_count,
+        text,
+        word_ids(text),
+        fragment_ids(text),
+        author,
+        previous or 0,
+    )
+
+
+def _selected(column: Any, passing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - an array or a sequence
+    return column[passing] if isinstance(column, np.ndarray) else tuple(compress(column, passing))
+
+
+def _joined(columns: Sequence[Any]) -> Any:  # noqa: ANN401 - an array or a sequence
+    return np.concatenate(columns) if isinstance(columns[0], np.ndarray) else tuple(chain.from_iterable(columns))
