@@ -460,7 +460,7 @@ def writer(mem: Memotherm, stop: threading.Event) -> tuple[list[str], list[str]]
 @pytest.mark.slow
 def test_a_server_killed_during_writes_loses_nothing_acknowledged(cluster: Cluster) -> None:
     """Our process goes on when the server is back, without being restarted."""
-    admin, settings = cluster.url("postgres", "postgres"), Settings(busy_timeout_ms=5000)
+    admin, settings = cluster.url("postgres", "postgres"), Settings(busy_timeout_ms=30_000)
     with empty_database(admin) as url, memotherm.open(url, embedder="none", settings=settings) as mem:
         acknowledged, errors = _through_trouble(mem, [cluster.kill, cluster.start])
 

@@ -52,13 +52,18 @@ class WordTable:
             asked, places = [self._rows[word] for word in words], [self._texts[text] for text in texts]
             vectors = self._vectors
         lengths = [len(each) for each in places]
-        starts = np.cumsum([0, *lengths[:-1]])
-        of_texts, of_words = vectors[np.concatenate(places)], np.ascontiguousarray(vectors[asked].T)
-        cosines = np.empty((len(of_texts), len(words)), np.float32)
+        starts, rows = np.cumsum([0, *lengths[:-1]]), np.concatenate(places)
+        # A word that several texts have is compared once.
+        places_of = np.full(len(vectors), -1, np.intp)
+        places_of[rows] = 0
+        different = np.flatnonzero(places_of == 0)
+        places_of[different] = np.arange(len(different))
+        of_texts, of_words = vectors[different], np.ascontiguousarray(vectors[asked].T)
+        cosines = np.empty((len(different), len(words)), np.float32)
         step = max(1, _ONE_THREAD // of_words.size)
-        for start in range(0, len(of_texts), step):
+        for start in range(0, len(different), step):
             np.matmul(of_texts[start : start + step], of_words, out=cosines[start : start + step])
-        return np.asarray(np.maximum.reduceat(cosines, starts, axis=0), np.float32)
+        return np.asarray(np.maximum.reduceat(cosines[places_of[rows]], starts, axis=0), np.float32)
 
     def _add(self, words: Sequence[str], texts: Sequence[str]) -> None:
         """Make what is missing; a larger array replaces a full one, which other threads may still read."""
