@@ -69,7 +69,7 @@ _OUTPUTS: dict[str, Schema] = {
     "memory_compact": _object("moves", moves=_LIST),
     "memory_status": _object("hot", hot=_OBJECT),
     "memory_search": _object("results", results=_LIST),
-    "memory_find": _object("items", items=_LIST, cursor={"anyOf": [_TEXT, {"type": "null"}]}),
+    "memory_find": _object("items", items=_LIST),
     "memory_scopes": _object("scopes", scopes=_LIST),
     "memory_get": _OBJECT,
     "memory_feedback": _object("confirmed", confirmed=_LIST),
