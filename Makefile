@@ -12,7 +12,7 @@ CITUS  ?=
 .PHONY: help setup demo test lint style types browser check fix docs bench bench-compare bench-speed torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 setup: $(VENV)/.ready ## Create the virtual environment with everything for development
 
