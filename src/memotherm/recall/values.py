@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from memotherm.storage.candidates import Candidates
 from memotherm.storage.values import Filter, Record, Scores
 from memotherm.vectors.vectorizer import QueryVector
 
-__all__ = ["Evidence", "Question", "Ranked", "Ranking", "ScoreParts", "Stage", "State"]
+__all__ = ["Evidence", "Question", "Ranked", "Ranking", "ScoreParts", "Stage", "State", "column_of"]
 
 
 _PRIORITIES = tuple(Priority)
@@ -52,8 +53,8 @@ class Evidence:
     cosines: NDArray[np.float64]
     #: The calibrated cosines, in [0, 1].
     closeness: NDArray[np.float64]
-    #: The score of the text search; NaN when no word matches.
-    texts: NDArray[np.float64]
+    #: The results of the text search, by number.
+    text_scores: Scores
     #: The ranks of priorities and tiers.
     priorities: NDArray[np.int64]
     tiers: NDArray[np.int64]
@@ -66,6 +67,16 @@ class Evidence:
     authors: NDArray[np.float64]
     #: How near it is to a time that the question names, in [0, 1].
     nearness: NDArray[np.float64]
+
+    @property
+    def texts(self) -> NDArray[np.float64]:
+        """The score of the text search; NaN when no word matches."""
+        return column_of(self.nos.tolist(), self.text_scores)
+
+
+def column_of(nos: Sequence[int], scores: Scores) -> NDArray[np.float64]:
+    """Return the score of each memory; NaN where there is none."""
+    return np.fromiter(map(scores.get, nos, repeat(math.nan)), np.float64, len(nos))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -132,7 +143,7 @@ class Ranked(NamedTuple):
         evidence = parts.evidence
         coverage = evidence.coverage.item(row)
         vector = None if math.isnan(evidence.cosines.item(row)) else evidence.closeness.item(row)
-        text = min(1.0, coverage) if coverage or not math.isnan(evidence.texts.item(row)) else None
+        text = min(1.0, coverage) if coverage or self.no in evidence.text_scores else None
         return _new_why(
             vector,
             text,
