@@ -90,7 +90,8 @@ class Assembler:
         # A second iterator over the hits, for the receipt that is kept: packing reads only as far as needed.
         recalled, considered = itertools.tee(() if selection.withheld else selection.hits())
         focus = None if request.question is None else WordFocus(request.question.text)
-        packed = pack(listed, recalled, text_format, count, self._limits(request, budget), focus)
+        limits = self._limits(request, budget)
+        packed = pack(listed, recalled, text_format, count.count, limits, focus, by_line=count.by_line)
         receipt = self._receipt(request, selection, packed)
         sections = {
             candidate.number: candidate.section for candidate, _ in packed.chosen if candidate.number is not None
