@@ -83,7 +83,7 @@ class Pipeline:
         )
         if state.query.reason:
             state.degraded.append(state.query.reason)
-        with self._store.snapshot():
+        with self._store.snapshot() as seen:
             for stage in (*self._ranking, *stages, self._read_records):
                 stage(state)
         for stage in self._after:
@@ -97,6 +97,7 @@ class Pipeline:
             confidence=state.confidence,
             degraded=tuple(state.degraded),
             started=started,
+            seen=seen,
         )
 
     def _read_records(self, state: State) -> None:

@@ -45,6 +45,9 @@ _MODELS = (
     (r"gemma-?3", "gemma3"),
     (r"gemma-?4", "gemma4"),
 )
+#: Vocabularies that break a text into parts by a pattern in which a part that has a line break ends with it, or with
+#: slashes and more of them.
+_BREAK_AT_LINES = frozenset({"o200k_base", "cl100k_base", "gpt-oss", "llama3"})
 #: The size of the cache of counts, and the most characters of a cached text.
 _CACHE_SIZE = 16384
 _LONGEST_CACHED = 1000
@@ -61,6 +64,8 @@ class Counter:
     #: Whether the count is exact, not an upper bound.
     exact: bool
     count: Callable[[str], int]
+    #: Whether the tokens of a text are the sum of those of its lines, if no line begins with white space or a slash.
+    by_line: bool = False
 
     def __call__(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -103,7 +108,7 @@ def _bundled(name: str) -> Counter:
         encode = splintr.Tokenizer.from_pretrained(name).encode_ordinary
     except ValueError:
         return _BOUND
-    return Counter(name, True, _cached(encode))
+    return Counter(name, True, _cached(encode), name in _BREAK_AT_LINES)
 
 
 def _from_file(path: str) -> Counter:

@@ -65,8 +65,11 @@ class IndexStore(Protocol):
 class SearchStore(IndexStore, Protocol):
     """What a recall reads."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Let the reads of this thread see one state of the store until the context is left."""
+    def snapshot(self) -> AbstractContextManager[int | None]:
+        """Let the reads of this thread see one state of the store until the context is left.
+
+        The value is the number of the last event that they see, if the store knows it without another statement.
+        """
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""

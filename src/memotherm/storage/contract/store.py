@@ -37,9 +37,10 @@ class Transaction(
 class TransactionalStore(Protocol):
     """Transactions and consistent reads."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[int | None]:
         """Let the reads of this thread see one state of the store until the context is left.
 
+        The value is the number of the last event that they see, if the store knows it without another statement.
         A store may do less; it never shows a part of a transaction. Nothing may be written inside.
         """
 

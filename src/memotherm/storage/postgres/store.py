@@ -120,7 +120,7 @@ class PostgresStore(SqlStore):
     # Transactions
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[int | None]:
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
         before = getattr(self._snapshots, "current", None)
         with ExitStack() as stack:
@@ -130,7 +130,7 @@ class PostgresStore(SqlStore):
                 statements.waiting = waiting
             self._snapshots.current = (self.tenant, self._source, statements)
             try:
-                yield
+                yield None
             finally:
                 self._snapshots.current = before
 
