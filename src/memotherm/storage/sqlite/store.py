@@ -81,7 +81,7 @@ class SqliteStore(SqlStore):
         # The cache files are not encrypted.
         folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
         self._filters = Filters()
-        self._bands = Bands(store, folder, settings.exact_band_limit, self._filters)
+        self._bands = Bands(store, folder, settings.exact_band_limit, settings.vector_cache_bytes, self._filters)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
         # A store in memory reads uncommitted data, which must not be cached.
