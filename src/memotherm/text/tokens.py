@@ -45,6 +45,9 @@ _MODELS = (
     (r"gemma-?3", "gemma3"),
     (r"gemma-?4", "gemma4"),
 )
+#: Vocabularies that break a text into parts by a pattern in which a part that has a line break ends with it, or with
+#: slashes and more of them.
+_BREAK_AT_LINES = frozenset({"o200k_base", "cl100k_base", "gpt-oss", "llama3"})
 #: The size of the cache of counts, and the most characters of a cached text.
 _CACHE_SIZE = 16384
 _LONGEST_CACHED = 1000
@@ -65,6 +68,8 @@ class Counter:
     count: Callable[[str], int]
     #: Encodes texts without the lock of the interpreter.
     encode_all: Callable[[Sequence[str]], object] = len
+    #: Whether the tokens of a text are the sum of those of its lines, if no line begins with white space or a slash.
+    by_line: bool = False
 
     def prepare(self) -> None:
         """Make the tables that the first text needs, while other threads run."""
@@ -111,7 +116,8 @@ def _bundled(name: str) -> Counter:
         tokenizer = splintr.Tokenizer.from_pretrained(name)
     except ValueError:
         return _BOUND
-    return Counter(name, True, _cached(tokenizer.encode_ordinary), tokenizer.encode_batch_flat)
+    by_line = name in _BREAK_AT_LINES
+    return Counter(name, True, _cached(tokenizer.encode_ordinary), tokenizer.encode_batch_flat, by_line)
 
 
 def _from_file(path: str) -> Counter:
