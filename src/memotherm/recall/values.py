@@ -212,3 +212,5 @@ class Ranking:
     degraded: tuple[str, ...] = ()
     #: When the query began, by `time.perf_counter_ns`.
     started: int = 0
+    #: The number of the last event in the snapshot; None if the store does not know it.
+    seen: int | None = None
