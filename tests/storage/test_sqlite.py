@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import memotherm
-from memotherm import Memotherm, Settings, Tier
+from memotherm import Memory, Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
 from memotherm.storage import sqlstore
 from memotherm.storage.open import open_store
@@ -469,18 +469,20 @@ def test_a_search_with_many_different_words_caches_a_limited_number_of_lists(tmp
 
 @pytest.mark.parametrize("capacity", [0, 3000, 32 << 20])
 def test_a_recall_sees_the_uses_and_changes_of_every_process(open_mem: Open, tmp_path: Path, capacity: int) -> None:
-    """What a process keeps in memory of candidates is what the store has now, however little it may keep."""
+    """What a process keeps in memory of candidates and hits is what the store has, however little it may keep."""
     path, settings = tmp_path / "memory.db", {"candidate_cache_bytes": capacity}
 
-    def scores(mem: Memotherm) -> list[tuple[str, float, float]]:
-        found = mem.recall("otter", track=False)
-        return [(hit.memory.content, hit.score, hit.why.use) for hit in found]
+    def scores(mem: Memotherm) -> list[tuple[Memory, float, float]]:
+        found = mem.scoped(session="s").recall("otter", track=False)
+        return [(hit.memory, hit.score, hit.why.use) for hit in found]
 
     first, second = open_mem(path, settings=settings), open_mem(path, settings=settings)
     memories = first.remember_many([{"content": f"otter number {number}"} for number in range(12)])
+    first.scoped(session="s").remember("otter of the session")
     seen = [scores(first), scores(second)]
     for step, mem in enumerate([first, first, second, first, second, second]):
         mem.recall("otter", limit=3 + step)
+        mem.session("s").recall(f"otter {'session' * (step % 2)}", auto_promote=False)
         mem.prioritize(memories[step].id, "important")
         mem.update(memories[-step].id, content=f"an otter swims {step}")
         fresh = open_mem(path, settings=settings)
