@@ -353,7 +353,11 @@ class SqliteStore(SqlStore):
             # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
             scopes: dict[int, Scope] = {}
             transaction = SqliteTransaction(
-                statements, lambda space: self._scope(statements, space, scopes), self._shared.window_micros, made_by
+                statements,
+                lambda space: self._scope(statements, space, scopes),
+                self._shared.window_micros,
+                made_by,
+                self._connections.text_changes,
             )
             self._shared.saw(transaction.adopted)
             yield transaction
