@@ -58,14 +58,14 @@ class WithHidden:
         self._hidden: dict[int, _Hidden] = {}
 
     @contextmanager
-    def snapshot(self, search: Search | None = None) -> Iterator[None]:
+    def snapshot(self, search: Search | None = None) -> Iterator[int | None]:
         """Let all reads see one state of the store, and select the hidden memories of that state."""
-        with self._store.snapshot(search):
+        with self._store.snapshot(search) as seen:
             self._hidden = {
                 record.no: _Hidden(record, indexed_words(record.memory.content, record.memory.tags))
                 for record in self._selected()
             }
-            yield
+            yield seen
 
     def _selected(self) -> Iterator[Record]:
         """Yield the hidden memories that the scope and the filters of the query let through."""

@@ -274,6 +274,8 @@ class RecallEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: The receipt of a context, to be kept.
     receipt: ReceiptRow | None = None
+    #: The number of the last event when its memories were read; None if it is not known.
+    seen: int | None = None
 
 
 class TierChange(NamedTuple):

@@ -65,9 +65,10 @@ class IndexStore(Protocol):
 class SearchStore(IndexStore, Protocol):
     """What a recall reads."""
 
-    def snapshot(self, search: Search | None = None) -> AbstractContextManager[None]:
+    def snapshot(self, search: Search | None = None) -> AbstractContextManager[int | None]:
         """Let the reads of this thread see one state of the store until the context is left.
 
+        The value is the number of the last event that they see, if the store knows it without another statement.
         A store on another machine reads at once what `search` says will be read first.
         """
 

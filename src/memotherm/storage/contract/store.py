@@ -38,9 +38,10 @@ class Transaction(
 class TransactionalStore(Protocol):
     """Transactions and consistent reads."""
 
-    def snapshot(self, search: Search | None = None) -> AbstractContextManager[None]:
+    def snapshot(self, search: Search | None = None) -> AbstractContextManager[int | None]:
         """Let the reads of this thread see one state of the store until the context is left.
 
+        The value is the number of the last event that they see, if the store knows it without another statement.
         A store may do less; it never shows a part of a transaction. Nothing may be written inside.
         A store on another machine reads at once what `search` says will be read first.
         """

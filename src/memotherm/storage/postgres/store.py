@@ -124,14 +124,14 @@ class PostgresStore(SqlStore):
     # Transactions
 
     @contextmanager
-    def snapshot(self, search: Search | None = None) -> Iterator[None]:
+    def snapshot(self, search: Search | None = None) -> Iterator[int | None]:
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
         before = getattr(self._snapshots, "current", None)
         with ExitStack() as stack:
             statements = self._joined or stack.enter_context(self._snapshot(search))
             self._snapshots.current = (self.tenant, self._source, statements)
             try:
-                yield
+                yield None
             finally:
                 self._snapshots.current = before
 

@@ -166,7 +166,7 @@ class SqliteStore(SqlStore):
     # Reading
 
     @contextmanager
-    def snapshot(self, search: Search | None = None) -> Iterator[None]:  # noqa: ARG002
+    def snapshot(self, search: Search | None = None) -> Iterator[int | None]:  # noqa: ARG002
         """Let the reads of this thread see one state of the store until the context is left."""
         before = getattr(self._snapshots, "statements", None)
         with self._connections.snapshot(), Lending(self._connections.reading()) as statements:
@@ -175,7 +175,7 @@ class SqliteStore(SqlStore):
                     statements.moment()
             self._snapshots.statements = before or statements
             try:
-                yield
+                yield self._snapshots.statements.moment().seq
             finally:
                 self._snapshots.statements = before
 
