@@ -62,6 +62,11 @@ class RankingSettings:
         "How many bytes the fields of memories take that SQLite keeps in memory for ranking; those that were not "
         "used for long leave first.",
     )
+    vector_cache_bytes: int = setting(
+        32 << 20,
+        "How many bytes the exact vectors take that SQLite keeps in memory for bands above exact_band_limit; those "
+        "that were not used for long leave first.",
+    )
     hit_threshold: float = setting(
         0.35, "The metrics count a recall as a hit if its best relevance is at least this.", high=1, project=True
     )

@@ -289,6 +289,16 @@ class CodedBand:
         self._dead_codes = 0
         self.repacked += 1
 
+    def keys_of(self, nos: Numbers) -> Numbers:
+        """Return the keys of those memories that are here."""
+        keys = self._slots.keys[self._slots.of(nos)]
+        if self._dead:
+            keys = keys[~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))]
+        if not len(self._fresh):
+            return keys
+        fresh = self._fresh.keys
+        return np.concatenate([keys, fresh[np.isin(fresh >> PART_BITS, nos)]])
+
     def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
         keys, strengths = self._search_codes(query, limit + self._dead_codes, allowed)

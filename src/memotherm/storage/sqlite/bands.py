@@ -38,6 +38,7 @@ from memotherm.storage.sqlite.cache import origin, read_cache, write_cache
 from memotherm.storage.sqlite.filters import BandKey, Filters
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements
+from memotherm.storage.sqlite.vector_cache import VectorCache
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["Bands", "decoded"]
@@ -61,11 +62,16 @@ _STALE_SHARE = 0.2
 class Bands:
     """The bands of one store, loaded when they are first searched."""
 
-    def __init__(self, store: str, folder: Path | None, exact_limit: int, filters: Filters) -> None:
+    def __init__(
+        self, store: str, folder: Path | None, exact_limit: int, filters: Filters, *, vector_bytes: int
+    ) -> None:
         self._store = store
         self._folder = folder
         self._exact_limit = exact_limit if coding_available() else 1 << 62
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
+        self._vector_bytes = vector_bytes
+        #: The vectors of coded bands that were compared last.
+        self._compared = VectorCache(0, 0)
         self._filters = filters
         self._identity: Identity | None = None
         self._seq = 0
@@ -109,6 +115,10 @@ class Bands:
                 band = self._bands.get(key)
                 if isinstance(band, ExactBand) and len(band):
                     cosines |= band.strengths(nos, query)
+                elif isinstance(band, CodedBand):
+                    coded = band.keys_of(np.array(nos, np.int64))
+                    vector_keys, strengths = self._rescored(statements.connection, coded, query)
+                    cosines |= strongest_parts(vector_keys.tolist(), strengths)
         if missing := [no for no in nos if no not in cosines]:
             vector_keys, vectors = self._read(
                 statements.connection, "vectors_of_memories", nos=json.dumps(missing), base=vector_base(identity.number)
@@ -160,17 +170,22 @@ class Bands:
             # Another thread has seen more than this snapshot: look again, so that bands never go back.
             seq = statements.renew().seq
         if identity != self._identity:
-            self._bands.clear()
             self._identity = identity
+            self._clear()
         elif seq > self._seq and self._bands:
             self._apply_since(connection)
         self._seq = seq
 
+    def _clear(self) -> None:
+        self._bands.clear()
+        self._compared = VectorCache(self._vector_bytes, self._dimensions)
+
     def _apply_since(self, connection: sqlite3.Connection) -> None:
         changed = _changed_since(connection, self._seq)
         if len(changed) > _MOST_CHANGES:
-            self._bands.clear()
+            self._clear()
             return
+        self._compared.discard(changed)
         for band in self._bands.values():
             for no in changed:
                 band.discard(no)
@@ -210,8 +225,13 @@ class Bands:
         return best(nos, strengths, limit)
 
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
-        read_keys, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
-        return read_keys, products(vectors, query)
+        """Return the exact strengths of those keys that have vectors."""
+
+        def read(missing: Sequence[int]) -> tuple[Numbers, Vectors]:
+            return self._read(connection, "vectors_of", keys=json.dumps([self._base + key for key in missing]))
+
+        found, vectors = self._compared.vectors(keys.tolist(), read)
+        return found, products(vectors, query)
 
     def _search_band(
         self, statements: SqliteStatements, key: BandKey, band: Band, query: Vectors, wanted: int, where: Filter

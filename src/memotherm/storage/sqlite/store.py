@@ -81,12 +81,19 @@ class SqliteStore(SqlStore):
         # The cache files are not encrypted.
         folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
         self._filters = Filters()
-        self._bands = Bands(store, folder, settings.exact_band_limit, self._filters)
+        # A store in memory reads uncommitted data, which must not be cached.
+        cached = path != MEMORY
+        self._bands = Bands(
+            store,
+            folder,
+            settings.exact_band_limit,
+            self._filters,
+            vector_bytes=settings.vector_cache_bytes if cached else 0,
+        )
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
-        # A store in memory reads uncommitted data, which must not be cached.
-        self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
-        self._candidates = CandidateCache(0 if path == MEMORY else settings.candidate_cache_bytes)
+        self._postings = Postings(CACHE_SIZE if cached else 0)
+        self._candidates = CandidateCache(settings.candidate_cache_bytes if cached else 0)
 
     def for_tenant(self, tenant: str | None) -> Self:
         """Return the same store as one tenant uses it; a file has no row-level security."""
