@@ -62,12 +62,14 @@ def coding_available() -> bool:
 class Slots:
     """The key of each code of an index, in the order of the codes."""
 
-    __slots__ = ("_order", "_sorted", "keys")
+    __slots__ = ("_order", "_sorted", "_whole", "keys")
 
     def __init__(self, keys: Numbers) -> None:
         self.keys = keys
         self._order = np.argsort(keys)
         self._sorted = keys[self._order]
+        #: Whether there are codes, and one for each memory.
+        self._whole = len(keys) > 0 and not (keys & _PART_MASK).any()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -79,6 +81,14 @@ class Slots:
         # The keys of a memory follow each other: the first one, and how far behind it.
         behind = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
         return np.asarray(self._order[np.repeat(first, parts) + behind], np.int64)
+
+    def keys_of(self, nos: Numbers) -> Numbers:
+        """Return the keys of some memories."""
+        if not self._whole:
+            return self.keys[self.of(nos)]
+        keys = nos << PART_BITS
+        places = np.searchsorted(self._sorted[:-1], keys)
+        return np.asarray(keys[self._sorted[places] == keys])
 
 
 class Allowed:
@@ -291,7 +301,7 @@ class CodedBand:
 
     def keys_of(self, nos: Numbers) -> Numbers:
         """Return the keys of those memories that are here."""
-        keys = self._slots.keys[self._slots.of(nos)]
+        keys = self._slots.keys_of(nos)
         if self._dead:
             keys = keys[~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))]
         if not len(self._fresh):

@@ -38,7 +38,7 @@ from memotherm.storage.sqlite.cache import origin, read_cache, write_cache
 from memotherm.storage.sqlite.filters import BandKey, Filters
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements
-from memotherm.storage.sqlite.vector_cache import VectorCache
+from memotherm.storage.sqlite.vector_cache import VectorCache, VectorRow
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["Bands", "decoded"]
@@ -69,9 +69,8 @@ class Bands:
         self._folder = folder
         self._exact_limit = exact_limit if coding_available() else 1 << 62
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
-        self._vector_bytes = vector_bytes
         #: The vectors of coded bands that were compared last.
-        self._compared = VectorCache(0, 0)
+        self._compared = VectorCache(vector_bytes)
         self._filters = filters
         self._identity: Identity | None = None
         self._seq = 0
@@ -178,14 +177,14 @@ class Bands:
 
     def _clear(self) -> None:
         self._bands.clear()
-        self._compared = VectorCache(self._vector_bytes, self._dimensions)
+        self._compared.clear()
 
     def _apply_since(self, connection: sqlite3.Connection) -> None:
         changed = _changed_since(connection, self._seq)
         if len(changed) > _MOST_CHANGES:
             self._clear()
             return
-        self._compared.discard(changed)
+        self._compared.discard(self._base + (no << PART_BITS) for no in changed)
         for band in self._bands.values():
             for no in changed:
                 band.discard(no)
@@ -227,10 +226,10 @@ class Bands:
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
         """Return the exact strengths of those keys that have vectors."""
 
-        def read(missing: Sequence[int]) -> tuple[Numbers, Vectors]:
-            return self._read(connection, "vectors_of", keys=json.dumps([self._base + key for key in missing]))
+        def read(missing: Sequence[int]) -> list[VectorRow]:
+            return connection.execute(SQL["vectors_of"], {"keys": json.dumps(missing)}).fetchall()
 
-        found, vectors = self._compared.vectors(keys.tolist(), read)
+        found, vectors = self._decoded(self._compared.rows((keys + self._base).tolist(), read))
         return found, products(vectors, query)
 
     def _search_band(
@@ -338,7 +337,7 @@ class Bands:
         return self._identity.dimensions if self._identity else 0
 
     def _read_memories(self, connection: sqlite3.Connection, nos: Sequence[int]) -> tuple[Numbers, Vectors]:
-        rows: list[tuple[int, bytes]] = []
+        rows: list[VectorRow] = []
         for no in nos:
             rows += connection.execute(SQL["vectors_between"], vector_range(self._number, no)._asdict())
         return self._decoded(rows)
@@ -346,7 +345,7 @@ class Bands:
     def _read(self, connection: sqlite3.Connection, name: str, **values: object) -> tuple[Numbers, Vectors]:
         return self._decoded(connection.execute(SQL[name], values).fetchall())
 
-    def _decoded(self, rows: Sequence[tuple[int, bytes]]) -> tuple[Numbers, Vectors]:
+    def _decoded(self, rows: Sequence[VectorRow]) -> tuple[Numbers, Vectors]:
         keys = np.fromiter((key for key, _ in rows), np.int64, len(rows)) - self._base
         return keys, decoded([blob for _, blob in rows], self._dimensions)
 

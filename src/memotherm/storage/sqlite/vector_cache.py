@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 
 from memotherm.storage.sqlite.keys import PART_BITS
 
-__all__ = ["VectorCache"]
+__all__ = ["VectorCache", "VectorRow"]
 
-Numbers = NDArray[np.int64]
-Vectors = NDArray[np.float32]
+#: A key and its vector as it is stored.
+VectorRow = tuple[int, bytes]
 
-#: What a vector takes beside its numbers (key, dictionary slot), in bytes.
-_ENTRY_SIZE = 128
-#: The key of a row without a vector.
-_NO_KEY = -1
+#: What a vector takes beside its numbers (key, object headers, dictionary slot), in bytes.
+_ENTRY_SIZE = 200
+_PART_MASK = (1 << PART_BITS) - 1
 
 
 class VectorCache:
@@ -25,46 +22,47 @@ class VectorCache:
 
     Args:
         capacity: How many bytes they may take.
-        dimensions: The length of a vector.
     """
 
-    def __init__(self, capacity: int, dimensions: int) -> None:
-        most = capacity // (4 * dimensions + _ENTRY_SIZE)
-        #: Key -> row, in the order in which they were used.
-        self._row: dict[int, int] = {}
-        # The operating system provides the memory of a row when it is first written.
-        self._matrix: Vectors = np.empty((most, dimensions), np.float32)
-        self._keys: Numbers = np.full(most, _NO_KEY)
-        self._free = list(reversed(range(most)))
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        #: In the order in which they were used.
+        self._vectors: OrderedDict[int, bytes] = OrderedDict()
+        #: The most parts of a memory.
+        self._parts = 1
 
-    def vectors(
-        self, keys: Sequence[int], read: Callable[[Sequence[int]], tuple[Numbers, Vectors]]
-    ) -> tuple[Numbers, Vectors]:
-        """Return those of some keys that have vectors, and these; `read` reads what is not here."""
-        if len(keys) > len(self._keys):
-            return read(keys)
-        missing = []
+    def clear(self) -> None:
+        """Remove all vectors."""
+        self._vectors.clear()
+
+    def rows(self, keys: Sequence[int], read: Callable[[Sequence[int]], list[VectorRow]]) -> list[VectorRow]:
+        """Return those of some keys that have vectors, with these; `read` reads what is not here."""
+        vectors, found, missing = self._vectors, [], []
         for key in keys:
-            row = self._row.pop(key, None)
-            if row is None:
+            vector = vectors.get(key)
+            if vector is None:
                 missing.append(key)
             else:
-                self._row[key] = row
+                vectors.move_to_end(key)
+                found.append((key, vector))
         if missing:
-            self._add(*read(missing))
-        rows = [row for row in map(self._row.get, keys) if row is not None]
-        return self._keys[rows], self._matrix[rows]
+            new = read(missing)
+            found += new
+            self._add(new)
+        return found
 
-    def _add(self, keys: Numbers, vectors: Vectors) -> None:
-        while len(self._free) < len(keys):
-            self._free.append(self._row.pop(next(iter(self._row))))
-        rows = [self._free.pop() for _ in range(len(keys))]
-        self._keys[rows], self._matrix[rows] = keys, vectors
-        self._row.update(zip(keys.tolist(), rows, strict=True))
+    def _add(self, rows: Sequence[VectorRow]) -> None:
+        if not rows:
+            return
+        self._vectors.update(rows)
+        self._parts = max(self._parts, max(key & _PART_MASK for key, _ in rows) + 1)
+        # The vectors of an embedder have one length.
+        most = self._capacity // (len(rows[0][1]) + _ENTRY_SIZE)
+        while len(self._vectors) > most:
+            self._vectors.popitem(last=False)
 
-    def discard(self, nos: Sequence[int]) -> None:
-        """Remove the vectors of some memories, if there are any."""
-        rows = np.flatnonzero(np.isin(self._keys >> PART_BITS, nos))
-        for key in self._keys[rows].tolist():
-            self._free.append(self._row.pop(key))
-        self._keys[rows] = _NO_KEY
+    def discard(self, first_keys: Iterable[int]) -> None:
+        """Remove the vectors of the memories whose first parts have some keys, if there are any."""
+        for first in first_keys:
+            for key in range(first, first + self._parts):
+                self._vectors.pop(key, None)
