@@ -35,8 +35,7 @@ $(VENV)/.ready: $(VENV)/.runtime
 demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
 	$(BIN)/memotherm demo
 
-test: style ## Lint, types and every test
-	$(MAKE) --jobs 2 --output-sync types browser
+test: style browser ## Style and every test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard
 
 lint: style types ## Style and types only

@@ -495,6 +495,20 @@ def test_a_recall_sees_the_uses_and_changes_of_every_process(
     assert [use > 0 for *_, use in seen[-1]].count(True) >= 8
 
 
+def test_vectors_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_path: Path) -> None:
+    """Those of the scopes that were not searched for long leave first, and every scope finds what it did before."""
+    mem = open_mem(tmp_path / "memory.db", settings={"vector_cache_bytes": 60_000})
+    users = [mem.scoped(user=f"user{number}") for number in range(8)]
+    for user in users:
+        user.remember_many([{"content": f"otter {number} swims"} for number in range(20)])
+    found = [contents(user.recall("otter 7", track=False)) for user in users]
+    bands = mem._services.store._bands._bands  # type: ignore[attr-defined]
+
+    assert 1 < len({key.space for key in bands}) < len(users)
+    assert sum(band.size for band in bands.values()) <= 60_000
+    assert [contents(user.recall("otter 7", track=False)) for user in users] == found
+
+
 def test_candidates_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_path: Path) -> None:
     """Those that were not used for long leave first."""
     mem = open_mem(tmp_path / "memory.db", settings={"candidate_cache_bytes": 200_000}, embedder="none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,19 +28,26 @@ def url(postgres: str) -> Iterator[str]:
         yield found
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store in which everything has happened that leaves a trace."""
-    path = tmp_path / "source.db"
+    folder = tmp_path_factory.mktemp("lived_in")
+    path = folder / "source.db"
     with memotherm.open(path, embedder=HashEmbedder()) as mem:
         for tenant in TENANTS:
-            _lived_in(mem.scoped(tenant=tenant) if tenant else mem, tmp_path / f"notes-{tenant}")
+            _lived_in(mem.scoped(tenant=tenant) if tenant else mem, folder / f"notes-{tenant}")
         mem.key_value("keys").put("ops", {"hash": "x"})
         mem.policies.adopt("builtin")
         mem.remember("said and done", kind="task", metadata={"status": "done"})
         mem.policies.start_shadow("builtin")
         mem.compact()
     return path
+
+
+@pytest.fixture
+def source(lived_in: Path, tmp_path: Path) -> Path:
+    """A copy of that store."""
+    return Path(shutil.copy(lived_in, tmp_path))
 
 
 def _lived_in(mem: Memotherm, root: Path) -> None:

@@ -57,15 +57,15 @@ class RankingSettings:
         "Above this number of vectors a search scans 4-bit codes (SQLite) or an index (PostgreSQL), then rescores "
         "exactly.",
     )
+    vector_cache_bytes: int = setting(
+        256 << 20,
+        "How many bytes the vectors take that SQLite keeps in memory for searches; those of the scopes and tiers that "
+        "were not searched for long leave first.",
+    )
     candidate_cache_bytes: int = setting(
         32 << 20,
         "How many bytes the fields of memories take that SQLite keeps in memory for ranking; those that were not "
         "used for long leave first.",
-    )
-    vector_cache_bytes: int = setting(
-        32 << 20,
-        "How many bytes the exact vectors take that SQLite keeps in memory for bands above exact_band_limit; those "
-        "that were not used for long leave first.",
     )
     hit_threshold: float = setting(
         0.35, "The metrics count a recall as a hit if its best relevance is at least this.", high=1, project=True

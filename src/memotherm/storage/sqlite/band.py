@@ -46,6 +46,9 @@ _MOST_FRESH = 4096
 _MOST_DEAD = 1024
 #: What an entry of a cache takes beside its arrays (key, array headers, dictionary slot), in numbers of 8 bytes.
 _ENTRY_SIZE = 64
+#: What a band takes beside its vectors: for each of them its key in arrays and in a dictionary, and once for itself.
+_KEY_BYTES = 112
+_BAND_BYTES = 1024
 #: The rounding error of a matrix product, which depends on the row's position.
 _NOISE = 1e-5
 
@@ -123,6 +126,11 @@ class Band(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        ...
+
     def add(self, keys: Numbers, vectors: Vectors) -> None:
         """Add vectors under new keys."""
 
@@ -147,6 +155,11 @@ class ExactBand:
 
     def __len__(self) -> int:
         return len(self._row)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        return self._matrix.nbytes + len(self._keys) * _KEY_BYTES + _BAND_BYTES
 
     @property
     def keys(self) -> Numbers:
@@ -264,6 +277,12 @@ class CodedBand:
 
     def __len__(self) -> int:
         return len(self._slots) + len(self._fresh)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        code = int(self._index.dim) * _CODE_BITS // 8
+        return len(self._slots) * (code + 3 * 8) + self._fresh.size
 
     def add(self, keys: Numbers, vectors: Vectors) -> None:
         """Add vectors under new keys; those of a dead memory stay beside its codes until these are repacked."""

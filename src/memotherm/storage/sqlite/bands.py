@@ -49,7 +49,10 @@ _log = logging.getLogger(__name__)
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
+#: Every event is looked up in all bands, so there are not too many, however small they are.
 _MOST_BANDS = 512
+#: The share of the vectors in memory that those of coded bands take that were compared last: one of this many.
+_COMPARED_SHARE = 8
 #: How many times as many of the nearest memories as are wanted are filtered first, and then, before the whole band is.
 _FILTERED_FIRST = (3, 8)
 _BATCH = 20_000
@@ -63,14 +66,24 @@ class Bands:
     """The bands of one store, loaded when they are first searched."""
 
     def __init__(
-        self, store: str, folder: Path | None, exact_limit: int, filters: Filters, *, vector_bytes: int
+        self,
+        store: str,
+        folder: Path | None,
+        exact_limit: int,
+        most_bytes: int,
+        filters: Filters,
+        *,
+        keep_compared: bool = True,
     ) -> None:
         self._store = store
         self._folder = folder
+        compared_bytes = most_bytes // _COMPARED_SHARE
+        self._most_bytes = most_bytes - compared_bytes
         self._exact_limit = exact_limit if coding_available() else 1 << 62
+        #: In the order in which they were searched last.
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
         #: The vectors of coded bands that were compared last.
-        self._compared = VectorCache(vector_bytes)
+        self._compared = VectorCache(compared_bytes if keep_compared else 0)
         self._filters = filters
         self._identity: Identity | None = None
         self._seq = 0
@@ -252,10 +265,16 @@ class Bands:
         band = self._bands.get(key)
         if band is None:
             band = self._bands[key] = self._cached(connection, key) or self._built(connection, key)
-            while len(self._bands) > _MOST_BANDS:
-                self._bands.popitem(last=False)
+            self._drop_least_used()
         self._bands.move_to_end(key)
         return band
+
+    def _drop_least_used(self) -> None:
+        """Drop bands until the rest fits into memory; the last one always stays."""
+        size = sum(band.size for band in self._bands.values())
+        while len(self._bands) > 1 and (size > self._most_bytes or len(self._bands) > _MOST_BANDS):
+            _, dropped = self._bands.popitem(last=False)
+            size -= dropped.size
 
     def _built(self, connection: sqlite3.Connection, key: BandKey) -> Band:
         """Read a band from the store, in batches, so that a large one is never in memory as a whole."""

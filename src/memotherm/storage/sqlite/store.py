@@ -83,13 +83,8 @@ class SqliteStore(SqlStore):
         self._filters = Filters()
         # A store in memory reads uncommitted data, which must not be cached.
         cached = path != MEMORY
-        self._bands = Bands(
-            store,
-            folder,
-            settings.exact_band_limit,
-            self._filters,
-            vector_bytes=settings.vector_cache_bytes if cached else 0,
-        )
+        limits = (settings.exact_band_limit, settings.vector_cache_bytes)
+        self._bands = Bands(store, folder, *limits, self._filters, keep_compared=cached)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
         self._postings = Postings(CACHE_SIZE if cached else 0)
