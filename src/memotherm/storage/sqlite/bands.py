@@ -149,7 +149,7 @@ class Bands:
             for key, band in self._bands.items():
                 if isinstance(band, CodedBand) and band.repacked:
                     self._save(connection, key, band)
-            self._bands.clear()
+            self._clear()
 
     def cache_files(self) -> list[Path]:
         """Return the cache files of this store."""
