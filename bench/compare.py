@@ -1,13 +1,16 @@
 """`python -m bench.compare REVISION`: the speed of this tree against another revision, interleaved.
 
 Each revision runs in a process of its own on a store that it has built itself from the same texts.
+Both are copies that are compiled to bytecode first, as an installed package is.
 The two take turns, call by call, so the load of the machine is the same for both.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -74,12 +77,16 @@ def main() -> int:
         archive = subprocess.run(
             ["git", "archive", arguments.revision, "src"], cwd=_ROOT, capture_output=True, check=True
         ).stdout
+        old, new = Path(scratch) / "old", Path(scratch) / "new"
         with tarfile.open(fileobj=BytesIO(archive)) as files:
-            files.extractall(scratch, filter="data")
+            files.extractall(old, filter="data")
+        shutil.copytree(_ROOT / "src", new / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        for tree in (old, new):
+            compileall.compile_dir(tree, quiet=1)
         stores = (arguments.stores or Path(scratch)).resolve()
         workers = [
-            Worker("bench.compare_worker", str(stores / name), paths=[source], folder=stores / name)
-            for name, source in (("old", Path(scratch) / "src"), ("new", _ROOT / "src"))
+            Worker("bench.compare_worker", str(stores / tree.name), paths=[tree / "src"], folder=stores / tree.name)
+            for tree in (old, new)
         ]
         try:
             rows = [compare(workers[0], workers[1], row, arguments.passes) for row in arguments.rows]

@@ -63,7 +63,7 @@ def evidence_of(candidates: Sequence[Known]) -> Evidence:
         nos=np.array(nos, np.int64),
         cosines=np.array(cosines, np.float64),
         closeness=_SCALE.relevance(np.nan_to_num(np.array(cosines, np.float64))),
-        texts=np.array(texts, np.float64),
+        text_scores={no: text for no, text in zip(nos, texts, strict=True) if text is not None},
         priorities=np.array([priority.rank for priority in priorities], np.int64),
         tiers=np.array([tier.rank for tier in tiers], np.int64),
         access_counts=np.array(counts, np.float64),

@@ -9,6 +9,8 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import memotherm.context
 import memotherm.model
 import memotherm.model.results
@@ -63,12 +65,15 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
 
 
 def test_every_public_value_is_plain(mem: Memotherm, tmp_path: Path) -> None:
-    """A copy and an unpickled value are equal and have the same hash; `repr` is one short line."""
+    """It is frozen; a copy and an unpickled value are equal and have the same hash; `repr` is one short line."""
     (tmp_path / "notes").mkdir()
     found = values(mem, tmp_path / "notes")
 
     assert CLASSES - {type(value).__name__ for value in found} == set()
     for value in found:
+        assert dataclasses.is_dataclass(value)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, dataclasses.fields(value)[0].name, None)
         for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
             assert twin == value
             assert hash(twin) == hash(value)

@@ -41,7 +41,6 @@ from memotherm.model.results import (
     Uses,
 )
 from memotherm.model.uses import Feedback
-from memotherm.policies import Policies, PolicySource
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
@@ -66,7 +65,6 @@ from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_text
 from memotherm.text.redaction import redactor
-from memotherm.tiers.adoption import adoption_events
 from memotherm.tiers.engine import combined
 from memotherm.tiers.in_force import PolicyInForce
 from memotherm.tiers.metrics import metrics
@@ -76,9 +74,10 @@ from memotherm.vectors.former import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer, missing_vectors
 
 if TYPE_CHECKING:
-    # Loaded by the methods that use them: a recall needs neither notes nor replays.
+    # Loaded by the methods that use them: a recall needs neither notes nor policies.
     from memotherm.notes import Imported, Notes
     from memotherm.notes.notes import NoteServices
+    from memotherm.policies import Policies, PolicySource
     from memotherm.policy.replay import Replay
 
 __all__ = ["KeyValue", "Memotherm"]
@@ -447,6 +446,8 @@ class Memotherm:
     @property
     def policies(self) -> Policies:
         """Tier policies, and what they would do to these memories."""
+        from memotherm.policies import Policies
+
         return Policies(self._view)
 
     # Reading
@@ -608,6 +609,8 @@ class Memotherm:
             oldest_first: Start with the first event, if there is no cursor.
             inside: Return the events of memories of this scope and of narrower ones, instead of those visible from it.
         """
+        from memotherm.tiers.adoption import adoption_events
+
         require_limit(limit, _LARGEST_PAGE)
         forward = oldest_first if cursor is None else str(cursor).startswith("after-")
         word = "after" if forward else "before"

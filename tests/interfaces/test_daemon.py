@@ -100,6 +100,20 @@ def test_the_commands_import_only_what_they_use():
     }  # fmt: skip
 
 
+def test_a_hook_without_the_daemon_imports_only_what_it_uses():
+    """A first answer waits for neither policies, time zones nor compression."""
+    code = (
+        "import sys, memotherm.hooks.recalling, memotherm.opening, memotherm.storage.sqlite.store; print(*sys.modules)"
+    )
+    loaded = set(python(code).stdout.split())
+
+    assert "memotherm.storage.sqlite.store" in loaded
+    assert not loaded & {
+        "bz2", "importlib.resources", "memotherm.policies", "memotherm.policy.document", "memotherm.tiers.adoption",
+        "secrets", "shutil", "tempfile", "zoneinfo",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "given"),
     [(("get", "mem_none"), ""), (("remember", "-", "--key", "k", "--json"), "K ü")],

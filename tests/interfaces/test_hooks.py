@@ -33,7 +33,7 @@ from memotherm.spool.destination import project_name
 from memotherm.testing import FakeClock
 from memotherm.text.person import kind_about_user
 from memotherm.tools import TOOLS
-from tests.helpers import ROOT
+from tests.helpers import ROOT, python
 from tests.interfaces.served import served
 
 FACT = "The staging database is called heron"
@@ -869,3 +869,22 @@ def test_the_worker_runs_maintenance_but_not_too_often(home: Path) -> None:
     assert retention(expired()) == "deleted"
     past.advance(minutes=1)
     assert retention(expired()) == "active"
+
+
+def test_threads_that_load_for_a_hook_import_nothing():
+    """Two threads that import the same packages can see modules that are not complete."""
+    code = """
+import sys, threading
+from memotherm.loading import Loading
+from memotherm.settings import Settings
+
+imported = []
+sys.addaudithook(lambda event, arguments: event == "import" and imported.append((threading.get_ident(), arguments[0])))
+loading = Loading(Settings(), model=True)
+loading.wait()
+own = [name for thread, name in imported if thread == threading.get_ident()]
+print({"onnxruntime", "splintr"} <= set(own), len(imported) - len(own))
+"""
+    done = python(code)
+
+    assert done.stdout == "True 0\n", done.stderr

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -27,6 +28,7 @@ from memotherm.tiers.scheduler import Scheduler
 from tests.citus.plans import captured
 from tests.helpers import python, together
 from tests.postgres import Cluster, admin_of, database, empty_database
+from tests.round_trips import RoundTrips
 
 #: Tables in which no row belongs to a tenant: what the store knows of itself.
 _COMMON = {"meta", "embedders"}
@@ -184,10 +186,32 @@ def test_a_recall_reads_nothing_twice(url: str) -> None:
     statements = [
         (query, repr(values))
         for query, values in captured(url, "acme", lambda mem: mem.recall("the first otter"), HashEmbedder())
-        if not query.startswith(("BEGIN", "COMMIT"))
+        if not query.startswith(("BEGIN", "COMMIT", "SELECT set_config"))
     ]
     assert len(statements) > 5
     assert len({*statements}) == len(statements)
+
+
+def test_statements_are_sent_together(url: str) -> None:
+    """A recall waits for its spaces, the embedder, the searches, the candidates and the end, and nothing for a row."""
+    with (
+        RoundTrips.counted(url) as proxy,
+        memotherm.open(proxy.url, embedder=HashEmbedder(), settings=Settings(recall_log="off")) as mem,
+    ):
+        acme = mem.scoped(tenant="acme")
+        acme.remember("never swim alone", priority="pinned")
+
+        def waits(call: Callable[[], object]) -> int:
+            before = proxy.count
+            call()
+            return proxy.count - before
+
+        for count in (2, 40):
+            contents = [{"content": f"otter {number} of {count}"} for number in range(count)]
+            assert waits(partial(acme.remember_many, contents)) <= 7
+        acme.recall("which otter?", track=False)
+        assert waits(lambda: acme.recall("which otter?", track=False)) == 5
+        assert waits(lambda: acme.recall("which other otter?", limit=30, track=False)) == 5
 
 
 def test_many_memories_are_stored_at_once(url: str) -> None:

@@ -30,7 +30,8 @@ class Turns:
         injected = {} if repeat else self._store.injected(space)
         context, included = self._assembler.assemble(replace(request, injected=injected))
         if included and request.track:
-            self._store.mark_injected(space, {record.no: to_micros(record.fields.updated_at) for record in included})
+            changed = {each.number: to_micros(each.memory.updated_at) for each in included if each.number is not None}
+            self._store.mark_injected(space, changed)
         return context
 
     def forget(self, space: int) -> None:

@@ -160,7 +160,7 @@ class Context(Value):
     """The text for an agent's prompt, within a budget, with its receipt."""
 
     text: str = field(repr=False)
-    #: Tokens of the text, counted on the text itself.
+    #: Tokens of the text.
     tokens: int
     budget: int
     #: Computed when it is first read.

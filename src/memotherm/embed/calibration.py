@@ -6,6 +6,7 @@ others. All thresholds are therefore compared with relevance.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ USUAL, RARE = 0.08, 0.6
 ENOUGH = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Calibration:
     """A piecewise linear, non-decreasing map from cosine to relevance."""
 
@@ -41,12 +42,12 @@ class Calibration:
         if not all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(self.points)):
             raise InvalidInput("The points of a calibration must rise: sort them by cosine.")
 
-    @property
+    @functools.cached_property
     def spread(self) -> float:
         """The distance between a usual and a rare cosine of unrelated texts: the unit of other evidence."""
         return max(self._cosine_at(RARE) - self.usual, 0.01)
 
-    @property
+    @functools.cached_property
     def usual(self) -> float:
         """A usual cosine of unrelated texts."""
         return self._cosine_at(USUAL)
@@ -63,9 +64,16 @@ class Calibration:
         """Map cosines to relevance; NaN maps to 0."""
         import numpy as np
 
-        xs, ys = zip(*self.points, strict=True)
-        values = np.interp(cosines, xs, ys)
-        return np.where(np.isnan(values), 0.0, values)
+        # Of NaN and 0, `fmax` returns 0.
+        return np.asarray(np.fmax(np.interp(cosines, *self._columns), 0.0))
+
+    @functools.cached_property
+    def _columns(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The cosines and the relevances of the points."""
+        import numpy as np
+
+        cosines, relevances = np.array(self.points, np.float64).T
+        return cosines, relevances
 
 
 #: The bundled model, query to text: unrelated texts have cosines around .58, one in a hundred above .69.

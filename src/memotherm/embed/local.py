@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LocalEmbedder"]
+__all__ = ["LocalEmbedder", "import_onnxruntime"]
 
 BUNDLED = Path(__file__).parent / "weights"
 BUNDLED_NAME = "local:snowflake-arctic-embed-s-int8+potion-multilingual"
@@ -153,6 +153,11 @@ class LocalEmbedder:
         words = self._tokenizer()
         return windows.by_tokens(text, words.count, atoms, size=self._window_tokens, overlap=self._overlap_tokens)
 
+    def load(self) -> None:
+        """Load the vocabulary and the model now, not with the first text."""
+        self._tokenizer()
+        self._session()
+
     def close(self) -> None:
         """Release the model; the next text loads it again."""
         with self._lock:
@@ -234,8 +239,8 @@ def _shared(path: Path, load: Callable[[Path], Any]) -> Any:  # noqa: ANN401
     return value
 
 
-def _load(path: Path) -> Any:  # noqa: ANN401  # onnxruntime ships no types
-    """Load a model for single-threaded runs, without telemetry and warnings."""
+def import_onnxruntime() -> Any:  # noqa: ANN401  # onnxruntime ships no types
+    """Import onnxruntime, without telemetry."""
     # Official builds send telemetry unless this is set before the import.
     os.putenv("ORT_DISABLE_TELEMETRY", "1")
     try:
@@ -245,9 +250,15 @@ def _load(path: Path) -> Any:  # noqa: ANN401  # onnxruntime ships no types
             "The local embedder needs onnxruntime: pip install onnxruntime. "
             'Or choose embedder="none" for text search only.'
         ) from error
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime
+
+
+def _load(path: Path) -> Any:  # noqa: ANN401
+    """Load a model for single-threaded runs, without warnings."""
+    onnxruntime = import_onnxruntime()
     if not path.is_file():
         raise EmbedderError(f"No model at {path}; reinstall memotherm, or name a folder with a model.onnx.")
-    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors only
     # Texts run in parallel, each in its own thread; more threads inside a run would compete with them.

@@ -55,8 +55,9 @@ class WordPiece:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             return cls(json.loads(text)["model"]["vocab"])
-        lines = text.split("\n")
-        return cls({token.rstrip("\r"): number for number, token in enumerate(lines) if token})
+        numbers = {token: number for number, token in enumerate(text.split("\n"))}
+        numbers.pop("", None)
+        return cls(numbers)
 
     def encode(self, text: str, limit: int = 512) -> list[int]:
         """Return the ids of a text between [CLS] and [SEP], `limit` at most in all."""

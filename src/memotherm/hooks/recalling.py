@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from memotherm.hooks.context_size import context_size
 from memotherm.hooks.events import MAX_CHARS, HookEvent, truncated
 from memotherm.hooks.options import SCOPE_OPTIONS, Options
 from memotherm.hooks.server import post, running_server
+from memotherm.loading import Loading
 from memotherm.settings import data_home, default_store, load
 from memotherm.settings.exclusion import is_excluded
 from memotherm.spool.destination import scope_of
@@ -88,11 +90,17 @@ def _in_process(
 
     With `repeat`, ignore what is recorded as given to the session: a server recorded it, but was too late.
     """
+    settings = load({"recall_log": "off"} if unlogged else None)
+    # A fork of the daemon has everything in memory.
+    needed = event.moment != "compact" and "memotherm.memory" not in sys.modules
+    loading = Loading(settings, model=event.moment == "prompt") if needed else None
+    # Imported while the tokenizer and the model are loaded.
     import memotherm
     from memotherm.model import Scope
 
-    settings = {"recall_log": "off"} if unlogged else None
     with memotherm.open(options.store, scope=Scope(**scope), settings=settings) as mem:
+        if loading is not None:
+            loading.wait()
         session = mem.session(event.session)
         if event.moment == "compact":
             session.context_compacted()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from base64 import b64decode, b64encode
 from hashlib import blake2b
 from typing import Any
@@ -21,7 +21,7 @@ def seal(job: Job, key: str) -> Job:
     """Return a job with its text encrypted; without a key, or without a text, the job as it is."""
     if not key or "text" not in job:
         return job
-    salt, nonce = secrets.token_bytes(SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
+    salt, nonce = os.urandom(SALT_BYTES), os.urandom(_NONCE_BYTES)
     sealed = _cipher(key, salt).encrypt(nonce, str(job["text"]).encode("utf-8", "replace"), None)
     rest = {name: value for name, value in job.items() if name != "text"}
     return {**rest, "sealed": b64encode(salt + nonce + sealed).decode()}

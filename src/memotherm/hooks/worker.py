@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 from memotherm.daemon.client import start
@@ -20,6 +19,9 @@ def start_worker() -> None:
     arguments = ["worker", "--once", "--quiet"]
     if start(arguments, str(data_home())):
         return
+    # Imported here, because few hooks start a worker.
+    import subprocess
+
     detached = {"start_new_session": True} if sys.platform != "win32" else {"creationflags": 0x00000208}
     subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "memotherm", *arguments],

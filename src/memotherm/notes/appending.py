@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -48,6 +47,9 @@ def append(file: Path, text: str) -> tuple[int, int, bool]:
 
 def rewrite(file: Path, before: bytes, after: bytes) -> None:
     """Replace the content of a file atomically, if it is still `before`."""
+    # Imported here with the compression modules that it imports, because a recall rewrites no file.
+    import tempfile
+
     with _errors(file), _locked(file) as handle:
         if _content(handle) != before:
             raise StaleWrite(f"{file} has changed since it was read: sync and try again")

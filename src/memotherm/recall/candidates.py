@@ -10,6 +10,7 @@ from memotherm.model import Tier
 from memotherm.recall.values import State
 from memotherm.settings import Settings
 from memotherm.storage.contract import SearchStore
+from memotherm.storage.values import Search
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 
 __all__ = ["FindCandidates"]
@@ -30,8 +31,7 @@ class FindCandidates:
 
     def __call__(self, state: State) -> None:
         """Add the candidates in blocks of a fixed size, so that they do not depend on how many are wanted."""
-        question = state.question
-        size = min(self._settings.pool_size, _BLOCK * max(1, math.ceil(state.depth / _BLOCK)))
+        question, size = state.question, self._size(state)
         state.pinned_records = self._store.pinned(question.all_spaces, question.where.now)
         self._search(state, size)
         nos = _alternate(state.vector_scores, state.text_scores, size)
@@ -43,6 +43,24 @@ class FindCandidates:
             pinned = list({record.no for record in state.pinned_records} - set(state.blocks[0].no.tolist()))
             others = self._store.candidates(question.all_spaces, tuple(Tier), pinned, question.where)
             state.blocks[0] = state.blocks[0].joined([others])
+
+    def search(self, state: State) -> Search:
+        """Return what is going to be read first."""
+        question, query = state.question, state.query
+        return Search(
+            spaces=question.spaces,
+            tiers=question.tiers,
+            where=question.where,
+            words=tuple(state.terms),
+            vector=query.vector,
+            by=query.identity,
+            limit=self._size(state),
+            pinned_spaces=question.all_spaces,
+            pending=self._vectorizer.enabled,
+        )
+
+    def _size(self, state: State) -> int:
+        return min(self._settings.pool_size, _BLOCK * max(1, math.ceil(state.depth / _BLOCK)))
 
     def _search(self, state: State, size: int) -> None:
         """Run both searches, and note what is missing."""

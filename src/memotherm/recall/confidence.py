@@ -56,7 +56,7 @@ class Signs(NamedTuple):
     telling: float
     #: The same for the telling words that some memory has.
     known: float
-    #: From 0 to 1 for all telling words.
+    #: From 0 to 1 for all telling words; not known with vectors.
     covered: float
     #: From 0 to 1.
     hint: float
@@ -72,13 +72,15 @@ class EstimateConfidence:
         ranked = state.ranked_blocks[0]
         if not ranked or not state.terms:
             return
-        first = ranked[0]
+        first, small_talk = ranked[0], conversational_words()
         telling = {
             word: weight
             for word, weight in state.terms.items()
-            if weight > DEFAULT_WEIGHTS.framing_word and word not in conversational_words()
+            if weight > DEFAULT_WEIGHTS.framing_word and word not in small_talk
         }
-        cosines = state.evidence[0].cosines[[candidate.row for candidate in ranked]]
+        cosines = state.evidence[0].cosines
+        if len(ranked) < len(cosines):
+            cosines = cosines[[candidate.row for candidate in ranked]]
         closeness, lead, spread = _closeness(cosines, state.query.calibration)
         # Cosines of a language that the embedder hardly knows tell less.
         trust = (1 + math.sqrt(state.query.weight)) / 2
@@ -90,7 +92,7 @@ class EstimateConfidence:
             size=math.sqrt(2 * math.log(max(state.total, 2))),
             telling=1 - 0.5 ** sum(telling.values()),
             known=1 - 0.5**known,
-            covered=first.coverage * _share(telling, state.total, state.frequencies),
+            covered=first.coverage * _share(telling, state.total, state.frequencies) if closeness is None else 0.0,
             hint=max(first.author, first.nearness),
             asks=float(_QUESTION_MARK.search(state.question.text) is not None),
         )
@@ -119,10 +121,11 @@ def _closeness(cosines: NDArray[np.float64], calibration: Calibration) -> tuple[
 
     All are in units of the embedder's spread.
     """
-    cosines = np.sort(cosines[~np.isnan(cosines)])
+    cosines = np.sort(cosines)
+    cosines = cosines[: cosines.searchsorted(np.nan)]  # NaN comes last
     if not cosines.size:
         return None, 0.0, 0.0
-    unit, best, median = calibration.spread, float(cosines[-1]), float(cosines[cosines.size // 2])
+    unit, best, median = calibration.spread, cosines.item(-1), cosines.item(cosines.size // 2)
     spread = _USUAL_SPREAD if cosines.size < _FEW_COSINES else _deviation(cosines) / unit
     return (best - calibration.usual) / unit, (best - median) / unit, spread
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memotherm.errors import EmbedderError
 from memotherm.model import Tier
 from memotherm.model.clock import from_micros
-from memotherm.recall.values import Evidence, State
+from memotherm.recall.values import Evidence, State, column_of
 from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.contract import IndexStore
@@ -28,6 +28,7 @@ __all__ = ["ABSENT_WORD", "SHORT_TEXT", "GatherEvidence", "TermMatrix", "coverag
 SHORT_TEXT = 50
 #: The weight of a word that no memory has, in what could be covered at most.
 ABSENT_WORD = 0.5
+_ALL_TIERS = tuple(Tier)
 #: What stands for the previous turn of what has none.
 _NO_TURN = 0
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
@@ -48,8 +49,8 @@ class TermMatrix:
     has: NDArray[np.bool_] | NDArray[np.float32]
     #: The number of words of each memory.
     lengths: NDArray[np.int64] | NDArray[np.float64]
-    #: The row of the previous turn; -1 where there is none.
-    previous: NDArray[np.int64]
+    #: The row of the previous turn, -1 where there is none; None if there is none at all.
+    previous: NDArray[np.int64] | None
     #: How many of the rows are candidates.
     candidates: int
 
@@ -72,13 +73,12 @@ class GatherEvidence:
         question, terms = state.question, state.terms
         nos = candidates.no.tolist()
         scores = self._cosines(state, nos)
-        # None becomes NaN.
-        cosines = np.array(list(map(scores.get, nos)), np.float64)
+        cosines = column_of(nos, scores)
         return Evidence(
             nos=candidates.no,
             cosines=cosines,
             closeness=state.query.calibration.relevance(cosines),
-            texts=np.array(list(map(state.text_scores.get, nos)), np.float64),
+            text_scores=state.text_scores,
             priorities=candidates.priority,
             tiers=candidates.tier,
             access_counts=candidates.access_count,
@@ -96,11 +96,11 @@ class GatherEvidence:
         if not missing:
             return state.vector_scores
         return state.vector_scores | self._store.similarities(
-            state.question.all_spaces, tuple(Tier), missing, state.query.vector, state.query.identity
+            state.question.all_spaces, _ALL_TIERS, missing, state.query.vector, state.query.identity
         )
 
     def _coverage(self, state: State, candidates: Candidates) -> NDArray[np.float64]:
-        turns, previous = candidates, np.full(len(candidates), -1, np.int64)
+        turns, previous = candidates, None
         if candidates.previous.any():
             turns = candidates.joined(self._earlier_turns(candidates))
             rows = {no: row for row, no in enumerate(turns.no.tolist())}
@@ -164,25 +164,28 @@ def coverage(
     )
     if possible <= 0 or not count:
         return np.zeros(count)
-    lengths = np.maximum(matrix.lengths[:count], SHORT_TEXT)
-    damping = (1 + weights.length_damping) / (1 + weights.length_damping * lengths / lengths.mean())
-    shares = matrix.has[:count] * damping[:, np.newaxis]
-    if (matrix.previous[:count] >= 0).any():
-        shares = np.maximum(shares, _previous_turns(matrix, weights.previous_turns))
+    shares = matrix.has[:count].astype(np.float64)
+    lengths = matrix.lengths[:count]
+    if lengths.max() > SHORT_TEXT:
+        lengths = np.maximum(lengths, SHORT_TEXT)
+        damping = (1 + weights.length_damping) / (1 + weights.length_damping * lengths / lengths.mean())
+        shares *= damping[:, np.newaxis]
+    if matrix.previous is not None and (matrix.previous[:count] >= 0).any():
+        shares = np.maximum(shares, _previous_turns(matrix, matrix.previous, weights.previous_turns))
     return np.asarray(shares @ values / possible)
 
 
-def _previous_turns(matrix: TermMatrix, weights: Sequence[float]) -> NDArray[np.float64]:
+def _previous_turns(matrix: TermMatrix, turns: NDArray[np.int64], weights: Sequence[float]) -> NDArray[np.float64]:
     """Return how much of each word the previous turns add to a candidate, as far as all of them are short."""
     short = np.minimum(1.0, SHORT_TEXT / np.maximum(matrix.lengths, 1))
     shares = np.zeros((matrix.candidates, matrix.has.shape[1]))
     rows = np.arange(matrix.candidates)
-    previous = matrix.previous[: matrix.candidates]
+    previous = turns[: matrix.candidates]
     for weight in weights:
         rows, previous = rows[previous >= 0], previous[previous >= 0]
         value = weight * short[rows] * short[previous]
         shares[rows] = np.maximum(shares[rows], matrix.has[previous] * value[:, np.newaxis])
-        previous = matrix.previous[previous]
+        previous = turns[previous]
     return shares
 
 
@@ -220,4 +223,6 @@ def _author_matches(query: str, authors: Sequence[str], terms: frozenset[str]) -
             matches[author] = 1.0
         elif first_person and author.casefold() == _USER:
             matches[author] = _FIRST_PERSON_MATCH
+    if not any(matches.values()):
+        return np.zeros(len(authors))
     return np.array([matches[author] for author in authors], np.float64)

@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
-from memotherm.model import Priority, Tier
+from memotherm.model import Priority
 from memotherm.model.clock import to_micros
 from memotherm.model.rows import named_tuples
 from memotherm.recall.evidence import ABSENT_WORD
-from memotherm.recall.values import Evidence, Ranked, State
+from memotherm.recall.values import Evidence, Ranked, ScoreParts, State
 from memotherm.recall.weights import FusionWeights, RankingWeights
 from memotherm.settings import Settings
 
@@ -66,18 +66,22 @@ class Fuse:
         if state.query.weight < 1:
             weights = replace(weights, vector=weights.vector * state.query.weight)
         now = to_micros(question.where.now)
-        for evidence in state.evidence:
-            ranked = rank(evidence, weights, calibration, now, question.min_score)
-            if not evidence.priorities.all():
-                ranked = [candidate for candidate in ranked if candidate.priority is not Priority.PINNED]
-            state.ranked_blocks.append(ranked)
+        blocks = [rank(evidence, weights, calibration, now, question.min_score) for evidence in state.evidence]
         if state.pinned_records:
             pinned = {record.no for record in state.pinned_records}
-            unfiltered = rank(state.evidence[0], weights, calibration, now, 0.0)
+            unfiltered = rank(state.evidence[0], weights, calibration, now, 0.0) if question.min_score else blocks[0]
             state.pinned = sorted(
                 (candidate for candidate in unfiltered if candidate.no in pinned),
                 key=lambda candidate: (-candidate.score, candidate.no),
             )
+        state.ranked_blocks = list(map(_without_pinned, state.evidence, blocks))
+
+
+def _without_pinned(evidence: Evidence, ranked: list[Ranked]) -> list[Ranked]:
+    """Return the candidates that are not pinned."""
+    if evidence.priorities.all():
+        return ranked
+    return [candidate for candidate in ranked if candidate.priority is not Priority.PINNED]
 
 
 def rank(
@@ -88,15 +92,20 @@ def rank(
     `min_score` is compared with relevance, before use and boosts; a match of words that covers enough of the
     query passes it too, unless words have no weight.
     """
-    relevance = _FUSIONS[weights.fusion](evidence, weights, calibration)
-    use = _use(evidence, weights, now)
-    boosts = np.array([weights.boosts[priority] for priority in Priority])[evidence.priorities]
-    penalties = np.array([weights.penalties.get(tier, 0.0) for tier in Tier])[evidence.tiers]
-    scores = relevance + use + boosts - penalties
-    passing = np.flatnonzero((relevance >= min_score) | ((evidence.coverage >= min_score) & (weights.text > 0)))
-    rows = passing[np.lexsort((-evidence.nos[passing], -scores[passing]))]
-    columns = (values[rows].tolist() for values in (evidence.nos, scores, relevance, use, boosts, penalties))
-    return named_tuples(Ranked, zip(*columns, rows.tolist(), repeat(evidence), repeat(0.0), repeat(None), repeat(None)))
+    parts = ScoreParts(
+        evidence=evidence,
+        relevance=_FUSIONS[weights.fusion](evidence, weights, calibration),
+        use=_use(evidence, weights, now),
+        boost=weights.boosts[evidence.priorities],
+        penalty=weights.penalties[evidence.tiers],
+    )
+    scores = parts.relevance + parts.use + parts.boost - parts.penalty
+    rows = np.lexsort((-evidence.nos, -scores))
+    if min_score > 0:
+        passing = (parts.relevance >= min_score) | ((evidence.coverage >= min_score) & (weights.text > 0))
+        rows = rows[passing[rows]]
+    columns = (values[rows].tolist() for values in (evidence.nos, scores))
+    return named_tuples(Ranked, zip(*columns, rows.tolist(), repeat(parts), repeat(0.0), repeat(None), repeat(None)))
 
 
 def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.float64]:
@@ -105,8 +114,8 @@ def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.flo
         return np.zeros(len(evidence.nos))
     days = np.maximum(0.0, (now - evidence.accessed) / _MICROS_PER_DAY)
     frequency = np.minimum(1.0, np.log1p(evidence.access_counts) / math.log1p(_MANY_USES))
-    use = weights.use * frequency * 0.5 ** (days / weights.use_half_life_days)
-    return np.where(np.isnan(use), 0.0, use)
+    # Of NaN and 0, `fmax` returns 0.
+    return np.fmax(weights.use * frequency * 0.5 ** (days / weights.use_half_life_days), 0.0)
 
 
 def _evidence(evidence: Evidence, weights: FusionWeights, calibration: Calibration) -> NDArray[np.float64]:
@@ -114,16 +123,21 @@ def _evidence(evidence: Evidence, weights: FusionWeights, calibration: Calibrati
     ranking, spread = weights.ranking, calibration.spread
     hints = ranking.author * evidence.authors + ranking.time * evidence.nearness
     hints = hints - _MISSING_HINT * hints.max(initial=0.0)
+    without = np.isnan(evidence.cosines)
+    if without.all():
+        return _words_only(evidence, hints)
     vector, text = weights.shares
-    if np.isnan(evidence.cosines).all():
-        text = 1.0
-    cosines = vector * evidence.cosines + (1 - vector) * calibration.usual
+    cosines = evidence.cosines if vector == 1 else vector * evidence.cosines + (1 - vector) * calibration.usual
     closeness = _scaled(_range(cosines) / spread, _CLOSENESS_RANGE, ranking.relative)
     words = text * _scaled(_range(evidence.coverage), _COVERAGE_RANGE, ranking.relative)
     other = (words * ranking.coverage * evidence.coverage + hints) / closeness
-    with_vector = calibration.relevance(cosines + other * spread)
-    text_only = text * np.minimum(1.0, evidence.coverage / (1 + ABSENT_WORD) * (1 + 0.2 * hints))
-    return np.where(np.isnan(evidence.cosines), text_only, with_vector)
+    relevance = calibration.relevance(cosines + other * spread)
+    return np.where(without, text * _words_only(evidence, hints), relevance) if without.any() else relevance
+
+
+def _words_only(evidence: Evidence, hints: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the relevance of candidates without vectors."""
+    return np.minimum(1.0, evidence.coverage / (1 + ABSENT_WORD) * (1 + 0.2 * hints))
 
 
 def _scaled(value_range: float, least: float, share: float) -> float:
@@ -132,8 +146,8 @@ def _scaled(value_range: float, least: float, share: float) -> float:
 
 
 def _range(values: NDArray[np.float64]) -> float:
-    numbers = values[~np.isnan(values)]
-    return float(numbers.max() - numbers.min()) if numbers.size else 0.0
+    """Return the difference between the largest and the smallest value; NaN is neither."""
+    return float(np.fmax.reduce(values) - np.fmin.reduce(values))
 
 
 def _weighted(evidence: Evidence, weights: FusionWeights, _calibration: Calibration) -> NDArray[np.float64]:

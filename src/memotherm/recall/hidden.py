@@ -19,7 +19,7 @@ from memotherm.recall.values import Question
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.contract import Store
 from memotherm.storage.transaction import author_of, indexed_words
-from memotherm.storage.values import CandidateRow, Filter, Find, Identity, Record, Scores
+from memotherm.storage.values import CandidateRow, Filter, Find, Identity, Record, Scores, Search
 from memotherm.text.word_ids import fragment_ids, word_ids
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ class WithHidden:
         self._hidden: dict[int, _Hidden] = {}
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, search: Search | None = None) -> Iterator[int | None]:
         """Let all reads see one state of the store, and select the hidden memories of that state."""
-        with self._store.snapshot():
+        with self._store.snapshot(search) as seen:
             self._hidden = {
                 record.no: _Hidden(record, indexed_words(record.memory.content, record.memory.tags))
                 for record in self._selected()
             }
-            yield
+            yield seen
 
     def _selected(self) -> Iterator[Record]:
         """Yield the hidden memories that the scope and the filters of the query let through."""

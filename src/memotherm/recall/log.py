@@ -82,6 +82,7 @@ class RecallLog:
             uses=uses,
             relevance=relevance,
             receipt=receipt,
+            seen=ranking.seen,
             options={
                 **({"used": True} if uses else {}),
                 **({"injected": sorted(injected)} if uses and injected else {}),
@@ -94,9 +95,22 @@ class RecallLog:
         return entry.id if keep and entry.space is not None else None
 
     def count_injected(
-        self, nos: Sequence[int], now: datetime, space: int | None = None, receipt: ReceiptRow | None = None
+        self,
+        nos: Sequence[int],
+        now: datetime,
+        space: int | None = None,
+        receipt: ReceiptRow | None = None,
+        seen: int | None = None,
     ) -> str | None:
-        """Count that memories were read without a query, keep the receipt of their context, and return the id."""
+        """Count that memories were read without a query, keep the receipt of their context, and return the id.
+
+        Args:
+            nos: The numbers of the memories.
+            now: When they were read.
+            space: The space in whose log it is kept; None if it is not.
+            receipt: The receipt of a context, to be kept.
+            seen: The number of the last event when they were read, if it is known.
+        """
         entry = RecallEntry(
             id=new_id("rec", now),
             at=now,
@@ -108,6 +122,7 @@ class RecallLog:
             returned=nos,
             uses=self._uses(nos, nos),
             receipt=receipt,
+            seen=seen,
             options={"used": True, "injected": sorted(nos)},
         )
         keep = self._settings.recall_log != "off" and space is not None and bool(nos)

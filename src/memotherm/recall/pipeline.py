@@ -50,8 +50,9 @@ class Pipeline:
         self.options = options
         self._store = store
         self._vectorizer = vectorizer
+        self._candidates = FindCandidates(store, vectorizer, settings)
         self._ranking: tuple[Stage, ...] = (
-            FindCandidates(store, vectorizer, settings),
+            self._candidates,
             GatherEvidence(store, weights),
             Fuse(settings, weights),
             EstimateConfidence(),
@@ -83,7 +84,7 @@ class Pipeline:
         )
         if state.query.reason:
             state.degraded.append(state.query.reason)
-        with self._store.snapshot():
+        with self._store.snapshot(self._candidates.search(state)) as seen:
             for stage in (*self._ranking, *stages, self._read_records):
                 stage(state)
         for stage in self._after:
@@ -97,6 +98,7 @@ class Pipeline:
             confidence=state.confidence,
             degraded=tuple(state.degraded),
             started=started,
+            seen=seen,
         )
 
     def _read_records(self, state: State) -> None:

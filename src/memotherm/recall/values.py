@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Priority, Tier, Why
+from memotherm.model.value import constructor
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.values import Filter, Record, Scores
 from memotherm.vectors.vectorizer import QueryVector
 
-__all__ = ["Evidence", "Question", "Ranked", "Ranking", "Stage", "State"]
+__all__ = ["Evidence", "Question", "Ranked", "Ranking", "ScoreParts", "Stage", "State", "column_of"]
 
 
 _PRIORITIES = tuple(Priority)
+_new_why = constructor(Why)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,8 +53,8 @@ class Evidence:
     cosines: NDArray[np.float64]
     #: The calibrated cosines, in [0, 1].
     closeness: NDArray[np.float64]
-    #: The score of the text search; NaN when no word matches.
-    texts: NDArray[np.float64]
+    #: The results of the text search, by number.
+    text_scores: Scores
     #: The ranks of priorities and tiers.
     priorities: NDArray[np.int64]
     tiers: NDArray[np.int64]
@@ -65,20 +68,37 @@ class Evidence:
     #: How near it is to a time that the question names, in [0, 1].
     nearness: NDArray[np.float64]
 
+    @property
+    def texts(self) -> NDArray[np.float64]:
+        """The score of the text search; NaN when no word matches."""
+        return column_of(self.nos.tolist(), self.text_scores)
+
+
+def column_of(nos: Sequence[int], scores: Scores) -> NDArray[np.float64]:
+    """Return the score of each memory; NaN where there is none."""
+    return np.fromiter(map(scores.get, nos, repeat(math.nan)), np.float64, len(nos))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class ScoreParts:
+    """The parts of the scores of some candidates, one row for each, as in their evidence."""
+
+    evidence: Evidence
+    #: The fused evidence, before use and boosts; thresholds look at it.
+    relevance: NDArray[np.float64]
+    use: NDArray[np.float64]
+    boost: NDArray[np.float64]
+    penalty: NDArray[np.float64]
+
 
 class Ranked(NamedTuple):
     """A candidate with its score; `why` explains the parts of it."""
 
     no: int
     score: float
-    #: The fused evidence, before use and boosts; thresholds look at it.
-    relevance: float
-    use: float
-    boost: float
-    penalty: float
-    #: The row of the candidate in the evidence.
+    #: The row of the candidate in the evidence and in the parts of the score.
     row: int
-    evidence: Evidence
+    parts: ScoreParts
     #: What an exchange with another version of the same statement, or the limit of an earlier block, has added.
     newer: float = 0.0
     #: The reranker's score.
@@ -89,40 +109,53 @@ class Ranked(NamedTuple):
     @property
     def priority(self) -> Priority:
         """The candidate's priority."""
-        return _PRIORITIES[int(self.evidence.priorities[self.row])]
+        return _PRIORITIES[self.parts.evidence.priorities.item(self.row)]
+
+    @property
+    def relevance(self) -> float:
+        """The fused evidence, before use and boosts; thresholds look at it."""
+        return self.parts.relevance.item(self.row)
+
+    @property
+    def penalty(self) -> float:
+        """What was subtracted because of its tier."""
+        return self.parts.penalty.item(self.row)
 
     @property
     def coverage(self) -> float:
         """The share of the query's words that it has."""
-        return float(self.evidence.coverage[self.row])
+        return self.parts.evidence.coverage.item(self.row)
 
     @property
     def author(self) -> float:
         """How likely the query is about what its author wrote, in [0, 1]."""
-        return float(self.evidence.authors[self.row])
+        return self.parts.evidence.authors.item(self.row)
 
     @property
     def nearness(self) -> float:
         """How near it is to a time that the query names, in [0, 1]."""
-        return float(self.evidence.nearness[self.row])
+        return self.parts.evidence.nearness.item(self.row)
 
     @property
     def why(self) -> Why:
         """The parts of the score."""
-        evidence, row = self.evidence, self.row
-        coverage = self.coverage
-        return Why(
-            vector=None if math.isnan(evidence.cosines[row]) else float(evidence.closeness[row]),
-            text=min(1.0, coverage) if coverage or not math.isnan(evidence.texts[row]) else None,
-            author=bool(self.author),
-            time=self.nearness,
-            relevance=self.relevance,
-            use=self.use,
-            boost=self.boost,
-            tier=-self.penalty,
-            newer=self.newer,
-            rerank=self.rerank,
-            version=self.version,
+        row, parts = self.row, self.parts
+        evidence = parts.evidence
+        coverage = evidence.coverage.item(row)
+        vector = None if math.isnan(evidence.cosines.item(row)) else evidence.closeness.item(row)
+        text = min(1.0, coverage) if coverage or self.no in evidence.text_scores else None
+        return _new_why(
+            vector,
+            text,
+            bool(evidence.authors.item(row)),
+            evidence.nearness.item(row),
+            parts.relevance.item(row),
+            parts.use.item(row),
+            parts.boost.item(row),
+            -parts.penalty.item(row),
+            self.newer,
+            self.rerank,
+            self.version,
         )
 
 
@@ -179,3 +212,5 @@ class Ranking:
     degraded: tuple[str, ...] = ()
     #: When the query began, by `time.perf_counter_ns`.
     started: int = 0
+    #: The number of the last event in the snapshot; None if the store does not know it.
+    seen: int | None = None

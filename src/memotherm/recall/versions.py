@@ -6,7 +6,6 @@ says of both what they are.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -27,7 +26,7 @@ _COMMON_WORDS = 0.6
 #: The rounding error of a share.
 _NOISE = 1e-9
 #: How many bits a text has for its words.
-_BITS = 256
+_BITS = 128
 #: What `Why.version` says of the two.
 OLDER, NEWER = "older", "newer"
 
@@ -97,12 +96,18 @@ def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
 
 def _alike(ranked: Sequence[Ranked], texts: Sequence[bytes]) -> set[tuple[int, int]]:
     """Return the pairs of candidates, by place, that cover the query equally and share most of their words."""
-    coverage = np.array([candidate.coverage for candidate in ranked])
-    close = np.abs(np.subtract.outer(coverage, coverage)) <= _COVERAGE_GAP
-    pairs = np.argwhere(np.tri(len(ranked), k=-1, dtype=np.bool_) & close & _may_be_versions(texts)).tolist()
-    words_of = functools.cache(lambda place: frozenset(decoded_ids(texts[place])))
-    alike = [(one, other) for one, other in pairs if _are_versions(words_of(one), words_of(other))]
-    return {*alike, *((other, one) for one, other in alike)}
+    places = [place for place, ids in enumerate(texts) if ids]
+    if len(places) < 2:
+        return set()
+    coverage = np.array([ranked[place].coverage for place in places])
+    close = np.abs(coverage[:, np.newaxis] - coverage) <= _COVERAGE_GAP
+    ones, others = (close & _may_be_versions([texts[place] for place in places])).nonzero()
+    # Each pair in both orders, without those of a text and itself.
+    pairs = [
+        (places[one], places[other]) for one, other in zip(ones.tolist(), others.tolist(), strict=True) if one != other
+    ]
+    words = {place: frozenset(decoded_ids(texts[place])) for place, _ in pairs}
+    return {(one, other) for one, other in pairs if _are_versions(words[one], words[other])}
 
 
 def _may_be_versions(texts: Sequence[bytes]) -> NDArray[np.bool_]:
@@ -110,12 +115,13 @@ def _may_be_versions(texts: Sequence[bytes]) -> NDArray[np.bool_]:
 
     Each word is one of some bits; a bit that only one of two texts has is a word that only it has.
     """
-    lengths = np.array([len(ids) // ID_BYTES for ids in texts], np.int64)
+    lengths = np.array(list(map(len, texts)), np.int64) // ID_BYTES
     bits = np.zeros((len(texts), _BITS), np.float32)
-    bits[np.repeat(np.arange(len(texts)), lengths), np.frombuffer(b"".join(texts), np.int64) % _BITS] = 1
-    alone = bits.sum(axis=1)[:, np.newaxis] - bits @ bits.T
+    bits[np.arange(len(texts)).repeat(lengths), np.frombuffer(b"".join(texts), np.int64) % _BITS] = 1
+    common = bits @ bits.T
+    alone = common.diagonal()[:, np.newaxis] - common
     enough = alone <= ((1 - _COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]
-    return np.asarray((enough | enough.T) & np.logical_and.outer(lengths > 0, lengths > 0))
+    return np.asarray(enough | enough.T)
 
 
 def _are_versions(first: frozenset[int], second: frozenset[int]) -> bool:

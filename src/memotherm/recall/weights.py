@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memotherm.embed.reranker import ScoreTexts
 from memotherm.model import Priority, Tier
@@ -51,7 +53,7 @@ DEFAULT_RANKING = RankingOptions()
 _DEFAULT_RATIO = (0.7, 0.3)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class FusionWeights:
     """What the settings say about fusion, use and priorities, and the weights of the default ranking."""
 
@@ -60,9 +62,10 @@ class FusionWeights:
     fusion: str
     use: float
     use_half_life_days: float
-    boosts: Mapping[Priority, float]
-    #: What is subtracted in each tier; empty unless a query spans all tiers on equal terms.
-    penalties: Mapping[Tier, float]
+    #: What is added for each priority, by its rank.
+    boosts: NDArray[np.float64]
+    #: What is subtracted in each tier, by its rank; nothing unless a query spans all tiers on equal terms.
+    penalties: NDArray[np.float64]
     ranking: RankingWeights = DEFAULT_WEIGHTS
 
     @property
@@ -77,14 +80,14 @@ class FusionWeights:
         cls, settings: Settings, *, penalise: bool = False, ranking: RankingWeights = DEFAULT_WEIGHTS
     ) -> FusionWeights:
         """Return the weights that the settings ask for."""
-        penalties = {Tier.WARM: settings.warm_penalty, Tier.COLD: settings.cold_penalty}
+        penalties = {Tier.WARM: settings.warm_penalty, Tier.COLD: settings.cold_penalty} if penalise else {}
         return cls(
             vector=settings.vector_weight,
             text=settings.text_weight,
             fusion=settings.fusion,
             use=settings.use_weight,
             use_half_life_days=settings.use_half_life_days,
-            boosts={priority: getattr(settings, f"boost_{priority}") for priority in Priority},
-            penalties=penalties if penalise else {},
+            boosts=np.array([getattr(settings, f"boost_{priority}") for priority in Priority], np.float64),
+            penalties=np.array([penalties.get(tier, 0.0) for tier in Tier], np.float64),
             ranking=ranking,
         )

@@ -9,7 +9,6 @@ only what is declared with `project`, unless the user trusts it.
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -159,6 +158,8 @@ def known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
     for name, value in flat(values):
         ours = OTHER_NAMES.get(name) or snake_case(name)
         if ours not in FIELDS:
+            import difflib
+
             close = difflib.get_close_matches(ours, FIELDS, n=1)
             hint = f": did you mean {close[0]!r}?" if close else ""
             raise SettingsError(f"unknown setting {name!r} in {source}{hint}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +40,7 @@ class Spool:
         create_folder(self.folder)
         if len(self.waiting()) >= _MAX_JOBS:
             raise OSError(f"{_MAX_JOBS} jobs wait in {self.folder}: run `memotherm worker --once`")
-        name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"
+        name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
         return self._write(job, self.folder / f"{name}{_SUFFIX}")
 
     def replace(self, path: Path, job: dict[str, Any]) -> None:
@@ -49,7 +48,7 @@ class Spool:
         self._write(job, path)
 
     def _write(self, job: dict[str, Any], path: Path) -> Path:
-        partial = self.folder / f"{path.name.removesuffix(_SUFFIX)}-{secrets.token_hex(4)}.part"
+        partial = self.folder / f"{path.name.removesuffix(_SUFFIX)}-{os.urandom(4).hex()}.part"
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             json.dump(job, file)

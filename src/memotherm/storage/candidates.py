@@ -69,10 +69,10 @@ class Candidates:
 
     def add_uses(self, uses: WaitingUses) -> None:
         """Count uses that are not written yet."""
-        nos = self.no.tolist()
-        for row in uses.places(nos):
-            times, self.accessed_at[row] = uses.total(nos[row])
-            self.access_count[row] += times
+        if used := uses.totals(self.no.tolist()):
+            rows, times, moments = map(list, zip(*used, strict=True))
+            self.access_count[rows] += times
+            self.accessed_at[rows] = moments
 
     def joined(self, others: Sequence[Candidates]) -> Candidates:
         """Return these candidates and then others."""

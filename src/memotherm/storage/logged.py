@@ -10,7 +10,7 @@ from memotherm.model import Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage.log_writer import Logged
 from memotherm.storage.receipts import receipt_row
-from memotherm.storage.statements import Statements
+from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tallies import recall_tallies, shadow_tallies, sums
 from memotherm.storage.uses import count_uses, later_use_is_new
 from memotherm.storage.values import LaterUse, RecallEntry, Use
@@ -70,27 +70,32 @@ def without_purged(statements: Statements, waiting: Sequence[Logged]) -> list[Lo
     As a purge does with those that are logged already: a recall that returned the memory is not logged, a receipt
     loses the query and the memory, and a later use of it is dropped.
     """
-    entries = [logged.entry for logged in waiting]
-    nos = {no for entry in entries for no in ((entry.no,) if isinstance(entry, LaterUse) else entry.returned)}
-    receipts = [entry.receipt for entry in entries if isinstance(entry, RecallEntry) and entry.receipt is not None]
-    ids = {parts[0] for receipt in receipts for parts in receipt.entries}
-    if not nos | ids:
-        return list(waiting)
-    rows = statements.rows("unpurged", nos=list(nos), ids=list(ids))
-    kept_nos, kept_ids = {no for no, _ in rows}, {memory_id for _, memory_id in rows}
+    rows = _purged(statements, [logged.entry for logged in waiting])
+    nos, ids = {no for no, _ in rows}, {memory_id for _, memory_id in rows}
     remaining = []
     for entry, keep, _ in waiting:
         if isinstance(entry, RecallEntry):
-            allowed = _receipt_without(entry, ids - kept_ids)
-            remaining.append(Logged(allowed, keep and kept_nos.issuperset(entry.returned)))
-        elif entry.no in kept_nos:
+            remaining.append(Logged(_receipt_without(entry, ids), keep and nos.isdisjoint(entry.returned)))
+        elif entry.no not in nos:
             remaining.append(Logged(entry, keep))
     return remaining
 
 
+def _purged(statements: Statements, entries: Sequence[RecallEntry | LaterUse]) -> list[Row]:
+    """Return number and id of the memories that were purged since entries were made, or of those in the entries."""
+    seen = [entry.seen if isinstance(entry, RecallEntry) else None for entry in entries]
+    known = [seq for seq in seen if seq is not None]
+    if len(known) == len(seen):
+        return statements.rows("purged_since", seq=min(known))
+    nos = {no for entry in entries for no in ((entry.no,) if isinstance(entry, LaterUse) else entry.returned)}
+    receipts = [entry.receipt for entry in entries if isinstance(entry, RecallEntry) and entry.receipt is not None]
+    ids = {parts[0] for receipt in receipts for parts in receipt.entries}
+    return statements.rows("purged_of", nos=list(nos), ids=list(ids)) if nos or ids else []
+
+
 def _receipt_without(entry: RecallEntry, purged: set[str]) -> RecallEntry:
     receipt = entry.receipt
-    if receipt is None or purged.isdisjoint(parts[0] for parts in receipt.entries):
+    if not purged or receipt is None or purged.isdisjoint(parts[0] for parts in receipt.entries):
         return entry
     remaining = [parts for parts in receipt.entries if parts[0] not in purged]
     return replace(entry, receipt=receipt._replace(query=None, entries=remaining))

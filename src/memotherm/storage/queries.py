@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from importlib import resources
+from pathlib import Path
 
 from memotherm.storage.rows import COLUMNS
 
 __all__ = ["load", "migrations"]
 
+#: The folder of the statements.
+_FOLDER = Path(__file__).parent / "sql"
 _HEADER = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _REMARK = re.compile(r"^--.*\n", re.MULTILINE)
 _MARK = re.compile(r"\{(\w+)((?: \w+)*)\}")
@@ -28,18 +30,15 @@ def load(dialect: str, marks: Mapping[str, Callable[..., str]], *extensions: str
         name, arguments = mark[1], mark[2].split()
         return _COLUMNS[name] if name in _COLUMNS else marks[name](*arguments)
 
-    folder = resources.files(__package__) / "sql"
     statements: dict[str, str] = {}
     for name in ("queries", dialect, *extensions):
-        statements |= _parse((folder / f"{name}.sql").read_text("utf-8"))
+        statements |= _parse((_FOLDER / f"{name}.sql").read_text("utf-8"))
     return {name: _MARK.sub(filled, statement) for name, statement in statements.items()}
 
 
 def migrations(dialect: str) -> list[str]:
     """Return the schema's steps in order; step n leads to schema version n."""
-    folder = resources.files(__package__) / "sql" / dialect
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return [file.read_text("utf-8") for file in files]
+    return [file.read_text("utf-8") for file in sorted((_FOLDER / dialect).glob("*.sql"))]
 
 
 def _parse(text: str) -> dict[str, str]:

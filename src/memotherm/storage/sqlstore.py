@@ -508,11 +508,10 @@ class SqlStore(ABC):
 
     def identity(self, name: str | None = None) -> Identity | None:
         """Return the embedder that serves searches, or the one with a name; None if there is none."""
-        with self._reading(once=True, logged=False) as statements:
-            if name is None:
-                return identity_of(statements)
-            row = statements.row("embedder_by_name", name=name)
-        return None if row is None else Identity(number=row[0], name=name, dimensions=row[1])
+        if name is None:
+            return _identity(self._unlogged_rows("embedder_serving"))
+        rows = self._unlogged_rows("embedder_by_name", name=name)
+        return Identity(number=rows[0][0], name=name, dimensions=rows[0][1]) if rows else None
 
     def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
         """Return (number, content) of memories without vectors of an embedder."""
@@ -659,8 +658,12 @@ def any_expired(statements: Statements, spaces: Sequence[int], now: datetime) ->
 
 def identity_of(statements: Statements) -> Identity | None:
     """Return the embedder that serves searches, if there is one."""
-    row = statements.row("embedder_serving")
-    return None if row is None else Identity(number=row[0], name=row[1], dimensions=row[2])
+    return _identity(statements.rows("embedder_serving"))
+
+
+def _identity(rows: Sequence[Row]) -> Identity | None:
+    """Return the embedder of a row of the statement `embedder_serving`."""
+    return Identity(number=rows[0][0], name=rows[0][1], dimensions=rows[0][2]) if rows else None
 
 
 def _log_entry(row: Row) -> LogEntry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.fields import StoredFields
@@ -13,6 +13,10 @@ from memotherm.model.literals import OrderName
 from memotherm.model.results import TierCount
 from memotherm.model.uses import Strength
 from memotherm.rules.where import Condition
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "AFTER_PREFIX",
@@ -34,6 +38,7 @@ __all__ = [
     "Record",
     "RootRow",
     "Scores",
+    "Search",
     "ShadowTier",
     "Tally",
     "TierChange",
@@ -121,6 +126,25 @@ class Filter:
         """Whether anything but retention and expiry is filtered."""
         filters = (self.kinds, self.tags, self.since, self.until, self.where, self.prefix)
         return any(value is not None for value in filters)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Search:
+    """What a recall reads first, so that a store that is far away can send all of it at once."""
+
+    spaces: tuple[int, ...]
+    tiers: tuple[Tier, ...]
+    where: Filter
+    #: The words and the vector of the query, and the embedder of the vector.
+    words: tuple[str, ...]
+    vector: NDArray[np.float32] | None
+    by: Identity | None
+    #: The most results of each of the two searches.
+    limit: int
+    #: The spaces of which the pinned memories are read.
+    pinned_spaces: tuple[int, ...]
+    #: Whether the number of memories without vectors is read.
+    pending: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -250,6 +274,8 @@ class RecallEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: The receipt of a context, to be kept.
     receipt: ReceiptRow | None = None
+    #: The number of the last event when its memories were read; None if it is not known.
+    seen: int | None = None
 
 
 class TierChange(NamedTuple):

@@ -24,6 +24,8 @@ class WaitingUses:
 
     def __init__(self, uses: Iterable[TimedUse] = ()) -> None:
         self._of: dict[int, list[TimedUse]] = {}
+        #: How often each memory was used, and the moment of its last use.
+        self._totals: dict[int, tuple[int, int]] = {}
         self.add(uses)
 
     def __bool__(self) -> bool:
@@ -38,6 +40,8 @@ class WaitingUses:
         """Add uses that are later than those before."""
         for use, at in uses:
             self._of.setdefault(use.no, []).append((use, at))
+            times, _ = self._totals.get(use.no, (0, at))
+            self._totals[use.no] = (times + use.times, at)
 
     def counted_in(self, row: tuple[Any, ...], window_micros: int) -> tuple[Any, ...]:
         """Return a row of `COLUMNS` as the statement `memory_use` changes it."""
@@ -55,15 +59,14 @@ class WaitingUses:
                 fields[_USED] = at
         return tuple(fields)
 
-    def places(self, nos: Iterable[int]) -> list[int]:
-        """Return where memories with uses are among some."""
-        used = self._of
-        return [place for place, no in enumerate(nos) if no in used] if used else []
-
     def total(self, no: int) -> tuple[int, int]:
         """Return how often a memory was used, and the moment of the last use."""
-        uses = self._of[no]
-        return sum([use.times for use, _ in uses]), uses[-1][1]
+        return self._totals[no]
+
+    def totals(self, nos: Iterable[int]) -> list[tuple[int, int, int]]:
+        """Return the places of memories with uses among some, each with the total of its uses."""
+        used = self._totals
+        return [(place, *used[no]) for place, no in enumerate(nos) if no in used] if used else []
 
 
 #: For rows that lack nothing.

@@ -8,6 +8,7 @@ recalled text is not stored again.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from memotherm.text.invisible import INVISIBLE
 
@@ -21,9 +22,10 @@ _ANGLE = "[<\uff1c\ufe64]"
 #: Hyphens, dashes and spaces that look like the hyphen of the name, or replace it.
 _HYPHEN = "[-_\u2010-\u2015\u2043\u2212\ufe58\ufe63\uff0d\\s]"
 _SPELLED = f"[{INVISIBLE}]*".join(_HYPHEN if character == "-" else character for character in NAME)
-_MARKER = re.compile(rf"{_ANGLE}(?=[\s/\\{INVISIBLE}]*{_SPELLED})", re.IGNORECASE)
+#: The patterns are compiled with the first text that has an angle, because that takes longer than a text.
+_MARKER = cache(lambda: re.compile(rf"{_ANGLE}(?=[\s/\\{INVISIBLE}]*{_SPELLED})", re.IGNORECASE))
 #: Control tokens of chat models, such as `<|im_start|>`; some servers do not escape them.
-_CONTROL = re.compile(f"<(?=[{INVISIBLE}]*[|\uff5c][^\\s<>]{{1,80}}[|\uff5c][{INVISIBLE}]*>)")
+_CONTROL = cache(lambda: re.compile(f"<(?=[{INVISIBLE}]*[|\uff5c][^\\s<>]{{1,80}}[|\uff5c][{INVISIBLE}]*>)"))
 _TAG = re.compile(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
 #: What is left of a context in the format `messages` without its content.
 _EMPTY_MESSAGE = re.compile(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')
@@ -33,7 +35,7 @@ def escape_markers(text: str) -> str:
     """Return the text with everything escaped that looks like a marker or a control token of a model."""
     if "<" not in text and "\uff1c" not in text and "\ufe64" not in text:
         return text
-    return _CONTROL.sub("&lt;", _MARKER.sub("&lt;", text))
+    return _CONTROL().sub("&lt;", _MARKER().sub("&lt;", text))
 
 
 def carries_marker(text: str) -> bool:

@@ -22,6 +22,12 @@ _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 
 _NUMBERS |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
+#: Every expression has a digit or one of these words.
+_TIME_WORDS = frozenset((*_MONTHS, *_WEEKDAYS, *_UNITS, *(f"{unit}s" for unit in _UNITS)))
+_TIME_WORDS |= {"yesterday", "today", "tonight", "morning"}
+_DIGIT = re.compile(r"\d")
+_LETTERS = re.compile(r"[^\W\d_]+")
+
 _MONTH = "(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
 _COUNT = r"(\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
@@ -30,7 +36,7 @@ _UNIT = r"(day|week|month|year)s?"
 
 def spans(query: str, today: date) -> list[Span]:
     """Return the spans of days that a query names; text matched by one pattern is not matched by a later one."""
-    if _ANY.search(query) is None:
+    if not _may_name_a_time(query) or _ANY.search(query) is None:
         return []
     result: list[Span] = []
     rest = query
@@ -44,6 +50,11 @@ def spans(query: str, today: date) -> list[Span]:
 
         rest = pattern.sub(replace, rest)
     return result
+
+
+def _may_name_a_time(query: str) -> bool:
+    """Return whether a query has a digit or one of the words that every expression has; most have neither."""
+    return _DIGIT.search(query) is not None or not _TIME_WORDS.isdisjoint(_LETTERS.findall(query.casefold()))
 
 
 def nearness(day: date, wanted: Sequence[Span], half_days: float = 7.0) -> float:
@@ -136,5 +147,5 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Span | N
     (_pattern(r"\byesterday\b"), lambda _, today: _around(today, 1, 0)),
     (_pattern(r"\b(?:today|this morning|tonight)\b"), lambda _, today: (today, today)),
 )
-#: All patterns in one: most queries name no time, and one search is faster than one per pattern.
+#: All patterns in one: one search is faster than one per pattern.
 _ANY = _pattern(rf"\b(?:{'|'.join(pattern.pattern for pattern, _ in _PATTERNS)})")

@@ -45,9 +45,14 @@ _MODELS = (
     (r"gemma-?3", "gemma3"),
     (r"gemma-?4", "gemma4"),
 )
+#: Vocabularies that break a text into parts by a pattern in which a part that has a line break ends with it, or with
+#: slashes and more of them.
+_BREAK_AT_LINES = frozenset({"o200k_base", "cl100k_base", "gpt-oss", "llama3"})
 #: The size of the cache of counts, and the most characters of a cached text.
 _CACHE_SIZE = 16384
 _LONGEST_CACHED = 1000
+#: A word that no vocabulary has: its pieces are merged, by tables that are made with the first such word.
+_RARE = "qzxjvwkq"
 #: Families without a published vocabulary, whose names must not match another pattern.
 _UNPUBLISHED = re.compile(r"(.*/)?(claude|anthropic|gemini|grok|command|nova)", re.IGNORECASE)
 
@@ -61,6 +66,14 @@ class Counter:
     #: Whether the count is exact, not an upper bound.
     exact: bool
     count: Callable[[str], int]
+    #: Encodes texts without the lock of the interpreter.
+    encode_all: Callable[[Sequence[str]], object] = len
+    #: Whether the tokens of a text are the sum of those of its lines, if no line begins with white space or a slash.
+    by_line: bool = False
+
+    def prepare(self) -> None:
+        """Make the tables that the first text needs, while other threads run."""
+        self.encode_all([_RARE])
 
     def __call__(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -100,10 +113,11 @@ def _bundled(name: str) -> Counter:
     except ImportError:
         return _BOUND
     try:
-        encode = splintr.Tokenizer.from_pretrained(name).encode_ordinary
+        tokenizer = splintr.Tokenizer.from_pretrained(name)
     except ValueError:
         return _BOUND
-    return Counter(name, True, _cached(encode))
+    by_line = name in _BREAK_AT_LINES
+    return Counter(name, True, _cached(tokenizer.encode_ordinary), tokenizer.encode_batch_flat, by_line)
 
 
 def _from_file(path: str) -> Counter:
@@ -114,10 +128,10 @@ def _from_file(path: str) -> Counter:
     except ImportError:
         return _BOUND
     try:
-        encode = splintr.from_json(path).encode_ordinary
+        tokenizer = splintr.from_json(path)
     except (OSError, ValueError) as exc:
         raise SettingsError(f"the tokenizer {path} cannot be read: {exc}") from exc
-    return Counter(Path(path).name, True, _cached(encode))
+    return Counter(Path(path).name, True, _cached(tokenizer.encode_ordinary), tokenizer.encode_batch_flat)
 
 
 def _cached(encode: Callable[[str], Sequence[int]]) -> Callable[[str], int]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from logging import getLogger
+from typing import TYPE_CHECKING
 
 from memotherm.errors import PolicyError
-from memotherm.policy.document import Policy, load, unpacked
 from memotherm.rules import DEFAULT_RULES, Rule
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import RETENTION_RULES
@@ -17,6 +17,10 @@ from memotherm.rules.rule import RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.contract import PolicyStore
 from memotherm.storage.values import AdoptionRow
+
+if TYPE_CHECKING:
+    # Loaded with the first policy: most stores have none.
+    from memotherm.policy.document import Policy
 
 __all__ = ["PolicyInForce", "Regime", "rules_of"]
 
@@ -70,7 +74,7 @@ class PolicyInForce:
 
     def _regime_of(self, adoption: int, document: str) -> Regime:
         try:
-            policy = unpacked(document) if document else None
+            policy = _policy(document)
         except PolicyError as exc:
             _log.warning("the adopted policy cannot be read, and the built-in rules are used: %s", exc)
             rules, problem = self.given or installed_rules, f"the adopted policy cannot be read: {exc}"
@@ -84,6 +88,8 @@ class PolicyInForce:
 
     def current(self) -> Policy:
         """Return the adopted policy, or the built-in one."""
+        from memotherm.policy.document import load
+
         return self.refresh().policy or load("builtin")
 
     def notice(self) -> str | None:
@@ -99,9 +105,17 @@ def _document(adoptions: Sequence[AdoptionRow], *actions: str) -> str:
     return next((row.document for row in reversed(adoptions) if row.action in actions), "")
 
 
+def _policy(document: str) -> Policy | None:
+    if not document:
+        return None
+    from memotherm.policy.document import unpacked
+
+    return unpacked(document)
+
+
 def _shadow(document: str) -> Policy | None:
     try:
-        return unpacked(document) if document else None
+        return _policy(document)
     except PolicyError as exc:
         _log.warning("the policy in the shadow cannot be read and is not run: %s", exc)
         return None

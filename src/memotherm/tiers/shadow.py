@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memotherm.model import Memory, Move, Scope
-from memotherm.policy.document import Policy
 from memotherm.remember.changes import Changes
 from memotherm.rules import Select, Situation
 from memotherm.rules.deciding import ACTIVE_HOT, Selector, decide_all
@@ -19,6 +19,9 @@ from memotherm.tiers.clock_check import ClockChecks
 from memotherm.tiers.engine import RuleEngine
 from memotherm.tiers.in_force import rules_of
 from memotherm.vectors.vectorizer import Progress, Vectorizer
+
+if TYPE_CHECKING:
+    from memotherm.policy.document import Policy
 
 __all__ = ["ShadowedEngine"]
 

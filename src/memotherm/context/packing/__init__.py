@@ -15,8 +15,8 @@ a larger budget would add come out. The rules:
    a memory is included can be computed.
 5. Memories of low priority are included when everything else is.
 
-Costs are summed line by line. The guarantee does not depend on the sum: the tokens of the final text
-are counted, and the least important memory is removed until the text fits.
+Costs are summed line by line. Where the vocabulary does not guarantee that the sum is exact, the tokens
+of the final text are counted, and the least important memory is removed until the text fits.
 
 | module | contents |
 |---|---|

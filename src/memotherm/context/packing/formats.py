@@ -94,11 +94,12 @@ def _clean(text: str) -> str:
 
 def _labels(memory: MemoryFields, verified: str) -> str:
     """Return the labels of a memory that an agent should see: priority, blocker, and when it was last verified."""
-    priority = "" if memory.priority is _NORMAL or memory.priority is _PINNED else str(memory.priority)
-    blocker = "blocker" if is_blocker(memory) else ""
-    if not (priority or blocker):
+    priority, blocker = memory.priority, is_blocker(memory)
+    labelled = priority is not _NORMAL and priority is not _PINNED
+    if not (labelled or blocker):
         return verified
-    return ", ".join(label for label in (priority, blocker, verified) if label)
+    labels = (str(priority) if labelled else "", "blocker" if blocker else "", verified)
+    return ", ".join(label for label in labels if label)
 
 
 def _markdown_entry(memory: MemoryFields, content: str, whole: str, _score: float | None, verified: str) -> str:

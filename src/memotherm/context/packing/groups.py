@@ -69,10 +69,10 @@ class Group:
 
     def total_up_to(self, most: int) -> int:
         """Return `total` if it is at most `most`, else a larger number, without reading all items."""
-        total = 0
+        total, enough = 0, min(most, self._most)
         for item in self:
             total += item.cost
-            if total > min(most, self._most):
+            if total > enough:
                 break
         return self._at_most(total)
 

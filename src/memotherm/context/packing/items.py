@@ -86,10 +86,14 @@ class Form(NamedTuple):
 class Renderer:
     """Renders memories in one format and counts their tokens."""
 
-    def __init__(self, text_format: Format, count: Count, focus: WordFocus | None = None) -> None:
+    def __init__(
+        self, text_format: Format, count: Count, focus: WordFocus | None = None, *, by_line: bool = False
+    ) -> None:
         self.format = text_format
         self.count = count
         self.focus = focus
+        #: Whether the tokens of the text are the sum of those of its lines.
+        self.by_line = by_line and text_format.whole is str
         #: Tokens of the opening and closing lines of the text, without the line of its cost.
         self.bare_frame_cost = count(text_format.whole(text_format.opening + text_format.closing))
         #: The same with that line. It is longest for the largest budget, and the same for all of them, so that the
@@ -173,12 +177,15 @@ class Item:
     def longest(self, available: int) -> Form | None:
         """Return the longest form that costs at most `available` tokens, the frame of its section included."""
         available -= self.section_cost
-        if not self._exceeds(available) and self.full.cost <= available:
-            return self.full
-        if self.title.cost > available:
+        if not self._exceeds(available):
+            full = self.full
+            if full.cost <= available:
+                return full
+        least = self.title
+        if least.cost > available:
             return None
         shortened = self._shortened(available)
-        return shortened if shortened is not None and shortened.cost > self.title.cost else self.title
+        return shortened if shortened is not None and shortened.cost > least.cost else least
 
     @property
     def min_cost(self) -> int:

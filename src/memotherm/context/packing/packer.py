@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 from memotherm.context.focus import WordFocus
 from memotherm.context.packing.budget import Limits, min_rest_for_hot, min_rest_for_recalled, split
@@ -20,6 +21,7 @@ __all__ = ["Packed", "pack", "reason_for"]
 
 #: How often a text is counted until the number in its last line is right.
 _MOST_COUNTS = 4
+_PLACES = {section: place for place, section in enumerate(SECTIONS)}
 _HOW_SHORTENED = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}
 
 
@@ -53,6 +55,8 @@ def pack(
     count: Count,
     limits: Limits,
     focus: WordFocus | None = None,
+    *,
+    by_line: bool = False,
 ) -> Packed:
     """Render candidates as a text that costs at most the budget.
 
@@ -63,11 +67,12 @@ def pack(
         count: Counts tokens.
         limits: The budget and the limits of the parts.
         focus: Finds the sentence about the query; None if there is no query.
+        by_line: Whether the tokens of a text are known to be the sum of those of its lines.
     """
-    renderer = Renderer(text_format, count, focus)
+    renderer = Renderer(text_format, count, focus, by_line=by_line)
     packer = _Packer(renderer, limits, listed, recalled)
     included, notes = packer.fill()
-    # Sums of lines are exact for today's vocabularies; for any other one, the whole text decides.
+    # Where the sums of lines are not known to be exact, the whole text decides.
     too_large_at: dict[str, int] = {}
     while True:
         ordered = sorted(included, key=_position)
@@ -92,7 +97,7 @@ def pack(
         chosen=chosen,
         entries=Lazy(lambda: tuple(_included(candidate, form) for candidate, form in chosen)),
         left_out=Lazy(left_out),
-        shares=_shares(included, renderer, tokens, limits.budget),
+        shares=_shares(ordered, renderer, tokens, limits.budget),
         pinned_cut=packer.pinned_total > limits.budget - renderer.frame_cost and bool(packer.pinned),
         notes=tuple(notes) if included else (*notes, *_empty_note(renderer, limits)),
     )
@@ -261,23 +266,24 @@ class _Packer:
 def _position(included: tuple[Item, Form]) -> tuple[int, tuple[int, ...]]:
     """Return where a memory stands in the text."""
     candidate = included[0].candidate
-    return SECTIONS.index(candidate.section), candidate.order
+    return _PLACES[candidate.section], candidate.order
 
 
 def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int) -> tuple[str, int, int]:
     """Return the text, its tokens, and its tokens with or without its wrapping, whichever are more."""
-    sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
-    for item, form in ordered:
-        sections[item.candidate.section].append(form.lines)
     if not ordered:
         return "", 0, 0
-    frames = sum(renderer.section_cost(section) for section in SECTIONS if sections[section])
-    inner = renderer.bare_frame_cost + frames + sum(form.cost for _, form in ordered)
+    sections: dict[str, list[str]] = {}
+    for item, form in ordered:
+        sections.setdefault(item.candidate.section, []).append(form.lines)
+    frames = sum(renderer.section_cost(section) for section in sections)
+    inner = renderer.bare_frame_cost + frames + sum([form.cost for _, form in ordered])
     stated = inner + renderer.cost(cost_line(inner, budget))
     for _ in range(_MOST_COUNTS):
-        lines = renderer.format.lines(sections, cost_line(stated, budget))
+        last = cost_line(stated, budget)
+        lines = renderer.format.lines(sections, last)
         text = renderer.format.whole(lines)
-        tokens = renderer.count(text)
+        tokens = inner + renderer.cost(last) if renderer.by_line else renderer.count(text)
         if tokens == stated:
             break
         # The longer number has more tokens, or the vocabulary has a token across lines.
@@ -285,14 +291,12 @@ def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int)
     return text, tokens, tokens if text is lines else max(tokens, renderer.count(lines))
 
 
-def _shares(included: Sequence[tuple[Item, Form]], renderer: Renderer, tokens: int, budget: int) -> dict[str, int]:
-    if not included:
+def _shares(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, tokens: int, budget: int) -> dict[str, int]:
+    if not ordered:
         return {"frame": 0}
     shares = {"frame": renderer.bare_frame_cost + renderer.cost(cost_line(tokens, budget))}
-    for section in SECTIONS:
-        costs = [form.cost for item, form in included if item.candidate.section == section]
-        if costs:
-            shares[section] = renderer.section_cost(section) + sum(costs)
+    for section, entries in groupby(ordered, key=lambda included: included[0].candidate.section):
+        shares[section] = renderer.section_cost(section) + sum(form.cost for _, form in entries)
     return shares
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from memotherm.model import Tier
-from memotherm.storage.values import Filter, Identity, Record, Scores
+from memotherm.storage.values import Filter, Identity, Record, Scores, Search
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,8 +65,12 @@ class IndexStore(Protocol):
 class SearchStore(IndexStore, Protocol):
     """What a recall reads."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Let the reads of this thread see one state of the store until the context is left."""
+    def snapshot(self, search: Search | None = None) -> AbstractContextManager[int | None]:
+        """Let the reads of this thread see one state of the store until the context is left.
+
+        The value is the number of the last event that they see, if the store knows it without another statement.
+        A store on another machine reads at once what `search` says will be read first.
+        """
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""

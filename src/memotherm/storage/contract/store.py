@@ -18,6 +18,7 @@ from memotherm.storage.contract.policies import PolicyStore, PolicyTransaction
 from memotherm.storage.contract.sessions import SessionStore, SessionTransaction
 from memotherm.storage.contract.usage import UsageStore, UsageTransaction
 from memotherm.storage.contract.vectors import VectorStore, VectorTransaction
+from memotherm.storage.values import Search
 
 __all__ = ["Claim", "Store", "Transaction", "TransactionalStore"]
 
@@ -37,10 +38,12 @@ class Transaction(
 class TransactionalStore(Protocol):
     """Transactions and consistent reads."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def snapshot(self, search: Search | None = None) -> AbstractContextManager[int | None]:
         """Let the reads of this thread see one state of the store until the context is left.
 
+        The value is the number of the last event that they see, if the store knows it without another statement.
         A store may do less; it never shows a part of a transaction. Nothing may be written inside.
+        A store on another machine reads at once what `search` says will be read first.
         """
 
     def write(self, *, made_by: int | None = None) -> AbstractContextManager[Transaction]:

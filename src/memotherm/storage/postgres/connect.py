@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -19,12 +22,16 @@ from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.storage.deferral import Deferral
 from memotherm.storage.postgres.errors import mapped, without_secrets
+from memotherm.storage.postgres.lists import FastListDumper
 from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.postgres.statements import setting, statement
+from memotherm.storage.statements import Row
 
-__all__ = ["Connection", "Connections"]
+__all__ = ["Connection", "Connections", "Start", "wait_for_begin"]
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+#: Called with a connection and what sends BEGIN; sends the first statements as well, and waits for their results.
+Start = Callable[[Connection, Callable[[], None]], object]
 
 #: The search path: Memotherm's schema first; the extension may be in either of the others.
 _PATH = f"{SCHEMA}, public, extensions"
@@ -54,6 +61,12 @@ _PROPAGATED = {"citus.propagate_set_commands": "local"}
 _IN_ORDER = {"citus.multi_shard_modify_mode": "sequential"}
 #: Turns row-level security off for the rest of a transaction.
 _WIDE = setting("memotherm.operator", "on")
+
+
+def wait_for_begin(connection: Connection, begin: Callable[[], None]) -> None:
+    """Begin a transaction and wait for it."""
+    begin()
+    connection.execute("SELECT 1").fetchall()
 
 
 class Connections:
@@ -108,6 +121,7 @@ class Connections:
         register_vector_info(connection, self._vector)
         # One width for all numbers, so that a statement is prepared once and not for each width of its parameters.
         connection.adapters.register_dumper(int, Int8Dumper)
+        connection.adapters.register_dumper(list, FastListDumper)
 
     @contextmanager
     def transaction(
@@ -119,8 +133,9 @@ class Connections:
         durable: bool = True,
         wide: bool = False,
         join: bool = False,
+        start: Start = wait_for_begin,
     ) -> Iterator[Connection]:
-        """Run one transaction on a pooled connection; an exception rolls it back.
+        """Run one transaction on a pooled connection, in pipeline mode; an exception rolls it back.
 
         Args:
             tenant: The tenant; None = all tenants.
@@ -129,6 +144,7 @@ class Connections:
             durable: Whether the commit waits for the disk.
             wide: Whether row-level security is off for this transaction.
             join: Whether to continue the transaction of this thread that waits to be committed, if there is one.
+            start: Begins the transaction and waits for the first answer; called again if the connection was cut.
         """
         self._process.require()
         waiting = self.deferral.connection
@@ -140,43 +156,85 @@ class Connections:
             return
         self.deferral.commit()
 
-        def beginning(connection: Connection) -> str:
-            self._require_finished(connection)
-            local = {
-                **(_PROPAGATED if self.distributed else {}),
-                **(_IN_ORDER if self.distributed and not tenant else {}),
-                "search_path": _PATH,
-                "memotherm.tenant": tenant or "",
-                "memotherm.operator": "on" if tenant is None or wide else "off",
-                **({"lock_timeout": f"{self._settings.busy_timeout_ms}ms"} if patient else {}),
-                **({} if durable else {"synchronous_commit": "off"}),
-                **({} if tenant is None else _NARROW),
-                **_CONTINUED,
-            }
-            return _beginning(mode, local)
+        def begin(connection: Connection) -> None:
+            local = self._local(tenant, patient=patient, durable=durable, wide=wide)
+            start(connection, lambda: self._send_begin(connection, mode, local))
 
         with ExitStack() as stack:
-            connection = stack.enter_context(self._transaction(beginning))
+            connection = stack.enter_context(self._transaction(begin))
             yield connection
             if durable and not mode:
                 self.deferral.keep(stack, connection)
 
+    def read(self, tenant: str | None, send: Callable[[Connection], psycopg.Cursor[tuple[Any, ...]]]) -> list[Row]:
+        """Run one statement in a read-only transaction of its own, in one round trip; return its rows."""
+        self._process.require()
+        self.deferral.commit()
+        rows: list[Row] = []
+
+        def begin(connection: Connection) -> None:
+            self._send_begin(connection, "READ ONLY", self._local(tenant))
+            cursor = send(connection)
+            connection.execute("COMMIT")
+            pipeline.close()
+            rows[:] = cursor.fetchall()
+
+        with mapped(self.name), ExitStack() as pipeline:
+            self._pool.putconn(self._begun(begin, pipeline))
+        return rows
+
+    def _local(
+        self, tenant: str | None, *, patient: bool = False, durable: bool = True, wide: bool = False
+    ) -> dict[str, str]:
+        """Return the settings of a transaction."""
+        return {
+            **(_PROPAGATED if self.distributed else {}),
+            **(_IN_ORDER if self.distributed and not tenant else {}),
+            "search_path": _PATH,
+            "memotherm.tenant": tenant or "",
+            "memotherm.operator": "on" if tenant is None or wide else "off",
+            **({"lock_timeout": f"{self._settings.busy_timeout_ms}ms"} if patient else {}),
+            **({} if durable else {"synchronous_commit": "off"}),
+            **({} if tenant is None else _NARROW),
+            **_CONTINUED,
+        }
+
+    def _send_begin(self, connection: Connection, mode: str, local: Mapping[str, str]) -> None:
+        """Send the statements that begin a transaction.
+
+        The first query determines which state a transaction with REPEATABLE READ sees.
+        """
+        connection.execute(f"BEGIN {mode}")
+        if self.distributed:  # Citus repeats the statement SET on the workers, and not the function
+            for name, value in local.items():
+                connection.execute(setting(name, value), prepare=False)
+        else:
+            connection.execute(_settings(tuple(local)), list(local.values()))
+
     @contextmanager
-    def _transaction(self, beginning: Callable[[Connection], str]) -> Iterator[Connection]:
-        with mapped(self.name):
-            connection = self._begun(beginning)
+    def _transaction(self, begin: Callable[[Connection], None]) -> Iterator[Connection]:
+        with mapped(self.name), ExitStack() as pipeline:
+            connection = self._begun(begin, pipeline)
             try:
                 yield connection
                 self._process.require()
                 connection.execute("COMMIT")
+                pipeline.close()
             except BaseException:
-                with suppress(psycopg.Error):
-                    if self._process.current:
-                        connection.execute("ROLLBACK")
+                if self._process.current:
+                    self._roll_back(connection, pipeline)
                 raise
             finally:
                 if self._process.current:
                     self._pool.putconn(connection)
+                else:
+                    _abandon(connection)
+
+    def _roll_back(self, connection: Connection, pipeline: ExitStack) -> None:
+        with suppress(psycopg.Error):
+            pipeline.close()
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
 
     def _find_out(self, connection: Connection) -> None:
         (self.distributed, self.unfinished), *_ = connection.execute(statement("distribution")).fetchall()
@@ -190,19 +248,22 @@ class Connections:
                 "interrupted, run it again, which goes on with it"
             )
 
-    def _begun(self, beginning: Callable[[Connection], str]) -> Connection:
+    def _begun(self, begin: Callable[[Connection], None], pipeline: ExitStack) -> Connection:
         """Return a connection in a new transaction; those that were cut since they were last used are dropped."""
         left = self._size + 1
         while True:
             connection = self._lent()
             try:
                 # A new connection knows how the tables are, so the settings are chosen after it was made.
-                connection.execute(beginning(connection), prepare=False)
-            except (psycopg.Error, StoreUnavailable):
+                self._require_finished(connection)
+                pipeline.enter_context(connection.pipeline())
+                begin(connection)
+            except BaseException as exc:
+                self._roll_back(connection, pipeline)
                 broken = connection.broken
                 self._pool.putconn(connection)
                 left -= 1
-                if not broken or not left:
+                if not isinstance(exc, psycopg.Error) or not broken or not left:
                     raise
             else:
                 return connection
@@ -225,10 +286,13 @@ class Connections:
             self._pool.close()
 
 
-def _beginning(mode: str, local: dict[str, str]) -> str:
-    """Return the statements that begin a transaction, in one message to save round trips.
+def _abandon(connection: Connection) -> None:
+    """Let nothing more reach the server from this forked process: the connection is its parent's."""
+    with Path(os.devnull).open("r+b") as nowhere:
+        os.dup2(nowhere.fileno(), connection.fileno())
 
-    The first query determines which state a transaction with REPEATABLE READ sees.
-    """
-    statements = [f"BEGIN {mode}", *(setting(name, value) for name, value in local.items())]
-    return "; ".join([*statements, "SELECT 1"] if "REPEATABLE READ" in mode else statements)
+
+@cache
+def _settings(names: tuple[str, ...]) -> str:
+    """Return the statement that sets parameters until the transaction ends."""
+    return "SELECT " + ", ".join(f"set_config('{name}', %s, true)" for name in names)

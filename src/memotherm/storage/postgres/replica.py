@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+import psycopg
 
 from memotherm.errors import StoreBusy, StoreUnavailable
 from memotherm.settings import Settings
-from memotherm.storage.postgres.connect import Connection, Connections
+from memotherm.storage.postgres.connect import Connection, Connections, Start, wait_for_begin
 from memotherm.storage.postgres.migrate import SCHEMA_VERSION, schema_of
+from memotherm.storage.statements import Row
 
 __all__ = ["Replica"]
 
 #: How long a replica that failed is not used.
 _PAUSE_SECONDS = 10.0
+
+Result = TypeVar("Result")
 
 
 class Replica:
@@ -28,10 +34,16 @@ class Replica:
         self._trouble = ""
 
     @contextmanager
-    def transaction(self, tenant: str | None, *, mode: str) -> Iterator[Connection]:
+    def transaction(self, tenant: str | None, *, mode: str, start: Start = wait_for_begin) -> Iterator[Connection]:
         """Run one read-only transaction."""
         with ExitStack() as stack:
-            yield self._begun(stack, tenant, mode)
+            yield self._preferred(
+                lambda server: stack.enter_context(server.transaction(tenant, mode=mode, start=start))
+            )
+
+    def read(self, tenant: str | None, send: Callable[[Connection], psycopg.Cursor[Row]]) -> list[Row]:
+        """Run one statement in a transaction of its own; return its rows."""
+        return self._preferred(lambda server: server.read(tenant, send))
 
     def lag(self, seconds: float | None, *, copying: bool) -> str | None:
         """Return a sentence about the age of the data that was read; None if that was the primary's.
@@ -58,14 +70,15 @@ class Replica:
         self._connections.open()
         self._open = True
 
-    def _begun(self, stack: ExitStack, tenant: str | None, mode: str) -> Connection:
+    def _preferred(self, begin: Callable[[Connections], Result]) -> Result:
+        """Begin to read from the replica; if that fails, from the primary."""
         if time.monotonic() >= self._paused_until:
             try:
                 self._require_schema()
-                connection = stack.enter_context(self._connections.transaction(tenant, mode=mode))
+                result = begin(self._connections)
             except (StoreUnavailable, StoreBusy) as exc:
                 self._trouble, self._paused_until = str(exc), time.monotonic() + _PAUSE_SECONDS
             else:
                 self._trouble = ""
-                return connection
-        return stack.enter_context(self._primary.transaction(tenant, mode=mode))
+                return result
+        return begin(self._primary)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import psycopg
 from psycopg import sql
 
@@ -16,6 +17,9 @@ from memotherm.storage.postgres import routing
 from memotherm.storage.postgres.inserts import ADDED, Inserts
 from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.statements import Row, Statements, marked
+
+if TYPE_CHECKING:
+    from memotherm.storage.postgres.searching import RecallRows
 
 __all__ = ["SCHEMA", "PostgresStatements", "setting", "statement"]
 
@@ -123,6 +127,12 @@ class PostgresStatements(Statements):
         self._current = tenant or ""
         #: What was read and may be asked for again in the same transaction.
         self.known: dict[object, Any] = {}
+        #: How many cursors were opened.
+        self._cursors = 0
+        #: What the recall of this transaction has read.
+        self.recall: RecallRows | None = None
+        #: The statements that were sent before their rows are wanted.
+        self._expected: dict[str, dict[object, psycopg.Cursor[Any] | _Arrived]] = {}
         self._space_tenants: dict[object, str] = {0: "", None: ""}
         #: The rows that wait to be inserted; None if each is inserted at once.
         self._inserts: Inserts | None = None
@@ -137,7 +147,7 @@ class PostgresStatements(Statements):
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
-        rows = self._executed(self._sql[name], values).fetchall()
+        rows = self._fetched(self._sql[name], values)
         if name in self._copying and rows:
             self._copy(name, [values if name not in routing.NUMBERED else {**values, "number": rows[0][0]}])
         return rows
@@ -151,7 +161,22 @@ class PostgresStatements(Statements):
 
     def rows_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> list[Row]:
         """Return all rows of a statement whose text depends on numbers, such as that of an index."""
-        return self._executed(marked(self._sql[name], marks), values).fetchall()
+        return self._fetched(marked(self._sql[name], marks), values)
+
+    def expect(self, name: str, marks: Mapping[str, object] | None = None, /, **values: object) -> None:
+        """Send a statement; `rows` or `rows_of` with the same arguments return its rows later."""
+        text = marked(self._sql[name], marks or {})
+        self._expected.setdefault(text, {})[_key(values)] = self._executed(text, values)
+
+    def wait(self) -> None:
+        """Wait for the rows of all statements that were sent."""
+        for sent in self._expected.values():
+            for key, cursor in sent.items():
+                sent[key] = _Arrived(cursor.fetchall())
+
+    def send(self, name: str, /, **values: object) -> psycopg.Cursor[Any]:
+        """Send a statement; its rows can be read from the cursor when they have arrived."""
+        return self._executed(self._sql[name], values)
 
     def fragment(self, name: str, suffix: str) -> str:
         """Return the text of a condition, with a suffix behind the names of its parameters."""
@@ -159,10 +184,7 @@ class PostgresStatements(Statements):
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """Iterate over the rows of a statement."""
-        with self._ready().cursor(f"each_{name}_{id(values)}") as cursor:
-            cursor.itersize = _PAGE
-            cursor.execute(self._sql[name], {**self._whose, **values})
-            yield from cursor
+        return self._paged(self._sql[name], {**self._whose, **values})
 
     def run(self, name: str, /, **values: object) -> None:
         """Run a statement and discard its rows."""
@@ -189,26 +211,36 @@ class PostgresStatements(Statements):
             self._copy(name, rows)
 
     @contextmanager
-    def pipelined(self) -> Iterator[None]:
-        """Send statements without waiting for their results, and insert rows many at once."""
-        with self._connection.pipeline():
-            if not self.distributed:  # Citus sends each row to its shard
-                self._inserts = Inserts(self._connection)
-            yield
-            self._ready()
-            self._inserts = None
+    def batching(self) -> Iterator[None]:
+        """Insert rows many at once."""
+        if not self.distributed:  # Citus sends each row to its shard
+            self._inserts = Inserts(self._connection)
+        yield
+        self._ready()
+        self._inserts = None
 
     def each_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> Iterator[Row]:
-        """Yield the rows of a statement whose text depends on names."""
-        with self._ready().cursor(f"each_{name}_{id(values)}") as cursor:
-            cursor.itersize = _PAGE
-            cursor.execute(marked(self._sql[name], marks), values)
-            yield from cursor
+        """Iterate over the rows of a statement whose text depends on names."""
+        return self._paged(marked(self._sql[name], marks), values)
+
+    def _paged(self, statement: str, values: Mapping[str, object]) -> Iterator[Row]:
+        """Yield the rows of a cursor of the server; the driver has none in pipeline mode."""
+        self._cursors += 1
+        cursor = f"each_{self._cursors}"
+        self._ready().execute(f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", values, prepare=False)
+        while rows := self._ready().execute(f"FETCH {_PAGE} FROM {cursor}", prepare=False).fetchall():
+            yield from rows
+        self._ready().execute(f"CLOSE {cursor}", prepare=False)
 
     def run_many_of(self, name: str, marks: Mapping[str, object], rows: Sequence[Sequence[object]]) -> None:
         """Run a statement whose text depends on names once for every row of values."""
         with self._ready().cursor() as cursor:
             cursor.executemany(marked(self._sql[name], marks), rows)
+
+    def _fetched(self, statement: str, values: Mapping[str, object]) -> list[Row]:
+        sent = self._expected.get(statement)
+        expected = sent.pop(_key(values), None) if sent else None
+        return (expected or self._executed(statement, values)).fetchall()
 
     def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
         return self._ready().execute(statement, {**self._whose, **values})
@@ -237,6 +269,28 @@ class PostgresStatements(Statements):
         if self._space_tenants[space] != self._current:
             self._current = self._space_tenants[space]
             self._ready().execute(setting("memotherm.tenant", self._current))
+
+
+class _Arrived:
+    """The rows of a statement that was sent before."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = rows
+
+    def fetchall(self) -> list[Row]:
+        """Return the rows."""
+        return self._rows
+
+
+def _key(values: Mapping[str, object]) -> object:
+    """Return what identifies the parameters of a statement."""
+    return tuple(sorted((name, _hashable(value)) for name, value in values.items()))
+
+
+def _hashable(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
+    return tuple(value) if isinstance(value, list) else value
 
 
 def statement(name: str, marks: Mapping[str, object] | None = None) -> str:

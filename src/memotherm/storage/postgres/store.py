@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -21,30 +21,32 @@ from memotherm.model import Event, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
+from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.contract.optional import Distribution
 from memotherm.storage.log_writer import Logged
 from memotherm.storage.postgres.check import check
-from memotherm.storage.postgres.connect import Connection, Connections
+from memotherm.storage.postgres.connect import Connection, Connections, wait_for_begin
 from memotherm.storage.postgres.distribute import distribute, require_coordinator
 from memotherm.storage.postgres.errors import mapped
 from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from memotherm.storage.postgres.partition import partition
 from memotherm.storage.postgres.replica import Replica
+from memotherm.storage.postgres.searching import CANDIDATE_FIELDS, RecallRows, bands, by_vector, by_words, expect
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
 from memotherm.storage.postgres.text import queries
 from memotherm.storage.postgres.textindex import rebuild
 from memotherm.storage.postgres.transaction import PostgresTransaction
 from memotherm.storage.postgres.transfer import PostgresTables
-from memotherm.storage.postgres.vectors import index_live, largest, nearest, of_memory, sampled, strengths, unindexed
-from memotherm.storage.rows import event_of
-from memotherm.storage.selecting import compiled_filter
+from memotherm.storage.postgres.vectors import index_live, largest, of_memory, sampled, strengths, unindexed
+from memotherm.storage.rows import event_of, record_of
+from memotherm.storage.selecting import passing_rows
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
-from memotherm.storage.sqlstore import SqlClaim, SqlStore, identity_of
+from memotherm.storage.sqlstore import MOST_SCOPES, SqlClaim, SqlStore, identity_of
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transfer import transfer
 from memotherm.storage.uses import add_later_use, count_uses
-from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Scores, Use
+from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, Use
 
 __all__ = ["PostgresStore"]
 
@@ -52,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 
-_LIVE = (Tier.HOT, Tier.WARM)
+_REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: How many tenants are tried before a process finds nothing to do; others claim tenants at the same time.
 _DUE = 100
 #: The cost of comparing a vector on the server, relative to one in this process.
@@ -76,6 +78,8 @@ class PostgresStore(SqlStore):
         self._source: Replica | None = None
         #: The snapshot that the current thread is in: tenant, replica, statements.
         self._snapshots = threading.local()
+        #: Whether spaces had so few memories in some tiers, when that was last read, that all vectors are compared.
+        self._small: dict[tuple[tuple[int, ...], tuple[Tier, ...]], bool] = {}
         #: Uses that were recorded on a cluster, and may be of memories without a tenant.
         self._uncounted: deque[LaterUse] = deque()
         super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {})
@@ -120,43 +124,101 @@ class PostgresStore(SqlStore):
     # Transactions
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, search: Search | None = None) -> Iterator[int | None]:
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
         before = getattr(self._snapshots, "current", None)
         with ExitStack() as stack:
-            with self._log.beginning() as waiting:
-                statements = stack.enter_context(self._reading(logged=False))
-            if self._source is None and (before is None or statements is not before[2]):
-                statements.waiting = waiting
+            statements = self._joined or stack.enter_context(self._snapshot(search))
             self._snapshots.current = (self.tenant, self._source, statements)
             try:
-                yield
+                yield None
             finally:
                 self._snapshots.current = before
 
     @contextmanager
-    def _reading(self, *, once: bool = False, logged: bool = True) -> Iterator[PostgresStatements]:
+    def _snapshot(self, search: Search | None) -> Iterator[PostgresStatements]:
+        """Begin a snapshot; what is searched for is read in the same round trip."""
+        begun: list[PostgresStatements] = []
+
+        def start(connection: Connection, begin: Callable[[], None]) -> None:
+            statements = self._statements(connection)
+            with self._log.beginning() as waiting:
+                if search is None:
+                    wait_for_begin(connection, begin)
+                else:
+                    begin()
+                    statements.recall = RecallRows(search)
+                    expect(statements, search, exact=self._compares_all(search))
+            if self._source is None:
+                statements.waiting = waiting
+            begun[:] = [statements]
+
+        with self._server.transaction(self.tenant, mode=_REPEATABLE, start=start):
+            yield begun[0]
+
+    @property
+    def _server(self) -> Replica | Connections:
+        """What recalls read: the replica, if there is one for them."""
+        return self._source or self._connections
+
+    @property
+    def _joined(self) -> PostgresStatements | None:
+        """The statements of the snapshot that the current thread is in, if it is one of this view of the store."""
         tenant, source, statements = getattr(self._snapshots, "current", None) or (None, None, None)
-        if statements is not None and (tenant, source) == (self.tenant, self._source):
+        return statements if (tenant, source) == (self.tenant, self._source) else None
+
+    @contextmanager
+    def _reading(self, *, once: bool = False, logged: bool = True) -> Iterator[PostgresStatements]:
+        joined = self._joined
+        if joined is not None:
             with mapped(self.name):
-                yield statements
+                yield joined
             return
         if logged:
             self._log.write()
-        mode = "READ ONLY" if once else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        with (self._source or self._connections).transaction(self.tenant, mode=mode) as connection:
+        mode = "READ ONLY" if once else _REPEATABLE
+        with self._server.transaction(self.tenant, mode=mode) as connection:
             yield self._statements(connection)
 
+    def _rows(self, name: str, /, **values: object) -> list[Row]:
+        if self._joined is None:
+            self._log.write()
+        return self._unlogged_rows(name, **values)
+
+    def _unlogged_rows(self, name: str, /, **values: object) -> list[Row]:
+        if self._joined is not None:
+            return super()._unlogged_rows(name, **values)
+        return self._server.read(self.tenant, lambda connection: self._statements(connection).send(name, **values))
+
+    def _records(self, name: str, /, **values: object) -> list[Record]:
+        if self._joined is not None:
+            return super()._records(name, **values)
+        rows = self._rows(name, **values)
+        if {row[2] for row in rows} <= self._scopes.keys():
+            return [record_of(row, self._scopes[row[2]]) for row in rows]
+        with self._reading(once=True, logged=False) as statements:
+            return self._converted(statements, rows)
+
     @contextmanager
-    def _writing(self) -> Iterator[PostgresStatements]:
+    def _writing(self, *expected: str) -> Iterator[PostgresStatements]:
+        """Begin a transaction that excludes other writers; statements whose rows are wanted first are sent with it."""
         self._log.write()
-        with self._connections.transaction(self.tenant, patient=True) as connection:
+        locked: list[PostgresStatements] = []
+
+        def start(connection: Connection, begin: Callable[[], None]) -> None:
+            begin()
             statements = self._statements(connection)
             if self.tenant is None:
-                statements.rows("lock_store", store=LOCK)
+                statements.expect("lock_store", store=LOCK)
             else:
-                statements.rows("lock_tenant", store=LOCK, tenant=self.tenant)
-            yield statements
+                statements.expect("lock_tenant", store=LOCK, tenant=self.tenant)
+            for name in expected:
+                statements.expect(name)
+            statements.wait()
+            locked[:] = [statements]
+
+        with self._connections.transaction(self.tenant, patient=True, start=start):
+            yield locked[0]
 
     @contextmanager
     def _marking(self, *, join: bool = False) -> Iterator[PostgresStatements]:
@@ -170,7 +232,7 @@ class PostgresStore(SqlStore):
             statements = self._statements(connection)
             if not statements.value("try_lock_tenant", store=LOCK, tenant=self.tenant or ""):
                 raise StoreBusy(f"{self.name} is locked by another writer: the log of recalls is written later")
-            with statements.pipelined():
+            with statements.batching():
                 yield statements
 
     def _statements(self, connection: Connection) -> PostgresStatements:
@@ -327,28 +389,47 @@ class PostgresStore(SqlStore):
 
     # Searching
 
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+        records = super().pinned(spaces, now)
+        if (recall := self._recall) is not None:
+            recall.pinned.update(record.no for record in records)
+        return records
+
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through."""
+        recall = self._recall
+        if recall is None or recall.search.where.now != where.now:
+            return super().candidates(spaces, tiers, nos, where)
+        with self._reading() as statements:
+            ranks = {tier.rank for tier in tiers}
+            rows = [row for row in recall.candidates(statements, nos) if row[2] in ranks and row[1] in spaces]
+            passing = passing_rows(statements, rows, where)
+            candidates = Candidates.of(candidate_row(row[:CANDIDATE_FIELDS]) for row in passing)
+            candidates.add_uses(statements.waiting)
+            return candidates
+
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return memories by number, as they are now."""
+        rows = {} if (recall := self._recall) is None else recall.memories(nos)
+        if len(rows) < len({*nos}):
+            return super().records(nos)
+        with self._reading(once=True) as statements:
+            records = self._converted(statements, list(rows.values()))
+            return dict(zip(rows, records, strict=True))
+
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
     ) -> Scores:
         """Return the best keyword matches, strongest first, newest first among equals."""
-        bands = list(_bands(tiers)) if words and spaces else []
+        searched = list(bands(tiers)) if words and spaces else []
         rows: list[Row] = []
         with self._reading() as statements:
-            marks, filtered = _filtered(statements, where)
-            total, counted = self._counted(statements, bands if len(bands) > 1 else [], spaces, tiers, words)
-            for band, ranks in bands:
+            counted = self._counted(statements, searched if len(searched) > 1 else [], spaces, words)
+            for band, ranks in searched:
                 others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
-                found = statements.rows_of(
-                    f"text_search_{band}",
-                    marks,
-                    spaces=list(spaces),
-                    tiers=ranks,
-                    scoped=queries(words, spaces),
-                    others=[others[position] for position in range(1, len(words) + 1)],
-                    total=total,
-                    limit=limit,
-                    **filtered,
-                )
+                asked = by_words(statements, band, ranks, spaces, tiers, words, limit, where, others)
+                found = statements.rows_of(asked.name, asked.marks, **asked.values)
                 rows += [row for row in found if row[0] > 0]
                 counts = Counter({-no: int(count) for no, count in found if no < 0})
                 statements.known[_counts_key(band, ranks, spaces, words)] = counts
@@ -371,13 +452,12 @@ class PostgresStore(SqlStore):
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
-            band = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
-            exact = (
-                where.selective or Tier.COLD in tiers or statements.value_once("count_in", **band) <= self._exact_limit
-            )
-            marks, filtered = _filtered(statements, where)
-            rows = nearest(statements, identity, vector, limit, {**band, **filtered}, marks, exact=exact)
-        return dict(rows)
+            exact = where.selective or Tier.COLD in tiers or self._is_small(statements, spaces, tiers)
+            asked = by_vector(statements, identity, vector, spaces, tiers, limit, where, exact=exact)
+            found: Scores = dict(asked.rows(statements))
+            if (recall := statements.recall) is not None and recall.search.vector is vector:
+                recall.strengths |= found
+        return found
 
     def similarities(
         self,
@@ -388,17 +468,42 @@ class PostgresStore(SqlStore):
         by: Identity | None = None,
     ) -> dict[int, float]:
         """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+        recall = self._recall
+        known = recall.similarities(nos) if recall is not None and recall.search.vector is vector else None
+        if known is not None:
+            return known
         with self._reading() as statements:
             identity = by or identity_of(statements)
             return {} if identity is None else strengths(statements, identity, vector, nos)
+
+    @property
+    def _recall(self) -> RecallRows | None:
+        """What the recall of the current thread has read."""
+        joined = self._joined
+        return None if joined is None else joined.recall
+
+    def _is_small(self, statements: PostgresStatements, spaces: Sequence[int], tiers: Sequence[Tier]) -> bool:
+        """Return whether the spaces have so few memories that all their vectors are compared."""
+        count = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+        if len(self._small) >= MOST_SCOPES:
+            self._small.clear()
+        small = self._small[tuple(spaces), tuple(tiers)] = count <= self._exact_limit
+        return small
+
+    def _compares_all(self, search: Search) -> bool | None:
+        """Return whether a search compares all vectors, as far as is known before it begins."""
+        if search.where.selective or Tier.COLD in search.tiers:
+            return True
+        return self._small.get((search.spaces, search.tiers))
 
     def frequencies(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[int, dict[str, int]]:
         """Return the number of memories in some spaces and tiers, and the number that contain each word."""
         with self._reading() as statements:
-            bands = list(_bands(tiers)) if words and spaces else []
-            total, counted = self._counted(statements, bands, spaces, tiers, words)
+            searched = list(bands(tiers)) if words and spaces else []
+            total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+            counted = self._counted(statements, searched, spaces, words)
         return total, {
             word: sum(counts[position] for counts in counted.values()) for position, word in enumerate(words, 1)
         }
@@ -406,29 +511,27 @@ class PostgresStore(SqlStore):
     def _counted(
         self,
         statements: PostgresStatements,
-        bands: Sequence[tuple[str, list[int]]],
+        searched: Sequence[tuple[str, list[int]]],
         spaces: Sequence[int],
-        tiers: Sequence[Tier],
         words: Sequence[str],
-    ) -> tuple[int, dict[str, Counter[int]]]:
-        """Return the number of memories, and for each band the number that contain each word, by its position."""
-        total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+    ) -> dict[str, Counter[int]]:
+        """Return for each band the number of memories that contain each word, by its position."""
         asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
         counted = {}
-        for band, ranks in bands:
+        for band, ranks in searched:
             key = _counts_key(band, ranks, spaces, words)
             if key not in statements.known:
                 rows = statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)
                 statements.known[key] = Counter(dict(rows))
             counted[band] = statements.known[key]
-        return total, counted
+        return counted
 
     # Writing
 
     @contextmanager
     def write(self, *, made_by: int | None = None) -> Iterator[PostgresTransaction]:
         """Begin a transaction."""
-        with self._writing() as statements, statements.pipelined():
+        with self._writing("transaction_begin") as statements, statements.batching():
             if self.claim is not None:
                 self.claim.require(statements)
             # A cache of its own: after a rollback, the new spaces do not exist.
@@ -553,19 +656,3 @@ class _Sharing:
 def _counts_key(band: str, ranks: Sequence[int], spaces: Sequence[int], words: Sequence[str]) -> object:
     """Return the key of the numbers of memories of a band that contain each of some words."""
     return band, tuple(ranks), tuple(spaces), tuple(words)
-
-
-def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
-    """Yield the bands of some tiers, each with the ranks of its tiers."""
-    live = [tier.rank for tier in tiers if tier in _LIVE]
-    if live:
-        yield "live", live
-    if Tier.COLD in tiers:
-        yield "cold", [Tier.COLD.rank]
-
-
-def _filtered(statements: PostgresStatements, where: Filter) -> tuple[dict[str, object], dict[str, object]]:
-    """Return a filter as the marks and the parameters of a search."""
-    conditions, values = compiled_filter(statements, where)
-    marks: dict[str, object] = {"any": "false" if where.selective else "true", "conditions": conditions}
-    return marks, {"now": to_micros(where.now), **values}

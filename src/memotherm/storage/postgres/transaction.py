@@ -38,10 +38,19 @@ class _Reserve:
         """Let the next numbers be fetched at once."""
         self._size = max(self._size, count)
 
+    def request(self) -> None:
+        """Send the statement that fetches numbers, if none are left."""
+        if not self._left:
+            self._statements.expect("numbers", **self._wanted)
+
+    @property
+    def _wanted(self) -> dict[str, object]:
+        return {"sequence": self._sequence, "count": self._size}
+
     def next(self) -> int:
         """Return the next number."""
         if not self._left:
-            rows = self._statements.rows("numbers", sequence=self._sequence, count=self._size)
+            rows = self._statements.rows("numbers", **self._wanted)
             self._left = [number for (number,) in reversed(rows)]
             self._size = min(_MOST_AHEAD, 2 * self._size)
         return self._left.pop()
@@ -89,6 +98,8 @@ class PostgresTransaction(SqlTransaction):
         return self._seqs.next()
 
     def _next_numbers(self) -> tuple[int, int]:
+        self._numbers.request()
+        self._seqs.request()
         return self._numbers.next(), self._seqs.next()
 
     def _index(self, record: Record) -> None:

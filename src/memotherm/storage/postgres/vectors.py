@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import psycopg
@@ -13,7 +13,7 @@ from memotherm.storage.postgres.statements import PostgresStatements, statement
 from memotherm.storage.statements import Row
 from memotherm.storage.values import Identity
 
-__all__ = ["index_live", "largest", "nearest", "of_memory", "sampled", "strengths", "unindexed"]
+__all__ = ["VectorSearch", "index_live", "largest", "nearest", "of_memory", "sampled", "strengths", "unindexed"]
 
 Vectors = NDArray[np.float32]
 
@@ -54,8 +54,31 @@ def index_live(connection: psycopg.Connection[Row], identity: Identity) -> None:
     connection.execute(statement("vector_index", {**marks, "beside": "" if partitioned else "CONCURRENTLY"}))
 
 
+class VectorSearch(NamedTuple):
+    """A statement that searches by a vector, and its parameters."""
+
+    name: str
+    marks: Mapping[str, object]
+    values: Mapping[str, Any]
+    #: How wide the index is searched; None without the index.
+    width: int | None = None
+
+    def expect(self, statements: PostgresStatements) -> None:
+        """Send the statement, whose rows are wanted later."""
+        self._set_width(statements)
+        statements.expect(self.name, self.marks, **self.values)
+
+    def rows(self, statements: PostgresStatements) -> list[Row]:
+        """Return (memory, strength) of the nearest, nearest first; a memory counts with its nearest part."""
+        self._set_width(statements)
+        return statements.rows_of(self.name, self.marks, **self.values)
+
+    def _set_width(self, statements: PostgresStatements) -> None:
+        if self.width is not None:
+            statements.run_of("vector_care", {"width": self.width})
+
+
 def nearest(
-    statements: PostgresStatements,
     identity: Identity,
     vector: Vectors,
     limit: int,
@@ -63,11 +86,10 @@ def nearest(
     conditions: Mapping[str, object],
     *,
     exact: bool,
-) -> list[Row]:
-    """Return (memory, strength) of the nearest, nearest first; a memory counts with its nearest part.
+) -> VectorSearch:
+    """Return how the memories with the nearest vectors are found.
 
     Args:
-        statements: The statements to run.
         identity: The embedder of the vectors.
         vector: The vector of the query.
         limit: The most memories.
@@ -79,11 +101,11 @@ def nearest(
     asked = np.asarray(vector, np.float32)
     if exact or marks is None:
         values = {"vector": asked, "number": identity.number, "limit": limit, **where}
-        return statements.rows_of("vector_exact", conditions, **values)
+        return VectorSearch("vector_exact", conditions, values)
     wanted = _VECTORS_PER_MEMORY * limit
     least, most = _WIDTH
-    statements.run_of("vector_care", {"width": max(least, min(most, wanted))})
-    return statements.rows_of("vector_near", marks, vector=asked, wanted=wanted, limit=limit, **where)
+    values = {"vector": asked, "wanted": wanted, "limit": limit, **where}
+    return VectorSearch("vector_near", marks, values, max(least, min(most, wanted)))
 
 
 def strengths(

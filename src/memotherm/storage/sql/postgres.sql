@@ -149,8 +149,10 @@ WITH postings AS MATERIALIZED (
 ), counted AS (
     SELECT place, count(*) AS found, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
 ), weighed AS (
-    SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - times + 0.5, 0) / (times + 0.5)) AS weight
-    FROM counted
+    SELECT place, ln(1 + greatest(total - times + 0.5, 0) / (times + 0.5)) AS weight
+    FROM counted, (
+        SELECT CAST(coalesce(sum(memories), 0) AS DOUBLE PRECISION) AS total FROM counters
+        WHERE {own}retention = 0 AND space {in spaces} AND tier {in all_tiers}) AS searched
 ), scored AS (
     SELECT no, sum(weight ORDER BY place) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
 )
@@ -169,6 +171,12 @@ SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(seq), 0) FROM ado
 -- candidates: The fields that ranking uses, of those memories that are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
     coalesce(t.words, ''), coalesce(u.author, ''), u.previous
+FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
+WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
+
+-- candidate_memories: The same, each followed by the whole memory.
+SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
+    coalesce(t.words, ''), coalesce(u.author, ''), u.previous, {chunk_columns}
 FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
 WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 

@@ -132,8 +132,12 @@ UPDATE memories SET access_count = access_count + :times, accessed_at = :now,
         ELSE recent_uses + :weight END
 WHERE {own}no = :no AND retention < 3
 
--- unpurged: Those of some memories that are not purged.
-SELECT no, id FROM memories WHERE {own}(no {in nos} OR id {in ids}) AND retention < 3
+-- purged_of: Those of some memories that are purged.
+SELECT no, id FROM memories WHERE {own}(no {in nos} OR id {in ids}) AND retention = 3
+
+-- purged_since: The memories that were purged after a sequence number.
+SELECT no, id FROM memories
+WHERE {own}no IN (SELECT no FROM events WHERE {own}seq > :seq) AND retention = 3
 
 -- memory_parts: Record how many vectors a memory has.
 UPDATE memories SET parts = :parts WHERE {own}no = :no

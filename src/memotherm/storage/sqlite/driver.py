@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import secrets
+import os
 import sqlite3
 import sys
 from importlib import import_module
@@ -76,7 +76,7 @@ def cipher_of(key: str, path: str | Path) -> str:
     except OSError:
         salt = b""
     if len(salt) < SALT_BYTES or salt == HEADER:
-        salt = secrets.token_bytes(SALT_BYTES)
+        salt = os.urandom(SALT_BYTES)
     return derived(key, salt).hex() + salt.hex()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-import shutil
 import sqlite3
+import stat
 import uuid
 from contextlib import closing, suppress
 from pathlib import Path
@@ -51,6 +51,9 @@ def recode(path: Path, key: str, new_key: str, busy_timeout_ms: int) -> None:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
     # Made from vectors of the store, and not encrypted.
+    # Imported here with the compression modules that it imports, because opening a store copies nothing.
+    import shutil
+
     shutil.rmtree(f"{path}-vectors", ignore_errors=True)
 
 
@@ -119,7 +122,7 @@ def _counts(connection: sqlite3.Connection) -> dict[str, int]:
 
 def _replace(path: Path, partial: Path) -> None:
     try:
-        shutil.copymode(path, partial)
+        partial.chmod(stat.S_IMODE(path.stat().st_mode))
         with partial.open("rb") as handle:
             os.fsync(handle.fileno())
         partial.replace(path)

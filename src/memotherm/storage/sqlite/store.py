@@ -45,7 +45,7 @@ from memotherm.storage.sqlstore import (
     visible_rows,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Record, Scores
+from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Record, Scores, Search
 
 __all__ = ["SqliteStore"]
 
@@ -168,7 +168,7 @@ class SqliteStore(SqlStore):
     # Reading
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, search: Search | None = None) -> Iterator[int | None]:  # noqa: ARG002
         """Let the reads of this thread see one state of the store until the context is left."""
         before = getattr(self._snapshots, "statements", None)
         with self._connections.snapshot(), Lending(self._connections.reading()) as statements:
@@ -177,7 +177,7 @@ class SqliteStore(SqlStore):
                     statements.moment()
             self._snapshots.statements = before or statements
             try:
-                yield
+                yield self._snapshots.statements.moment().seq
             finally:
                 self._snapshots.statements = before
 
