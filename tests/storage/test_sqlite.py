@@ -467,14 +467,18 @@ def test_a_search_with_many_different_words_caches_a_limited_number_of_lists(tmp
         assert 0 < len(store._postings) <= 2 * 1000 // 64
 
 
+@pytest.mark.parametrize("exact_limit", [3, 20_000])
 @pytest.mark.parametrize("capacity", [0, 3000, 32 << 20])
-def test_a_recall_sees_the_uses_and_changes_of_every_process(open_mem: Open, tmp_path: Path, capacity: int) -> None:
+def test_a_recall_sees_the_uses_and_changes_of_every_process(
+    open_mem: Open, tmp_path: Path, capacity: int, exact_limit: int
+) -> None:
     """What a process keeps in memory of candidates and hits is what the store has, however little it may keep."""
-    path, settings = tmp_path / "memory.db", {"candidate_cache_bytes": capacity}
+    limits = {"candidate_cache_bytes": capacity, "vector_cache_bytes": capacity}
+    path, settings = tmp_path / "memory.db", {**limits, "exact_band_limit": exact_limit}
 
-    def scores(mem: Memotherm) -> list[tuple[Memory, float, float]]:
+    def scores(mem: Memotherm) -> list[tuple[Memory, float, float, float]]:
         found = mem.scoped(session="s").recall("otter", track=False)
-        return [(hit.memory, hit.score, hit.why.use) for hit in found]
+        return [(hit.memory, hit.score, hit.why.vector or 0.0, hit.why.use) for hit in found]
 
     first, second = open_mem(path, settings=settings), open_mem(path, settings=settings)
     memories = first.remember_many([{"content": f"otter number {number}"} for number in range(12)])
@@ -490,7 +494,7 @@ def test_a_recall_sees_the_uses_and_changes_of_every_process(open_mem: Open, tmp
         seen.append(scores(first))
 
     assert all(before != after for before, after in itertools.pairwise(seen[1:]))
-    assert [use > 0 for _, _, use in seen[-1]].count(True) >= 8
+    assert [use > 0 for *_, use in seen[-1]].count(True) >= 8
 
 
 def test_vectors_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_path: Path) -> None:

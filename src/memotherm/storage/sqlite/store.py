@@ -85,12 +85,14 @@ class SqliteStore(SqlStore):
         # The cache files are not encrypted.
         folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
         self._filters = Filters()
-        self._bands = Bands(store, folder, settings.exact_band_limit, settings.vector_cache_bytes, self._filters)
+        # A store in memory reads uncommitted data, which must not be cached.
+        cached = path != MEMORY
+        limits = (settings.exact_band_limit, settings.vector_cache_bytes)
+        self._bands = Bands(store, folder, *limits, self._filters, keep_compared=cached)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
-        # A store in memory reads uncommitted data, which must not be cached.
-        self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
-        cache_bytes = 0 if path == MEMORY else settings.candidate_cache_bytes
+        self._postings = Postings(CACHE_SIZE if cached else 0)
+        cache_bytes = settings.candidate_cache_bytes if cached else 0
         self._candidates = CandidateCache(cache_bytes - cache_bytes // _PART_OF_RECORDS)
         self._records_read = RecordCache(cache_bytes // _PART_OF_RECORDS)
 
