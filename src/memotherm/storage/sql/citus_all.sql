@@ -11,11 +11,13 @@ WITH postings AS MATERIALIZED (
     WHERE retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces}
 ), passing AS MATERIALIZED (
     SELECT no FROM memories WHERE NOT $any AND $conditions
+), searched AS MATERIALIZED (
+    SELECT CAST(coalesce(sum(memories), 0) AS DOUBLE PRECISION) AS total FROM counters
+    WHERE retention = 0 AND space {in spaces} AND tier {in all_tiers}
 ), counted AS (
     SELECT place, count(*) AS found, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
 ), weighed AS (
-    SELECT place, ln(1 + greatest(CAST(:total AS DOUBLE PRECISION) - times + 0.5, 0) / (times + 0.5)) AS weight
-    FROM counted
+    SELECT place, ln(1 + greatest(total - times + 0.5, 0) / (times + 0.5)) AS weight FROM counted, searched
 ), scored AS (
     SELECT no, sum(weight ORDER BY place) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
 )
