@@ -363,13 +363,14 @@ class View:
         cold = settings.auto_recall_include_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
-        now = now or self.now()
-        question = (
-            None
-            if blank
-            else self.question(str(query), tiers, min_score=settings.context_min_score, where=where, now=now)
-        )
-        return Request(spaces=self.spaces(), now=now, question=question, budget=budget, format=format, track=track)
+        now, spaces = now or self.now(), self.spaces()
+        question = None
+        if not blank:
+            # What a replica sees may be older.
+            seen = spaces if self.services.reader is self.services.store else None
+            least = settings.context_min_score
+            question = self.question(str(query), tiers, min_score=least, where=where, spaces=seen, now=now)
+        return Request(spaces=spaces, now=now, question=question, budget=budget, format=format, track=track)
 
     def count_injected(self, records: Sequence[Record]) -> None:
         """Count that memories were read without a search."""

@@ -9,7 +9,8 @@ from memotherm.settings import Settings
 
 __all__ = ["warm"]
 
-_TEXT = "The staging database is called heron."
+#: With an angle, for which texts are searched by patterns that take long to compile.
+_TEXT = "The staging database is called <heron>."
 
 
 def warm(settings: Settings) -> object:

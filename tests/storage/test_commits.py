@@ -49,6 +49,23 @@ def _written(mem: Memotherm, thread: int, number: int) -> str | None:
     return content
 
 
+def test_changes_of_one_memory_by_several_threads_leave_its_last_words(tmp_path: Path) -> None:
+    """Its words in the text index follow the order of the changes, also of those that are committed together."""
+    with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
+        memory = mem.remember("The first words")
+
+        def change(thread: int) -> None:
+            for number in range(WRITES // 2):
+                mem.update(memory.id, content=f"word{thread}x{number}")
+                mem.move(memory.id, "cold" if number % 2 else "hot")
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(change, range(THREADS)))
+        last = mem.get(memory.id)
+        assert [hit.memory.id for hit in mem.recall(last.content, tiers=("hot", "cold"))] == [memory.id]
+        assert mem.check() == []
+
+
 _WRITER = """
 import itertools, os, sys, threading
 import memotherm
@@ -82,10 +99,11 @@ def test_a_kill_loses_nothing_that_a_thread_was_told_is_stored(tmp_path: Path) -
 
 @pytest.fixture
 def writer(tmp_path: Path) -> sqlite3.Connection:
-    """A connection with a table."""
+    """A connection with a table and a text index."""
     connection = sqlite3.connect(tmp_path / "a.db", isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("CREATE TABLE numbers (number UNIQUE)")
+    connection.execute("CREATE VIRTUAL TABLE text_live USING fts5 (words)")
     return connection
 
 
@@ -104,13 +122,24 @@ class Shared:
             raise sqlite3.OperationalError("the file was moved")
 
     def write(self, number: int, then: Callable[[], object]) -> None:
-        """Insert a number, and then make a call inside the transaction."""
+        """Insert a number, let it wait for the text index, and then make a call inside the transaction."""
         try:
             with self.commits.member(lambda: self.writer) as connection:
                 connection.execute("INSERT INTO numbers VALUES (?)", (number,))
+                self.index(number)
                 then()
         except sqlite3.Error as exc:
             self.errors.append(exc)
+
+    def index(self, number: int) -> None:
+        """Let a number wait for the text index."""
+        assert self.commits.text_changes is not None
+        self.commits.text_changes.append(("text_live_add", {"rowid": number, "words": "number"}))
+
+    def indexed(self) -> list[int]:
+        """Return the numbers that the text index has."""
+        found = self.writer.execute("SELECT rowid FROM text_live WHERE text_live MATCH 'number' ORDER BY rowid")
+        return [number for (number,) in found]
 
     def run(self, second: str | Callable[[], object]) -> list[int]:
         """Insert 1 while another thread waits, which then inserts 2 and runs a statement; return what is committed."""
@@ -129,7 +158,9 @@ class Shared:
 
 def test_the_last_of_those_that_wait_commits_for_all(writer: sqlite3.Connection, tmp_path: Path) -> None:
     """What the first wrote is committed with what the second wrote."""
-    assert Shared(writer, tmp_path).run("SELECT 1") == [1, 2]
+    shared = Shared(writer, tmp_path)
+
+    assert shared.run("SELECT 1") == shared.indexed() == [1, 2]
     assert not writer.in_transaction
 
 
@@ -137,7 +168,7 @@ def test_a_failure_of_the_last_commits_the_others(writer: sqlite3.Connection, tm
     """Only the changes of the thread that fails are taken back."""
     shared = Shared(writer, tmp_path)
 
-    assert shared.run("INSERT INTO numbers VALUES (1)") == [1]
+    assert shared.run("INSERT INTO numbers VALUES (1)") == shared.indexed() == [1]
     assert [type(error) for error in shared.errors] == [sqlite3.IntegrityError]
     assert not writer.in_transaction
 
@@ -146,8 +177,17 @@ def test_an_error_that_rolls_back_everything_is_reported_to_all(writer: sqlite3.
     """Nobody is told that something is stored which is not."""
     shared = Shared(writer, tmp_path)
 
-    assert shared.run("INSERT OR ROLLBACK INTO numbers VALUES (1)") == []
+    assert shared.run("INSERT OR ROLLBACK INTO numbers VALUES (1)") == shared.indexed() == []
     assert [type(error) for error in shared.errors] == [sqlite3.IntegrityError, sqlite3.IntegrityError]
+
+
+def test_an_error_of_the_text_index_is_reported_to_all(writer: sqlite3.Connection, tmp_path: Path) -> None:
+    """Nothing is committed whose words are not."""
+    shared = Shared(writer, tmp_path)
+
+    assert shared.run(lambda: shared.index(1)) == shared.indexed() == []
+    assert [type(error) for error in shared.errors] == [sqlite3.IntegrityError, sqlite3.IntegrityError]
+    assert not writer.in_transaction
 
 
 def test_nothing_is_committed_to_a_file_that_was_moved_meanwhile(writer: sqlite3.Connection, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import memotherm
-from memotherm import Memotherm, Settings, Tier
+from memotherm import Memory, Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
 from memotherm.storage import sqlstore
 from memotherm.storage.open import open_store
@@ -467,20 +467,26 @@ def test_a_search_with_many_different_words_caches_a_limited_number_of_lists(tmp
         assert 0 < len(store._postings) <= 2 * 1000 // 64
 
 
+@pytest.mark.parametrize("exact_limit", [3, 20_000])
 @pytest.mark.parametrize("capacity", [0, 3000, 32 << 20])
-def test_a_recall_sees_the_uses_and_changes_of_every_process(open_mem: Open, tmp_path: Path, capacity: int) -> None:
-    """What a process keeps in memory of candidates is what the store has now, however little it may keep."""
-    path, settings = tmp_path / "memory.db", {"candidate_cache_bytes": capacity}
+def test_a_recall_sees_the_uses_and_changes_of_every_process(
+    open_mem: Open, tmp_path: Path, capacity: int, exact_limit: int
+) -> None:
+    """What a process keeps in memory of candidates and hits is what the store has, however little it may keep."""
+    limits = {"candidate_cache_bytes": capacity, "vector_cache_bytes": capacity}
+    path, settings = tmp_path / "memory.db", {**limits, "exact_band_limit": exact_limit}
 
-    def scores(mem: Memotherm) -> list[tuple[str, float, float]]:
-        found = mem.recall("otter", track=False)
-        return [(hit.memory.content, hit.score, hit.why.use) for hit in found]
+    def scores(mem: Memotherm) -> list[tuple[Memory, float, float, float]]:
+        found = mem.scoped(session="s").recall("otter", track=False)
+        return [(hit.memory, hit.score, hit.why.vector or 0.0, hit.why.use) for hit in found]
 
     first, second = open_mem(path, settings=settings), open_mem(path, settings=settings)
     memories = first.remember_many([{"content": f"otter number {number}"} for number in range(12)])
+    first.scoped(session="s").remember("otter of the session")
     seen = [scores(first), scores(second)]
     for step, mem in enumerate([first, first, second, first, second, second]):
         mem.recall("otter", limit=3 + step)
+        mem.session("s").recall(f"otter {'session' * (step % 2)}", auto_promote=False)
         mem.prioritize(memories[step].id, "important")
         mem.update(memories[-step].id, content=f"an otter swims {step}")
         fresh = open_mem(path, settings=settings)
@@ -488,7 +494,7 @@ def test_a_recall_sees_the_uses_and_changes_of_every_process(open_mem: Open, tmp
         seen.append(scores(first))
 
     assert all(before != after for before, after in itertools.pairwise(seen[1:]))
-    assert [use > 0 for _, _, use in seen[-1]].count(True) >= 8
+    assert [use > 0 for *_, use in seen[-1]].count(True) >= 8
 
 
 def test_vectors_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_path: Path) -> None:

@@ -109,7 +109,6 @@ class Assembler:
             text=packed.text,
             tokens=packed.tokens,
             budget=budget,
-            _included=packed.entries,
             receipt=receipt,
         )
         return context, [candidate for candidate, _ in packed.chosen]

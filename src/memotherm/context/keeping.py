@@ -11,7 +11,6 @@ from collections.abc import Container, Iterable, Iterator
 from memotherm.context.packing import Candidate, Form, reason_for
 from memotherm.context.values import Entry, Receipt
 from memotherm.model import Priority
-from memotherm.recall.log import logged_query
 from memotherm.settings import Settings
 from memotherm.storage.values import ReceiptRow
 
@@ -47,14 +46,17 @@ def kept_receipt(
     skipped: Iterable[Entry],
     settings: Settings,
 ) -> ReceiptRow | None:
-    """Return what is stored of a receipt; nothing if the context is off, nothing was considered, or none are kept."""
+    """Return what is stored of a receipt, without its query.
+
+    It is None if the context is off, if nothing was considered, and if receipts are not kept.
+    """
     if not settings.receipt_days or not receipt.budget:
         return None
     entries = [*map(_kept_included, included), *without_space, *_first(map(_kept_skipped, skipped))]
     if not entries:
         return None
     return ReceiptRow(
-        query=None if receipt.query is None else logged_query(receipt.query, settings),
+        query=None,
         budget=receipt.budget,
         tokens=receipt.tokens,
         format=receipt.format,

@@ -163,8 +163,6 @@ class Context(Value):
     #: Tokens of the text.
     tokens: int
     budget: int
-    #: Computed when it is first read.
-    _included: Lazy[tuple[Entry, ...]]
     receipt: Receipt = field(repr=False)
     #: What `feedback` takes; None if the recall log does not have it.
     recall_id: str | None = field(default=None, compare=False)
@@ -172,7 +170,7 @@ class Context(Value):
     @property
     def included(self) -> tuple[Entry, ...]:
         """What is in the text, in its order."""
-        return self._included.value
+        return self.receipt.included
 
     @property
     def left_out(self) -> tuple[Entry, ...]:

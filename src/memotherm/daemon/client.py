@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import _socket
 import os
-import signal
-import socket
 import sys
-from types import FrameType
 
 from memotherm.daemon.address import folder_of, is_private, is_supported, peer_uid, socket_path
 from memotherm.daemon.messages import PROCESS, STANDARD_FILES, Request, send_request
@@ -34,7 +32,10 @@ def run(arguments: list[str], started: float, timeout: float | None = None) -> i
     connection = _wanted_connection(arguments[0])
     if connection is None:
         return None
-    with connection:
+    # Imported while the daemon forks.
+    import signal  # noqa: F401
+
+    try:
         try:
             process = _forked(connection)
             if process is None:
@@ -44,6 +45,8 @@ def run(arguments: list[str], started: float, timeout: float | None = None) -> i
             # Also without standard files, or in a folder that was removed.
             return None
         return _exit_code(connection, timeout, _forward_signals(process))
+    finally:
+        connection.close()
 
 
 def start(arguments: list[str], folder: str) -> bool:
@@ -69,7 +72,7 @@ def start(arguments: list[str], folder: str) -> bool:
     return True
 
 
-def _wanted_connection(command: str) -> socket.socket | None:
+def _wanted_connection(command: str) -> _socket.socket | None:
     """Return a connection to the daemon if it runs this command and the environment does not forbid it."""
     wanted = os.environ.get("MEMOTHERM_DAEMON", "").strip().lower() not in _NO
     if not wanted or command not in COMMANDS or not is_supported():
@@ -77,17 +80,17 @@ def _wanted_connection(command: str) -> socket.socket | None:
     return connected(folder_of(os.environ))
 
 
-def _forked(connection: socket.socket) -> int | None:
+def _forked(connection: _socket.socket) -> int | None:
     """Return the process that the daemon has forked for a connection, or None if it has ended."""
-    data = connection.recv(PROCESS.size, socket.MSG_WAITALL)
+    data = connection.recv(PROCESS.size, _socket.MSG_WAITALL)
     return int(PROCESS.unpack(data)[0]) if len(data) == PROCESS.size else None
 
 
-def connected(folder: str) -> socket.socket | None:
+def connected(folder: str) -> _socket.socket | None:
     """Return a connection to the daemon of this user, or None."""
     if not is_private(folder):
         return None
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.settimeout(_READY_SECONDS)
         connection.connect(socket_path(folder))
@@ -115,9 +118,11 @@ def _request(arguments: list[str], started: float, folder: str) -> Request:
 
 def _forward_signals(process: int) -> list[int]:
     """Send signals that would end this process to the fork; return the list that will have them."""
+    import signal
+
     received: list[int] = []
 
-    def forward(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    def forward(number: int, frame: object) -> None:  # noqa: ARG001
         received.append(number)
         os.kill(process, number)
 
@@ -126,7 +131,7 @@ def _forward_signals(process: int) -> list[int]:
     return received
 
 
-def _exit_code(connection: socket.socket, timeout: float | None, forwarded: list[int]) -> int:
+def _exit_code(connection: _socket.socket, timeout: float | None, forwarded: list[int]) -> int:
     connection.settimeout(timeout)
     try:
         code = connection.recv(1)
@@ -135,6 +140,8 @@ def _exit_code(connection: socket.socket, timeout: float | None, forwarded: list
     if code:
         return code[0]
     if forwarded:
+        import signal
+
         # The signal has ended the fork: end as it did.
         signal.signal(forwarded[-1], signal.SIG_DFL)
         os.kill(os.getpid(), forwarded[-1])

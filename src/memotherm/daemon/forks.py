@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from memotherm.daemon.client import COMMANDS
-from memotherm.daemon.messages import PROCESS, Request, receive_request
+from memotherm.daemon.messages import LENGTH, PROCESS, STANDARD_FILES, Request
 
 __all__ = ["RunCommand", "answer"]
 
@@ -45,7 +46,7 @@ def _accepted(connection: socket.socket) -> Request | None:
     connection.settimeout(_CLIENT_SECONDS)
     try:
         connection.sendall(PROCESS.pack(os.getpid()))
-        received = receive_request(connection)
+        received = _received(connection)
     except OSError:
         return None
     connection.settimeout(None)
@@ -54,6 +55,21 @@ def _accepted(connection: socket.socket) -> Request | None:
     request, files = received
     _become(request, files)
     return request
+
+
+def _received(connection: socket.socket) -> tuple[Request, list[int]] | None:
+    """Return a request and the standard files of the client; None if the client has gone."""
+    header, files, _, _ = socket.recv_fds(connection, LENGTH.size, len(STANDARD_FILES))
+    if len(header) < LENGTH.size or len(files) < len(STANDARD_FILES):
+        return None
+    (length,) = LENGTH.unpack(header)
+    data = bytearray()
+    while len(data) < length:
+        part = connection.recv(length - len(data))
+        if not part:
+            return None
+        data += part
+    return Request(**marshal.loads(data)), list(files)  # noqa: S302 - the other end is the same user
 
 
 def _become(request: Request, files: list[int]) -> None:

@@ -11,15 +11,16 @@ A request is written by `marshal`, because both ends are the same version of Pyt
 
 from __future__ import annotations
 
+import _socket
 import marshal
-import socket
 import struct
 
-__all__ = ["PROCESS", "STANDARD_FILES", "Request", "receive_request", "send_request"]
+__all__ = ["LENGTH", "PROCESS", "STANDARD_FILES", "Request", "send_request"]
 
 #: The process number of a fork.
 PROCESS = struct.Struct("!I")
-_LENGTH = struct.Struct("!I")
+#: The length of a request.
+LENGTH = struct.Struct("!I")
 #: Standard input, output and error.
 STANDARD_FILES = (0, 1, 2)
 
@@ -53,23 +54,9 @@ class Request:
         self.started = started
 
 
-def send_request(connection: socket.socket, request: Request, files: tuple[int, ...] = STANDARD_FILES) -> None:
+def send_request(connection: _socket.socket, request: Request, files: tuple[int, ...] = STANDARD_FILES) -> None:
     """Send a request and its standard files, which are those of this process unless others are given."""
     data = marshal.dumps(vars(request))
-    socket.send_fds(connection, [_LENGTH.pack(len(data))], files)
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(files)}i", *files))
+    connection.sendmsg([LENGTH.pack(len(data))], [rights])
     connection.sendall(data)
-
-
-def receive_request(connection: socket.socket) -> tuple[Request, list[int]] | None:
-    """Return a request and the standard files of the client; None if the client has gone."""
-    header, files, _, _ = socket.recv_fds(connection, _LENGTH.size, len(STANDARD_FILES))
-    if len(header) < _LENGTH.size or len(files) < len(STANDARD_FILES):
-        return None
-    (length,) = _LENGTH.unpack(header)
-    data = bytearray()
-    while len(data) < length:
-        part = connection.recv(length - len(data))
-        if not part:
-            return None
-        data += part
-    return Request(**marshal.loads(data)), list(files)  # noqa: S302 - the other end is the same user

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ from memotherm.hooks.events import MAX_CHARS, HookEvent, truncated
 from memotherm.hooks.options import SCOPE_OPTIONS, Options
 from memotherm.hooks.server import post, running_server
 from memotherm.loading import Loading
-from memotherm.settings import data_home, default_store, load
+from memotherm.settings import Settings, data_home, default_store, load
 from memotherm.settings.exclusion import is_excluded
 from memotherm.spool.destination import scope_of
 
@@ -24,42 +25,49 @@ _MAX_PROMPT_CHARS = 20_000
 
 def text_for(event: HookEvent, options: Options, deadline: float) -> str:
     """Return the text for an event: recalled memories, and the prompt of a flush if one is due; empty if neither."""
+    settings = load()
     scope = scope_of(options.scope, event.folder)
-    size = _size_to_flush(event)
-    unlogged = is_excluded(load().capture_exclude, scope.get("project"), event.folder or str(Path.cwd()))
+    size = _size_to_flush(event, settings)
+    unlogged = is_excluded(settings.capture_exclude, scope.get("project"), event.folder or str(Path.cwd()))
+    if unlogged:
+        settings = replace(settings, recall_log="off")
     asks_server = event.moment == "prompt" and not unlogged
     answered, late = None, False
     try:
-        answered = _from_server(event, options, scope, deadline, size) if asks_server else None
+        answered = _from_server(event, options, settings, scope, deadline, size) if asks_server else None
     except TimeoutError:
         late = True
-    text, due = answered or _in_process(event, options, scope, size, unlogged=unlogged, repeat=late)
+    text, due = answered or _in_process(event, options, settings, scope, size, repeat=late)
     if not due:
         return text
     from memotherm.model.clock import system_clock
     from memotherm.tools.prompts import flush_prompt
 
-    prompt = flush_prompt(load(), system_clock())
+    prompt = flush_prompt(settings, system_clock())
     return "\n\n".join(filter(None, [truncated(text, MAX_CHARS - len(prompt) - 2), prompt]))
 
 
-def _size_to_flush(event: HookEvent) -> tuple[int, int] | None:
+def _size_to_flush(event: HookEvent, settings: Settings) -> tuple[int, int] | None:
     """Return the tokens of a context that is about to be compacted, and of its window; None for another one."""
     size = context_size(event) if event.moment == "prompt" else None
     if size is None or size[0] * 2 < size[1]:
         return None
     from memotherm.notes.flush import is_due
 
-    settings = load()
     return size if settings.flush_in_hooks and is_due(*size, settings) else None
 
 
 def _from_server(
-    event: HookEvent, options: Options, scope: dict[str, str], deadline: float, size: tuple[int, int] | None
+    event: HookEvent,
+    options: Options,
+    settings: Settings,
+    scope: dict[str, str],
+    deadline: float,
+    size: tuple[int, int] | None,
 ) -> tuple[str, bool] | None:
     """Return the text, and whether to prompt a flush; None without a server, TimeoutError if it is too slow."""
     # The server takes the tenant from an API key, which a hook does not have.
-    address = None if "tenant" in scope else running_server(data_home(), options.store or default_store(load()))
+    address = None if "tenant" in scope else running_server(data_home(), options.store or default_store(settings))
     if address is None:
         return None
     half = _MAX_PROMPT_CHARS // 2
@@ -80,17 +88,16 @@ def _from_server(
 def _in_process(
     event: HookEvent,
     options: Options,
+    settings: Settings,
     scope: dict[str, str],
     size: tuple[int, int] | None,
     *,
-    unlogged: bool,
     repeat: bool,
 ) -> tuple[str, bool]:
-    """Return the text, and whether to prompt a flush; with `unlogged`, the recall log does not get the prompt.
+    """Return the text, and whether to prompt a flush.
 
     With `repeat`, ignore what is recorded as given to the session: a server recorded it, but was too late.
     """
-    settings = load({"recall_log": "off"} if unlogged else None)
     # A fork of the daemon has everything in memory.
     needed = event.moment != "compact" and "memotherm.memory" not in sys.modules
     loading = Loading(settings, model=event.moment == "prompt") if needed else None

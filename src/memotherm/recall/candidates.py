@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from itertools import chain, islice, zip_longest
+from collections.abc import Collection
+from itertools import chain, islice
 
 from memotherm.model import Tier
 from memotherm.recall.values import State
@@ -17,8 +17,6 @@ __all__ = ["FindCandidates"]
 
 #: How many candidates are ranked together; measured, more of them change nothing that comes first.
 _BLOCK = 100
-#: No memory has this number.
-_NO_MEMORY = 0
 
 
 class FindCandidates:
@@ -77,8 +75,8 @@ class FindCandidates:
             state.degraded.append(missing_vectors(waiting))
 
 
-def _alternate(first: Iterable[int], second: Iterable[int], size: int) -> list[int]:
+def _alternate(first: Collection[int], second: Collection[int], size: int) -> list[int]:
     """Return the results of two searches, alternating between them, without repetitions."""
-    merged = dict.fromkeys(chain.from_iterable(zip_longest(first, second, fillvalue=_NO_MEMORY)))
-    merged.pop(_NO_MEMORY, None)
-    return list(islice(merged, size))
+    both = min(len(first), len(second))
+    pairs = chain.from_iterable(zip(first, second, strict=False))
+    return list(islice(dict.fromkeys(chain(pairs, islice(first, both, None), islice(second, both, None))), size))

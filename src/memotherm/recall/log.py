@@ -17,12 +17,12 @@ from memotherm.storage.contract import UsageStore
 from memotherm.storage.values import RecallEntry, ReceiptRow, Use
 from memotherm.text.redaction import redactor
 
-__all__ = ["RecallLog", "logged_query"]
+__all__ = ["RecallLog"]
 
 _CANDIDATES_LOGGED = 50
 
 
-def logged_query(query: str, settings: Settings) -> str | None:
+def _logged_query(query: str, settings: Settings) -> str | None:
     """Return a query as the log and the receipts keep it, without secrets; None if they keep no queries."""
     return redactor(settings).redact(query).text if settings.recall_log == "text" else None
 
@@ -57,7 +57,7 @@ class RecallLog:
             injected: Those of them that no search found.
             promoted: The memories that were moved to hot.
             relevance: Memories and their new running relevance.
-            receipt: The receipt of a context, to be kept.
+            receipt: The receipt of a context, to be kept with the query.
             options: What a replay needs to know beside that.
         """
         question, keep = ranking.question, self._settings.recall_log != "off"
@@ -65,12 +65,12 @@ class RecallLog:
         if question is None or not (keep or uses or receipt):
             return None
         best = max((candidate.relevance for candidate in answers), default=None)
-        query = logged_query(question.text, self._settings) or hashlib.sha256(question.text.encode()).hexdigest()
+        query = _logged_query(question.text, self._settings)
         entry = RecallEntry(
             id=new_id("rec", question.where.now),
             at=question.where.now,
             space=question.spaces[-1] if question.spaces else None,
-            query=query,
+            query=query or hashlib.sha256(question.text.encode()).hexdigest(),
             tiers=question.tiers,
             micros=(time.perf_counter_ns() - ranking.started) // 1000,
             candidates=[(candidate.no, candidate.score) for candidate in ranking.ranked[:_CANDIDATES_LOGGED]],
@@ -81,7 +81,7 @@ class RecallLog:
             found=best is not None and best >= self._settings.hit_threshold,
             uses=uses,
             relevance=relevance,
-            receipt=receipt,
+            receipt=None if receipt is None else receipt._replace(query=query),
             seen=ranking.seen,
             options={
                 **({"used": True} if uses else {}),

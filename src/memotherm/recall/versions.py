@@ -57,7 +57,7 @@ def newer_first(
     is penalised more than that of the older one does not pass it; both are marked instead.
 
     Args:
-        ranked: All candidates, best first.
+        ranked: All candidates of a block, best first.
         texts: The numbers of the words of those that may be versions of each other; messages of a conversation are not.
         weights: How many of the first candidates are compared.
     """
@@ -99,7 +99,7 @@ def _alike(ranked: Sequence[Ranked], texts: Sequence[bytes]) -> set[tuple[int, i
     places = [place for place, ids in enumerate(texts) if ids]
     if len(places) < 2:
         return set()
-    coverage = np.array([ranked[place].coverage for place in places])
+    coverage = ranked[0].parts.evidence.coverage[[ranked[place].row for place in places]]
     close = np.abs(coverage[:, np.newaxis] - coverage) <= _COVERAGE_GAP
     ones, others = (close & _may_be_versions([texts[place] for place in places])).nonzero()
     # Each pair in both orders, without those of a text and itself.

@@ -122,7 +122,6 @@ def context_of(found: Json) -> Context:
         text=found["text"],
         tokens=found["tokens"],
         budget=receipt["budget"],
-        _included=Lazy(lambda: included),
         receipt=Receipt(
             **{name: receipt[name] for name in plain},
             at=_moment(receipt["at"]),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, compress
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -64,8 +65,7 @@ class Candidates:
 
     def where(self, passing: NDArray[np.bool_]) -> Candidates:
         """Return some of these candidates."""
-        names = [field.name for field in fields(self)]
-        return Candidates(*(_selected(getattr(self, name), passing) for name in names))
+        return Candidates(*(_selected(column, passing) for column in _columns(self)))
 
     def add_uses(self, uses: WaitingUses) -> None:
         """Count uses that are not written yet."""
@@ -78,8 +78,10 @@ class Candidates:
         """Return these candidates and then others."""
         if not others:
             return self
-        names = [field.name for field in fields(self)]
-        return Candidates(*(_joined([getattr(part, name) for part in (self, *others)]) for name in names))
+        return Candidates(*map(_joined, zip(*map(_columns, (self, *others)), strict=True)))
+
+
+_columns = attrgetter(*(field.name for field in fields(Candidates)))
 
 
 def candidate_row(row: Sequence[Any]) -> CandidateRow:

@@ -231,9 +231,12 @@ class SqlStore(ABC):
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
         """Return memories by number, as they are now."""
         with self._reading(once=True) as statements:
-            rows = self._current(statements, statements.rows("memories_of", nos=list(nos)))
+            rows = self._current(statements, self._memory_rows(statements, nos))
             scopes = {space: self._scope(statements, space, self._scopes) for space in {row[2] for row in rows}}
             return {row[0]: record_of(row, scopes[row[2]]) for row in rows}
+
+    def _memory_rows(self, statements: Statements, nos: Sequence[int]) -> list[Row]:
+        return statements.rows("memories_of", nos=list(nos))
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""

@@ -124,8 +124,8 @@ class Filter:
     @property
     def selective(self) -> bool:
         """Whether anything but retention and expiry is filtered."""
-        filters = (self.kinds, self.tags, self.since, self.until, self.where, self.prefix)
-        return any(value is not None for value in filters)
+        unfiltered = self.kinds is None and self.tags is None and self.since is None and self.until is None
+        return not (unfiltered and self.where is None and self.prefix is None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -89,7 +89,8 @@ def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
     searched = [word for word in raw if word not in stop and word not in SCRIPT_FUNCTION_WORDS] or raw
     weighed: dict[str, float] = {}
     for word in searched:
-        weight = frame if word in _FRAME or _FUNCTION_PAIR.fullmatch(word) else 1.0
+        frames = word in _FRAME or (not word.isascii() and _FUNCTION_PAIR.fullmatch(word))
+        weight = frame if frames else 1.0
         forms = _forms(word, language)
         shares = (1.0,) if len(forms) == 1 else (1 - _OWN_STEM, _OWN_STEM)
         for form, share in zip(forms, shares, strict=True):

@@ -65,12 +65,14 @@ def coding_available() -> bool:
 class Slots:
     """The key of each code of an index, in the order of the codes."""
 
-    __slots__ = ("_order", "_sorted", "keys")
+    __slots__ = ("_order", "_sorted", "_whole", "keys")
 
     def __init__(self, keys: Numbers) -> None:
         self.keys = keys
         self._order = np.argsort(keys)
         self._sorted = keys[self._order]
+        #: Whether there are codes, and one for each memory.
+        self._whole = len(keys) > 0 and not (keys & _PART_MASK).any()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -82,6 +84,14 @@ class Slots:
         # The keys of a memory follow each other: the first one, and how far behind it.
         behind = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
         return np.asarray(self._order[np.repeat(first, parts) + behind], np.int64)
+
+    def keys_of(self, nos: Numbers) -> Numbers:
+        """Return the keys of some memories."""
+        if not self._whole:
+            return self.keys[self.of(nos)]
+        keys = nos << PART_BITS
+        places = np.searchsorted(self._sorted[:-1], keys)
+        return np.asarray(keys[self._sorted[places] == keys])
 
 
 class Allowed:
@@ -307,6 +317,16 @@ class CodedBand:
         self._dead.clear()
         self._dead_codes = 0
         self.repacked += 1
+
+    def keys_of(self, nos: Numbers) -> Numbers:
+        """Return the keys of those memories that are here."""
+        keys = self._slots.keys_of(nos)
+        if self._dead:
+            keys = keys[~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))]
+        if not len(self._fresh):
+            return keys
+        fresh = self._fresh.keys
+        return np.concatenate([keys, fresh[np.isin(fresh >> PART_BITS, nos)]])
 
     def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""

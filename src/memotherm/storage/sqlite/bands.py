@@ -38,6 +38,7 @@ from memotherm.storage.sqlite.cache import origin, read_cache, write_cache
 from memotherm.storage.sqlite.filters import BandKey, Filters
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements
+from memotherm.storage.sqlite.vector_cache import VectorCache, VectorRow
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["Bands", "decoded"]
@@ -50,6 +51,8 @@ Vectors = NDArray[np.float32]
 
 #: Every event is looked up in all bands, so there are not too many, however small they are.
 _MOST_BANDS = 512
+#: The share of the vectors in memory that those of coded bands take that were compared last: one of this many.
+_COMPARED_SHARE = 8
 #: How many times as many of the nearest memories as are wanted are filtered first, and then, before the whole band is.
 _FILTERED_FIRST = (3, 8)
 _BATCH = 20_000
@@ -62,13 +65,25 @@ _STALE_SHARE = 0.2
 class Bands:
     """The bands of one store, loaded when they are first searched."""
 
-    def __init__(self, store: str, folder: Path | None, exact_limit: int, most_bytes: int, filters: Filters) -> None:
+    def __init__(
+        self,
+        store: str,
+        folder: Path | None,
+        exact_limit: int,
+        most_bytes: int,
+        filters: Filters,
+        *,
+        keep_compared: bool = True,
+    ) -> None:
         self._store = store
         self._folder = folder
-        self._most_bytes = most_bytes
-        #: In the order in which they were searched last.
+        compared_bytes = most_bytes // _COMPARED_SHARE
+        self._most_bytes = most_bytes - compared_bytes
         self._exact_limit = exact_limit if coding_available() else 1 << 62
+        #: In the order in which they were searched last.
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
+        #: The vectors of coded bands that were compared last.
+        self._compared = VectorCache(compared_bytes if keep_compared else 0)
         self._filters = filters
         self._identity: Identity | None = None
         self._seq = 0
@@ -112,6 +127,10 @@ class Bands:
                 band = self._bands.get(key)
                 if isinstance(band, ExactBand) and len(band):
                     cosines |= band.strengths(nos, query)
+                elif isinstance(band, CodedBand):
+                    coded = band.keys_of(np.array(nos, np.int64))
+                    vector_keys, strengths = self._rescored(statements.connection, coded, query)
+                    cosines |= strongest_parts(vector_keys.tolist(), strengths)
         if missing := [no for no in nos if no not in cosines]:
             vector_keys, vectors = self._read(
                 statements.connection, "vectors_of_memories", nos=json.dumps(missing), base=vector_base(identity.number)
@@ -130,7 +149,7 @@ class Bands:
             for key, band in self._bands.items():
                 if isinstance(band, CodedBand) and band.repacked:
                     self._save(connection, key, band)
-            self._bands.clear()
+            self._clear()
 
     def cache_files(self) -> list[Path]:
         """Return the cache files of this store."""
@@ -163,17 +182,22 @@ class Bands:
             # Another thread has seen more than this snapshot: look again, so that bands never go back.
             seq = statements.renew().seq
         if identity != self._identity:
-            self._bands.clear()
             self._identity = identity
+            self._clear()
         elif seq > self._seq and self._bands:
             self._apply_since(connection)
         self._seq = seq
 
+    def _clear(self) -> None:
+        self._bands.clear()
+        self._compared.clear()
+
     def _apply_since(self, connection: sqlite3.Connection) -> None:
         changed = _changed_since(connection, self._seq)
         if len(changed) > _MOST_CHANGES:
-            self._bands.clear()
+            self._clear()
             return
+        self._compared.discard(self._base + (no << PART_BITS) for no in changed)
         for band in self._bands.values():
             for no in changed:
                 band.discard(no)
@@ -213,8 +237,13 @@ class Bands:
         return best(nos, strengths, limit)
 
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
-        read_keys, vectors = self._read(connection, "vectors_of", keys=json.dumps((keys + self._base).tolist()))
-        return read_keys, products(vectors, query)
+        """Return the exact strengths of those keys that have vectors."""
+
+        def read(missing: Sequence[int]) -> list[VectorRow]:
+            return connection.execute(SQL["vectors_of"], {"keys": json.dumps(missing)}).fetchall()
+
+        found, vectors = self._decoded(self._compared.rows((keys + self._base).tolist(), read))
+        return found, products(vectors, query)
 
     def _search_band(
         self, statements: SqliteStatements, key: BandKey, band: Band, query: Vectors, wanted: int, where: Filter
@@ -327,7 +356,7 @@ class Bands:
         return self._identity.dimensions if self._identity else 0
 
     def _read_memories(self, connection: sqlite3.Connection, nos: Sequence[int]) -> tuple[Numbers, Vectors]:
-        rows: list[tuple[int, bytes]] = []
+        rows: list[VectorRow] = []
         for no in nos:
             rows += connection.execute(SQL["vectors_between"], vector_range(self._number, no)._asdict())
         return self._decoded(rows)
@@ -335,7 +364,7 @@ class Bands:
     def _read(self, connection: sqlite3.Connection, name: str, **values: object) -> tuple[Numbers, Vectors]:
         return self._decoded(connection.execute(SQL[name], values).fetchall())
 
-    def _decoded(self, rows: Sequence[tuple[int, bytes]]) -> tuple[Numbers, Vectors]:
+    def _decoded(self, rows: Sequence[VectorRow]) -> tuple[Numbers, Vectors]:
         keys = np.fromiter((key for key, _ in rows), np.int64, len(rows)) - self._base
         return keys, decoded([blob for _, blob in rows], self._dimensions)
 

@@ -23,6 +23,7 @@ from memotherm.storage.selecting import passing_rows
 from memotherm.storage.sqlite.statements import CountedUses, Moment, SqliteStatements
 from memotherm.storage.statements import Row
 from memotherm.storage.values import Filter
+from memotherm.storage.waiting import WaitingUses
 from memotherm.text.word_ids import ID_BYTES
 
 __all__ = ["CandidateCache"]
@@ -110,11 +111,13 @@ class _Table:
         self._texts.append(texts)
         self.size += _ENTRY_SIZE + len(texts.text) + len(texts.words) + len(texts.fragments)
 
-    def use(self, no: int, times: int, at: int) -> None:
-        """Count uses of a memory, if it is here."""
-        slot = self.slots.get(no)
-        if slot is not None:
-            self._uses[slot] = (at, self._uses[slot, 1] + times)
+    def use(self, uses: WaitingUses) -> None:
+        """Count uses of the memories that are here."""
+        used = [(slot, *uses.total(no)) for no in uses if (slot := self.slots.get(no)) is not None]
+        if used:
+            slots, times, moments = np.array(used, np.int64).T
+            self._uses[slots, 0] = moments
+            self._uses[slots, 1] += times
 
     def taken(self, nos: Sequence[int]) -> _Taken:
         """Return the rows of those memories that are here, in their order."""
@@ -187,9 +190,8 @@ class CandidateCache:
             if counted.number != self._moment.counted + 1:
                 return
             self._moment = self._moment._replace(counted=counted.number)
-            for table in (self._newer, self._older):
-                for no in counted.uses:
-                    table.use(no, *counted.uses.total(no))
+            self._newer.use(counted.uses)
+            self._older.use(counted.uses)
 
     def _taken(self, statements: SqliteStatements, nos: Sequence[int]) -> _Taken:
         """Return the rows of the active ones of some memories."""

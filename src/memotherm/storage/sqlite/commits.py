@@ -3,6 +3,8 @@
 A commit waits for the disk. While other threads wait for the writer, a transaction is not committed alone: it
 becomes a savepoint of one transaction that they share, and the last of them commits it. Each thread returns only
 after that commit, and a thread whose changes fail takes only its own back.
+
+The changes of the text indexes wait for the commit: SQLite writes a part of such an index at every savepoint.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from contextlib import contextmanager, suppress
 
 from memotherm.model.process import OwnProcess
 from memotherm.storage.sqlite import driver
+from memotherm.storage.sqlite.textindex import TextChange, change_text
 
 __all__ = ["GroupCommit"]
 
@@ -27,6 +30,8 @@ class _Group:
     def __init__(self, writer: sqlite3.Connection) -> None:
         self.writer = writer
         self.members = 0
+        #: What is still to be changed in the text indexes, in order.
+        self.text_changes: list[TextChange] = []
         #: Set when the group is committed, or has failed; there is none while nobody waits for that.
         self.ended: threading.Event | None = None
         self.error: BaseException | None = None
@@ -52,6 +57,11 @@ class GroupCommit:
         self._queued = 0
         self._counting = threading.Lock()
 
+    @property
+    def text_changes(self) -> list[TextChange] | None:
+        """The changes of the text indexes that wait for the commit; None outside a transaction."""
+        return None if self._group is None else self._group.text_changes
+
     @contextmanager
     def member(self, opened: Callable[[], sqlite3.Connection]) -> Iterator[sqlite3.Connection]:
         """Run one transaction on the connection that `opened` returns; it is committed when the context is left."""
@@ -59,6 +69,7 @@ class GroupCommit:
         try:
             group = self._group or self._begun(opened())
             self._running = True
+            waiting = len(group.text_changes)
             try:
                 # The first one needs no savepoint, which would copy every page that it changes.
                 if group.members:
@@ -68,6 +79,7 @@ class GroupCommit:
                 if group.members:
                     group.writer.execute("RELEASE member")
             except BaseException as exc:
+                del group.text_changes[waiting:]
                 self._take_back(group, exc)
                 raise
             finally:
@@ -94,6 +106,7 @@ class GroupCommit:
             return
         try:
             self._require_usable()
+            change_text(group.writer, group.text_changes)
             group.writer.execute("COMMIT")
         except Exception as exc:  # noqa: BLE001 - each of the threads raises it
             group.error = exc

@@ -28,6 +28,7 @@ from memotherm.storage.deferral import Deferral
 from memotherm.storage.sqlite import driver, forking
 from memotherm.storage.sqlite.commits import GroupCommit
 from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
+from memotherm.storage.sqlite.textindex import TextChange
 
 __all__ = ["Connections", "mapped", "require_unused"]
 
@@ -355,6 +356,11 @@ class Connections:
                 writer = stack.enter_context(self._commits.member(self._opened_writer))
             yield writer
             self.deferral.keep(stack, writer)
+
+    @property
+    def text_changes(self) -> list[TextChange] | None:
+        """The changes of the text indexes that wait for the commit of this thread's transaction; None if none may."""
+        return self._commits.text_changes
 
     def _require_usable(self) -> None:
         """Raise an error if what was written must not be committed."""

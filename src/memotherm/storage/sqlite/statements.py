@@ -73,6 +73,8 @@ class SqliteStatements(Statements):
         self.connection = connection
         #: What was counted on this connection.
         self.counted: list[CountedUses] = []
+        #: The memories whose running relevance was written on it.
+        self.averaged: set[int] = set()
         self._moment: Moment | None = None
         #: Whether any memory waits for its vectors at that moment.
         self.any_pending = False

@@ -19,6 +19,7 @@ from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates
+from memotherm.storage.log_writer import Logged
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.bands import Bands, decoded
@@ -32,6 +33,7 @@ from memotherm.storage.sqlite.keys import vector_base, vector_range
 from memotherm.storage.sqlite.matches import best_matches, contained
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings
+from memotherm.storage.sqlite.record_cache import RecordCache
 from memotherm.storage.sqlite.statements import Lending, SqliteStatements
 from memotherm.storage.sqlite.textindex import rebuild
 from memotherm.storage.sqlite.transaction import SqliteTransaction
@@ -44,7 +46,7 @@ from memotherm.storage.sqlstore import (
     identity_of,
     visible_rows,
 )
-from memotherm.storage.statements import Statements
+from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Record, Scores, Search
 
 __all__ = ["SqliteStore"]
@@ -55,6 +57,8 @@ Strengths = NDArray[np.float64]
 
 #: The share of all memories from which on a listing reads the table in its own order.
 _LARGE_SHARE = 0.1
+#: One part in so many of `candidate_cache_bytes` is for whole memories.
+_PART_OF_RECORDS = 3
 
 
 class SqliteStore(SqlStore):
@@ -81,12 +85,16 @@ class SqliteStore(SqlStore):
         # The cache files are not encrypted.
         folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
         self._filters = Filters()
-        self._bands = Bands(store, folder, settings.exact_band_limit, settings.vector_cache_bytes, self._filters)
+        # A store in memory reads uncommitted data, which must not be cached.
+        cached = path != MEMORY
+        limits = (settings.exact_band_limit, settings.vector_cache_bytes)
+        self._bands = Bands(store, folder, *limits, self._filters, keep_compared=cached)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
-        # A store in memory reads uncommitted data, which must not be cached.
-        self._postings = Postings(0 if path == MEMORY else CACHE_SIZE)
-        self._candidates = CandidateCache(0 if path == MEMORY else settings.candidate_cache_bytes)
+        self._postings = Postings(CACHE_SIZE if cached else 0)
+        cache_bytes = settings.candidate_cache_bytes if cached else 0
+        self._candidates = CandidateCache(cache_bytes - cache_bytes // _PART_OF_RECORDS)
+        self._records_read = RecordCache(cache_bytes // _PART_OF_RECORDS)
 
     def for_tenant(self, tenant: str | None) -> Self:
         """Return the same store as one tenant uses it; a file has no row-level security."""
@@ -149,6 +157,13 @@ class SqliteStore(SqlStore):
             yield statements
         for counted in statements.counted:
             self._candidates.add_uses(counted)
+            self._records_read.add_uses(counted, self._shared.window_micros, statements.averaged)
+
+    def _log_entries(self, statements: Statements, entries: Sequence[Logged]) -> None:
+        super()._log_entries(statements, entries)
+        if isinstance(statements, SqliteStatements):
+            recalls = [logged.entry for logged in entries if isinstance(logged.entry, RecallEntry)]
+            statements.averaged.update(no for entry in recalls for no, _ in entry.relevance)
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
@@ -227,6 +242,12 @@ class SqliteStore(SqlStore):
         """Return those of some memories that scope, tiers, retention and filter let through, in their order."""
         with self._reading() as statements:
             return self._candidates.visible(statements, spaces, tiers, nos, where)
+
+    def _memory_rows(self, statements: Statements, nos: Sequence[int]) -> list[Row]:
+        current: SqliteStatements | None = getattr(self._snapshots, "statements", None)
+        if current is None:
+            return super()._memory_rows(statements, nos)
+        return self._records_read.rows(current, nos)
 
     def active(self, nos: Sequence[int]) -> Candidates:
         """Return those of some memories that are active, in their order: the turns before a message."""
@@ -334,7 +355,11 @@ class SqliteStore(SqlStore):
             # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
             scopes: dict[int, Scope] = {}
             transaction = SqliteTransaction(
-                statements, lambda space: self._scope(statements, space, scopes), self._shared.window_micros, made_by
+                statements,
+                lambda space: self._scope(statements, space, scopes),
+                self._shared.window_micros,
+                made_by,
+                self._connections.text_changes,
             )
             self._shared.saw(transaction.adopted)
             yield transaction

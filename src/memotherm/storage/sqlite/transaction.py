@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from memotherm.model import Retention, Scope, Tier
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.keys import text_key, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.sqlite.textindex import TextChange, change_text
 from memotherm.storage.transaction import SqlTransaction, indexed_words
 from memotherm.storage.values import Cause, Record, UsageCounts
 
@@ -21,7 +20,7 @@ __all__ = ["SqliteTransaction"]
 
 Vectors = NDArray[np.float32]
 
-#: How many changes of the text indexes wait for each other.
+#: How many changes of the text indexes wait for each other in a transaction that need not wait for others.
 _MOST_TEXT_CHANGES = 10_000
 
 
@@ -34,7 +33,17 @@ class SqliteTransaction(SqlTransaction):
         scope_of: Callable[[int], Scope],
         window_micros: int,
         made_by: int | None = None,
+        text_changes: list[TextChange] | None = None,
     ) -> None:
+        """Begin.
+
+        Args:
+            statements: The statements on the connection of the transaction.
+            scope_of: Returns the scope of a space.
+            window_micros: The time in which uses count as recent.
+            made_by: The number of the embedder that has made the vectors of the caller.
+            text_changes: Where changes of the text indexes wait for the commit; None to make them at the end.
+        """
         super().__init__(statements, scope_of, window_micros, made_by)
         self._sql: SqliteStatements = statements
         self._seq: int
@@ -42,12 +51,15 @@ class SqliteTransaction(SqlTransaction):
         self._seq, self._last_no, erasure = self._begun
         #: Whether the log of an earlier purge is left to be truncated.
         self.log_pending = Erasure.is_log(erasure)
-        #: The statements that change the text indexes, with their parameters.
-        self._text_changes: list[tuple[str, dict[str, object]]] = []
+        self._waiting_changes = text_changes
+        self._text_changes: list[TextChange] = []
 
     def finish(self) -> None:
-        """Change the text indexes, and erase what the logs say about purged memories."""
-        self._change_text()
+        """Change the text indexes, or let that wait, and erase what the logs say about purged memories."""
+        if self._waiting_changes is None:
+            self._change_text()
+        else:
+            self._waiting_changes += self._text_changes
         super().finish()
 
     def duplicate(
@@ -113,12 +125,12 @@ class SqliteTransaction(SqlTransaction):
     def _queue_text(self, name: str, **values: object) -> None:
         """Run a statement on a text index at the end, together with those that are the same."""
         self._text_changes.append((name, values))
-        if len(self._text_changes) >= _MOST_TEXT_CHANGES:
+        # Not before changes of other transactions, which may concern the same memories.
+        if len(self._text_changes) >= _MOST_TEXT_CHANGES and not self._waiting_changes:
             self._change_text()
 
     def _change_text(self) -> None:
-        for name, changes in groupby(self._text_changes, key=itemgetter(0)):
-            self._sql.run_many(name, [values for _, values in changes])
+        change_text(self._sql.connection, self._text_changes)
         self._text_changes.clear()
 
     def _made_by(self, number: int) -> dict[str, object]:
