@@ -42,6 +42,7 @@ _TIERS = ("hot", "warm", "warm", "cold", None)
 _KINDS = ("write", "recall", "context", "read")
 _SHARES = (0.5, 0.3, 0.1, 0.1)
 _P95_MS = 1000
+_WARMING_SECONDS = 2
 #: Requests per second on two cores.
 _RATE = 180
 
@@ -135,20 +136,17 @@ def phase(name: str, folder: Path, clients: int, seconds: float, embedder: str, 
     options = ["--workers", str(workers)]
     with served(path, options=options, MEMOTHERM_EMBEDDER=embedder, MEMOTHERM_SERVER_RATE_PER_MINUTE="0") as server:
         address = server.url.removeprefix("http://")
-        crowd = [Client(number, address) for number in range(clients)]
+        warming, crowd = ([Client(first + number, address) for number in range(clients)] for first in (clients, 0))
+        _run(warming, _WARMING_SECONDS)  # every worker loads the model with its first request
         used, spent = _cpu_seconds(server.process.pid), time.process_time()
         codes: list[int] = []
         with maintenance(path, codes) if busy else nullcontext():
-            until = time.monotonic() + seconds
-            threads = [threading.Thread(target=client.run, args=(until,)) for client in crowd]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            _run(crowd, seconds)
             used, spent = _cpu_seconds(server.process.pid) - used, time.process_time() - spent
         ended = server.end()
     seen = [client.seen for client in crowd]
-    lost = _lost(path, {key: value for each in seen for key, value in each.written.items()})
+    written = {key: value for client in (*warming, *crowd) for key, value in client.seen.written.items()}
+    lost = _lost(path, written)
     upkeep = {"maintenance_runs": len(codes), "maintenance_failures": sum(map(bool, codes))}
     requests = max(1, sum(len(times) for each in seen for times in each.times.values()))
     costs = {
@@ -159,6 +157,16 @@ def phase(name: str, folder: Path, clients: int, seconds: float, embedder: str, 
         "client_cpu_ms": round(1000 * spent / requests, 2),
     }
     return _rows(name, seen, lost, seconds, {**upkeep, "exit": ended, **costs})
+
+
+def _run(crowd: list[Client], seconds: float) -> None:
+    """Let all clients send requests at once."""
+    until = time.monotonic() + seconds
+    threads = [threading.Thread(target=client.run, args=(until,)) for client in crowd]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _fill(filled: Path, path: Path, embedder: str) -> None:
