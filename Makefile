@@ -8,6 +8,9 @@ JOBS   ?= auto
 # The folder with the sources of Citus and pgvector, and build.sh, which installs them into a PostgreSQL.
 CITUS  ?=
 
+# Tests and benchmarks start hundreds of processes, and each of them would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint style types browser check fix docs bench bench-compare bench-speed torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
