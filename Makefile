@@ -78,8 +78,9 @@ bench-speed: setup ## The same with every target, written to bench/results/compa
 	$(BIN)/python -m bench.compare $(REVISION) --json bench/results/compare.json
 	$(BIN)/python -m bench.page
 
-load: setup ## Let 32 clients at a real server for a minute, alone and beside maintenance, and look for losses
+load: setup ## Let 32 clients at a real server for four minutes, look for losses, and write the numbers to the docs
 	$(BIN)/python -m bench.load
+	$(BIN)/python -m bench.page
 
 budget: setup ## Pack a million generated contexts and look for one that is too long
 	BUDGET_CASES=1000000 $(BIN)/python -m pytest -q -n $(JOBS) --timeout 7200 tests/properties/test_budget.py

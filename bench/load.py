@@ -3,7 +3,9 @@
 Half of the requests write, the others recall, ask for a context, or read back what was written before. A write
 counts as lost when the server has acknowledged it and it is not in the store afterwards as it was sent. The clients
 ask without a pause, so that times are mostly waiting: 32 clients wait 32 times as long as the server needs for one
-request. `cpu_ms` says what that is, and `cores` how much of the machine the server got.
+request. `cpu_ms` says what that is, `embedding_cpu_ms` how much of it an average request spends in the model,
+`client_cpu_ms` what a request costs the clients, and `cores` how much of the machine the server got. The last phase
+runs without an embedder: what is left is the work of the server itself.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from tests.interfaces.served import environment, served
 import memotherm
 from bench import report
 from bench.report import Row
+from memotherm.embed import embed_query, resolve
 
 _WORDS = """the staging database is called heron and answers on port while billing deploys every friday after review
     by our platform team so nobody should merge without asking anna first because latency of search grew when cache
@@ -39,6 +42,9 @@ _TIERS = ("hot", "warm", "warm", "cold", None)
 _KINDS = ("write", "recall", "context", "read")
 _SHARES = (0.5, 0.3, 0.1, 0.1)
 _P95_MS = 1000
+_WARMING_SECONDS = 2
+#: Requests per second on two cores.
+_RATE = 180
 
 
 def sentence(source: random.Random, words: int = 16) -> str:
@@ -122,37 +128,72 @@ def maintenance(path: Path, codes: list[int]) -> Iterator[None]:
         thread.join()
 
 
-def phase(folder: Path, clients: int, seconds: float, embedder: str, *, busy: bool, workers: int) -> list[Row]:
+def phase(name: str, folder: Path, clients: int, seconds: float, embedder: str, workers: int) -> list[Row]:
     """Run one phase on a store of its own, and check for lost writes."""
-    path = folder / ("maintained.db" if busy else "alone.db")
-    with memotherm.open(path, embedder=embedder) as mem:
-        source = random.Random(-1)
-        mem.remember_many([{"content": sentence(source)} for _ in range(2000)])
+    path, busy = folder / f"{name}.db", name == "maintained"
+    _fill(folder / f"filled-{embedder}.db", path, embedder)
+    embedding = _embedding_cpu_ms(embedder)
     options = ["--workers", str(workers)]
     with served(path, options=options, MEMOTHERM_EMBEDDER=embedder, MEMOTHERM_SERVER_RATE_PER_MINUTE="0") as server:
         address = server.url.removeprefix("http://")
-        crowd = [Client(number, address) for number in range(clients)]
-        used = _cpu_seconds(server.process.pid)
+        warming, crowd = ([Client(first + number, address) for number in range(clients)] for first in (clients, 0))
+        _run(warming, _WARMING_SECONDS)  # every worker loads the model with its first request
+        used, spent = _cpu_seconds(server.process.pid), time.process_time()
         codes: list[int] = []
         with maintenance(path, codes) if busy else nullcontext():
-            until = time.monotonic() + seconds
-            threads = [threading.Thread(target=client.run, args=(until,)) for client in crowd]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            used = _cpu_seconds(server.process.pid) - used
+            _run(crowd, seconds)
+            used, spent = _cpu_seconds(server.process.pid) - used, time.process_time() - spent
         ended = server.end()
     seen = [client.seen for client in crowd]
-    lost = _lost(path, {key: value for each in seen for key, value in each.written.items()})
+    written = {key: value for client in (*warming, *crowd) for key, value in client.seen.written.items()}
+    lost = _lost(path, written)
     upkeep = {"maintenance_runs": len(codes), "maintenance_failures": sum(map(bool, codes))}
-    return _rows(
-        "maintained" if busy else "alone",
-        seen,
-        lost,
-        seconds,
-        {**upkeep, "exit": ended, "cores": round(used / seconds, 2)},
-    )
+    requests = max(1, sum(len(times) for each in seen for times in each.times.values()))
+    costs = {
+        "workers": workers,
+        "cores": round(used / seconds, 2),
+        "cpu_ms": round(1000 * used / requests, 2),
+        "embedding_cpu_ms": round(embedding, 2),
+        "client_cpu_ms": round(1000 * spent / requests, 2),
+    }
+    return _rows(name, seen, lost, seconds, {**upkeep, "exit": ended, **costs})
+
+
+def _run(crowd: list[Client], seconds: float) -> None:
+    """Let all clients send requests at once."""
+    until = time.monotonic() + seconds
+    threads = [threading.Thread(target=client.run, args=(until,)) for client in crowd]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _fill(filled: Path, path: Path, embedder: str) -> None:
+    """Copy a store of 2,000 memories; it is filled before the first phase with an embedder."""
+    new = not filled.exists()
+    with memotherm.open(filled, embedder=embedder) as mem:
+        if new:
+            source = random.Random(-1)
+            mem.remember_many([{"content": sentence(source)} for _ in range(2000)])
+        mem.checkpoint(path)
+
+
+def _embedding_cpu_ms(name: str, count: int = 50) -> float:
+    """Return the CPU time that an average request spends in the model: writes embed a text, searches a query."""
+    if name == "none":
+        return 0.0
+    embedder, source, shares = resolve(name), random.Random(-2), dict(zip(_KINDS, _SHARES, strict=True))
+    contents, asked = ([sentence(source, words) for _ in range(count)] for words in (16, 6))
+    embedder.embed(contents[:1])
+    started = time.process_time()
+    embedder.embed(contents)
+    stored = time.process_time()
+    for query in asked:
+        embed_query(embedder, query)
+    searched = time.process_time()
+    searches = shares["recall"] + shares["context"]
+    return 1000 * (shares["write"] * (stored - started) + searches * (searched - stored)) / count
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -184,12 +225,13 @@ def _rows(name: str, seen: list[Seen], lost: list[str], seconds: float, notes: d
     errors = [error for each in seen for error in each.errors]
     taken = {kind: sorted(time for each in seen for time in each.times[kind]) for kind in _KINDS}
     requests = sum(map(len, taken.values()))
-    cpu = round(notes["cores"] * seconds * 1000 / max(1, requests), 2)
-    notes |= {"requests": requests, "per_second": round(requests / seconds, 1), "cpu_ms": cpu}
-    shared = f"{len(seen)} clients, {name}"
+    rate = round(requests / seconds, 1)
+    shared = f"{len(seen)} clients, {name.replace('_', ' ')}"
     rows = [
+        Row(key=f"{name}_rate", what=f"requests, {shared}", value=rate, unit="/s", target=_RATE, rising=True,
+            notes={"requests": requests, **notes}),
         Row(key=f"{name}_errors", what=f"errors, {shared}", value=len(errors), unit="", target=0,
-            notes={**notes, "first": errors[:5]}),
+            notes={"first": errors[:5]}),
         Row(key=f"{name}_lost", what=f"lost of {len(taken['write'])} writes, {shared}", value=len(lost), unit="",
             target=0, notes={"first": lost[:5]}),
     ]  # fmt: skip
@@ -208,19 +250,23 @@ def _at(times: list[float], percent: int) -> float:
 
 
 def main() -> int:
-    """Measure both phases, print and write the results."""
+    """Measure all phases, print and write the results."""
     parser = argparse.ArgumentParser(prog="python -m bench.load", description=__doc__)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--embedder", default="local")
-    parser.add_argument("--workers", type=int, default=1, help="the processes of the server")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="the processes of the server")
     options = parser.parse_args()
+    phases = (
+        ("one_worker", options.embedder, 1),
+        ("alone", options.embedder, options.workers),
+        ("maintained", options.embedder, options.workers),
+        ("without_embedder", "none", options.workers),
+    )
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="memotherm-load-") as folder:
-        for busy in (False, True):
-            rows += phase(
-                Path(folder), options.clients, options.seconds, options.embedder, busy=busy, workers=options.workers
-            )
+        for name, embedder, workers in phases:
+            rows += phase(name, Path(folder), options.clients, options.seconds, embedder, workers)
     found = report.record("load", rows, **vars(options))
     report.print_rows("Many clients at once", rows)
     print(f"written to {report.write('load', found)}", file=sys.stderr)

@@ -34,12 +34,18 @@ They search in turn for ten memories: Memotherm by words and vectors, ranked and
 "numpy scan" is one product with all vectors in memory.
 Searches are wall-clock milliseconds, p50; the results are in [sizes.json](../../bench/results/sizes.json).
 """
+_SERVER = """## A server with many clients
+
+`make load` runs clients that never pause against `memotherm serve` on the same machine.
+Half of the requests write, the others recall, ask for a context, or read a memory.
+CPU times are milliseconds for an average request; the results are in [load.json](../../bench/results/load.json).
+"""
 
 
 def main() -> None:
     """Write the page and the plot."""
-    compared, sizes = (_results(name) for name in ("compare", "sizes"))
-    _PAGE.write_text("\n".join((*_targets(compared), "", *_systems(sizes), "")), "utf-8")
+    compared, load, sizes = (_results(name) for name in ("compare", "load", "sizes"))
+    _PAGE.write_text("\n".join((*_targets(compared), "", *_server(load), "", *_systems(sizes), "")), "utf-8")
     lines = [
         Line(_NAMES[name], [(int(size), kinds["all"]["wall_ms"]) for size, kinds in system["searches"].items()])
         for name, system in sizes["systems"].items()
@@ -67,6 +73,20 @@ def _targets(compared: Mapping[str, Any]) -> Iterator[str]:
     for row in compared["rows"]:
         target = "" if row["target"] is None else f"{row['target']:,g}"
         yield f"| {row['what']} | {target} | {row['new']:,g} | {row['old']:,g} |"
+
+
+def _server(load: Mapping[str, Any]) -> Iterator[str]:
+    yield _SERVER
+    yield f"{_conditions(load)} {load['options']['clients']} clients, {load['options']['seconds']:g} seconds each."
+    yield ""
+    yield "| | workers | requests per second | CPU of the server | of it the embedder | CPU of the clients | cores |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for row in load["rows"]:
+        if row["key"].endswith("_rate"):
+            notes = row["notes"]
+            costs = (notes[cost] for cost in ("cpu_ms", "embedding_cpu_ms", "client_cpu_ms", "cores"))
+            cells = " | ".join(f"{cost:g}" for cost in costs)
+            yield f"| {row['what'].rpartition(', ')[2]} | {notes['workers']} | {row['value']:g} | {cells} |"
 
 
 def _systems(sizes: Mapping[str, Any]) -> Iterator[str]:

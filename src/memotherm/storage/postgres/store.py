@@ -147,6 +147,8 @@ class PostgresStore(SqlStore):
                     wait_for_begin(connection, begin)
                 else:
                     begin()
+                    if self._source is not None:
+                        statements.expect("replica_lag")
                     statements.recall = RecallRows(search)
                     expect(statements, search, exact=self._compares_all(search))
             if self._source is None:
