@@ -79,8 +79,9 @@ def stopped_before(point: str, call: Callable[[], Result]) -> Iterator[Future[Re
 
     pause.thread = threading.Thread(target=run, name=f"stopped before {point}", daemon=True)
     with pytest.MonkeyPatch.context() as patch:
-        for kind in (SqliteStatements, PostgresStatements):
-            for method in ("rows", "run", "run_many"):
+        running = ("rows", "run", "run_many")
+        for kind, methods in ((SqliteStatements, running), (PostgresStatements, (*running, "send", "expect"))):
+            for method in methods:
                 patch.setattr(kind, method, pause.before_statement(getattr(kind, method)))
         for store in (SqliteStore, PostgresStore):
             patch.setattr(store, "write", pause.before_write(store.write))

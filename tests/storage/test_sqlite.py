@@ -519,9 +519,11 @@ def test_candidates_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp
         mem.recall(f"word{number}", track=False)
         mem.recall("word7", track=False)
     cached = mem._services.store._candidates  # type: ignore[attr-defined]
+    records = mem._services.store._records_read  # type: ignore[attr-defined]
 
     assert 0 < len(cached) <= 200_000 // 400
     assert 8 in cached
+    assert 0 < len(records) <= 200_000 // 3 // 1000
 
 
 @pytest.mark.parametrize("exact_limit", [10, 10_000])

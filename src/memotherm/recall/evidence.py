@@ -216,13 +216,12 @@ def _time_matches(query: str, today: date, created: NDArray[np.int64]) -> NDArra
 
 def _author_matches(query: str, authors: Sequence[str], terms: frozenset[str]) -> NDArray[np.float64]:
     """Return for each author how likely the query is about what they wrote: by name, or in the first person."""
-    first_person = _FIRST_PERSON.search(query) is not None
-    matches = dict.fromkeys(authors, 0.0)
-    for author in matches:
-        if author and terms & set(words(author)):
+    matches: dict[str, float] = {}
+    for author in set(authors) - {""}:
+        if terms & set(words(author)):
             matches[author] = 1.0
-        elif first_person and author.casefold() == _USER:
+        elif author.casefold() == _USER and _FIRST_PERSON.search(query) is not None:
             matches[author] = _FIRST_PERSON_MATCH
-    if not any(matches.values()):
+    if not matches:
         return np.zeros(len(authors))
-    return np.array([matches[author] for author in authors], np.float64)
+    return np.array([matches.get(author, 0.0) for author in authors], np.float64)

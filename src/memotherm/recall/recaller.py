@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from memotherm.model import Hit, Move, Recall
+from memotherm.model.value import constructor
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked
@@ -14,6 +15,8 @@ from memotherm.storage.contract import LedgerStore, UsageStore
 from memotherm.storage.values import Record
 
 __all__ = ["Recaller"]
+
+_new_hit = constructor(Hit)
 
 
 def _relevances(results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
@@ -70,9 +73,7 @@ class Recaller:
         ranking = self._pipeline.run(question, limit)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
         results = [*ranking.pinned, *best]
-        hits = tuple(
-            Hit(memory=record.memory, score=candidate.score, why=candidate.why) for record, candidate in results
-        )
+        hits = tuple([_new_hit(record.memory, candidate.score, candidate.why) for record, candidate in results])
         nos = [record.no for record, _ in results]
         moves, failures = ([], ()) if promote is None else promote(hits)
         promoted = [move.id for move in moves]

@@ -37,6 +37,10 @@ class RecordCache:
         self._older: dict[int, Row] = {}
         self._size = 0
 
+    def __len__(self) -> int:
+        """Return the number of memories in it."""
+        return len(self._newer.keys() | self._older.keys())
+
     def rows(self, statements: SqliteStatements, nos: Sequence[int]) -> list[Row]:
         """Return the rows of some memories as a snapshot sees them."""
         moment = statements.moment()
