@@ -73,6 +73,20 @@ def test_a_write_is_seen_by_every_other_process_at_once(tmp_path: Path) -> None:
         assert mem.check() == []
 
 
+def test_what_is_written_to_a_store_that_was_opened_twice_is_seen_elsewhere(tmp_path: Path) -> None:
+    """Opening it a second time does not release the locks that keep other processes from deleting its log."""
+    path = tmp_path / "agent.db"
+    with opened(path) as mem:
+        with company(1, path) as (peer,):
+            with opened(path) as again:
+                assert again.check() == []
+            ask(peer, "remember", "Ann keeps the parcel in the cellar")
+            assert ask(peer, "close") == "closed"
+        written = mem.remember("Bob keeps the letter in the attic")
+        with company(1, path) as (peer,):
+            assert ask(peer, "get", written.id) == "Bob keeps the letter in the attic"
+
+
 def test_two_writers_and_two_readers_never_meet_a_lock(tmp_path: Path) -> None:
     """Writers and readers that work at the same time all succeed, and nothing is lost."""
     path = tmp_path / "agent.db"

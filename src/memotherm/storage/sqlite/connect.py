@@ -25,7 +25,7 @@ from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.settings.private_files import create_file
 from memotherm.storage.deferral import Deferral
-from memotherm.storage.sqlite import driver, forking
+from memotherm.storage.sqlite import driver, forking, headers
 from memotherm.storage.sqlite.commits import GroupCommit
 from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
 from memotherm.storage.sqlite.textindex import TextChange
@@ -178,10 +178,18 @@ class Connections:
             # SQLite gives its log the mode of the file. An error is reported when the file is opened.
             with suppress(OSError):
                 create_file(Path(path))
+            headers.register(self)
         with mapped(path):
             self._writer: sqlite3.Connection | None = self._connect_writer()
         if path != MEMORY:
             forking.register(self)
+
+    @property
+    def used_file(self) -> tuple[int, int]:
+        """The device and inode of the file, if any connection may be open; (0, 0) otherwise."""
+        if self._closed and not self._lent:
+            return NO_FILE
+        return self._file or identity_of(self.path)
 
     def cipher_for(self, copy: Path) -> str | None:
         """Return what encrypts a copy of the store; the copy of a file has its key and its salt."""

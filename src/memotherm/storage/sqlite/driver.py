@@ -12,6 +12,7 @@ from typing import Any
 
 from memotherm.errors import PluginUnavailable
 from memotherm.settings.encryption import KEY_BYTES, SALT_BYTES, derived
+from memotherm.storage.sqlite.headers import beginning_of
 
 __all__ = [
     "HEADER",
@@ -71,8 +72,7 @@ def cipher_of(key: str, path: str | Path) -> str:
     """Return the key and the salt of a file, as hexadecimal digits; a new file gets a random salt."""
     _sqlcipher()  # so that nothing is created if it is missing
     try:
-        with Path(path).open("rb") as handle:
-            salt = handle.read(SALT_BYTES)
+        salt = beginning_of(path, SALT_BYTES)
     except OSError:
         salt = b""
     if len(salt) < SALT_BYTES or salt == HEADER:
@@ -86,8 +86,7 @@ def header_of(path: str | Path, cipher: str) -> bytes:
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CBC
 
-    with Path(path).open("rb") as handle:
-        page = handle.read(PAGE_SIZE)
+    page = beginning_of(path, PAGE_SIZE)
     key = bytes.fromhex(cipher)[:KEY_BYTES]
     initial = page[-_RESERVED:][:SALT_BYTES]
     return HEADER + Cipher(AES(key), CBC(initial)).decryptor().update(page[SALT_BYTES : 2 * SALT_BYTES])

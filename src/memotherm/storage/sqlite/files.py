@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memotherm.errors import NotAStore, StoreDamaged, StoreUnavailable, WrongKey
 from memotherm.storage.sqlite import driver
+from memotherm.storage.sqlite.headers import beginning_of
 
 __all__ = ["MEMORY", "NO_FILE", "identity_of", "is_read_only", "read_only_uri", "require_openable"]
 
@@ -40,9 +41,7 @@ def require_openable(path: str, key: str = "") -> None:
         if not file.parent.is_dir():
             raise StoreUnavailable(f"the folder {file.parent} does not exist: create it first")
         if file.exists() and file.stat().st_size:
-            with file.open("rb") as handle:
-                header = handle.read(_HEADER_SIZE)
-            _require_kind(path, header, key)
+            _require_kind(path, beginning_of(file, _HEADER_SIZE), key)
     except OSError as exc:
         raise StoreUnavailable(f"cannot open {path}: {exc.strerror or exc}") from exc
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from memotherm.errors import NotAStore
 from memotherm.storage.sqlite.files import read_only_uri
+from memotherm.storage.sqlite.headers import beginning_of
 
 __all__ = ["is_sqlite", "read_tables"]
 
@@ -19,8 +20,7 @@ _HEADER = b"SQLite format 3\x00"
 def is_sqlite(file: Path) -> bool:
     """Return whether a file is a SQLite database."""
     try:
-        with file.open("rb") as handle:
-            return handle.read(len(_HEADER)) == _HEADER
+        return beginning_of(file, len(_HEADER)) == _HEADER
     except OSError:
         return False
 

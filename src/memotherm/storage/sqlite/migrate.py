@@ -14,6 +14,7 @@ from memotherm.storage import queries
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.connect import Connections, mapped
 from memotherm.storage.sqlite.files import MEMORY, read_only_uri
+from memotherm.storage.sqlite.headers import beginning_of
 
 __all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
 
@@ -61,8 +62,7 @@ def _look(path: str, key: str) -> None:
 
 def _marked(path: str) -> bool:
     """Tell whether a file may be ours; reading any other one must not even leave a log beside it."""
-    with Path(path).open("rb") as handle:
-        header = handle.read(100)
+    header = beginning_of(path, 100)
     log = Path(f"{path}-wal")
     return header[68:72] == _APPLICATION_ID.to_bytes(4, "big") or (log.exists() and log.stat().st_size > 0)
 
