@@ -23,7 +23,8 @@ _ON_POSTGRES = {"candidates": "candidate_memories", "memories_of": "candidate_me
 @pytest.fixture
 def statement(request: pytest.FixtureRequest, store_kind: str) -> str:
     """A statement that a recall runs on this store."""
-    return _ON_POSTGRES.get(request.param, request.param) if store_kind == "postgres" else request.param
+    name: str = request.param
+    return _ON_POSTGRES.get(name, name) if store_kind == "postgres" else name
 
 
 @pytest.fixture
