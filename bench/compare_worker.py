@@ -136,6 +136,11 @@ def _filtered(bench: Bench) -> Call:
     return lambda query: mem.recall(query, kinds=["decision"])
 
 
+def _written(bench: Bench) -> Call:
+    mem, stream = bench.store(100_000), texts(1_000_000, 304)
+    return lambda query: (mem.remember(next(stream)), mem.recall(query))
+
+
 def _context(budget: int) -> Callable[[Bench], Call]:
     def call(bench: Bench) -> Call:
         mem = bench.store(10_000)
@@ -197,6 +202,7 @@ ROWS = {
     "common_100k": Measured(
         "recall of words that most have, 100,000 live", _recall(100_000), _COMMON_QUESTIONS, target=4.0
     ),
+    "written_100k": Measured("remember, then the same recall", _written, _COMMON_QUESTIONS[:20]),
     "filter_100k": Measured("recall with a filter over half of 100,000", _filtered, _QUESTIONS, target=5.0),
     "context_10k": Measured("context(2,000), 10,000 live", _context(2000), _QUESTIONS, target=3.0),
     "context_400": Measured("context(400), 10,000 live", _context(400), _QUESTIONS),

@@ -28,6 +28,7 @@ from memotherm.storage.sqlite.band import Allowed, CodedBand, ExactBand
 from memotherm.storage.sqlite.keys import PART_BITS
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
 from memotherm.storage.sqlite.postings import Postings
+from memotherm.storage.sqlite.statements import SQL
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.values import Cause, Filter
 from memotherm.testing import HashEmbedder
@@ -465,6 +466,48 @@ def test_a_search_with_many_different_words_caches_a_limited_number_of_lists(tmp
             store.search_text((number,), (Tier.WARM,), ["absent"], 10, where)
 
         assert 0 < len(store._postings) <= 2 * 1000 // 64
+
+
+def test_a_word_is_found_where_it_is_after_every_change(open_mem: Open, tmp_path: Path) -> None:
+    """The lists of words that a process keeps are corrected by what has changed, whoever has changed it."""
+    path, tiers = tmp_path / "memory.db", ("hot", "warm", "cold")
+    first, second = open_mem(path, embedder="none"), open_mem(path, embedder="none")
+    queries = ["otter", "badger swims", "水", "水獺", "tagged otter"]
+
+    def answers(mem: Memotherm) -> list[list[tuple[str, float]]]:
+        views = (mem, mem.scoped(user="ann"))
+        recalls = [view.recall(query, 50, tiers=tiers, track=False) for view in views for query in queries]
+        return [[(hit.memory.id, hit.score) for hit in found] for found in recalls]
+
+    one, two, *_ = first.remember_many([{"content": f"the otter {number} swims"} for number in range(20)])
+    seen = [answers(first), answers(second)]
+    changes: list[Callable[[], object]] = [
+        lambda: second.update(one.id, content="the badger digs"),
+        lambda: first.scoped(user="ann").remember("水獺在水裡", tags=["tagged"]),
+        lambda: second.move(two.id, "cold"),
+        lambda: first.update(two.id, content="an otter and a badger"),
+        lambda: second.move(two.id, "hot"),
+        lambda: first.archive(one.id),
+        lambda: second.restore(one.id),
+        lambda: first.purge(two.id),
+        lambda: first.remember_many([{"content": f"a badger {number}"} for number in range(600)]),
+        lambda: second.remember(" ".join(f"otter{number}" for number in range(60_000))),
+        lambda: first.remember("the last otter"),
+    ]
+    for change in changes:
+        change()
+        assert answers(first) == answers(second) == answers(open_mem(path, embedder="none"))
+        seen.append(answers(first))
+
+    assert all(before != after for before, after in itertools.pairwise(seen[1:-2]))
+
+
+def test_what_has_changed_is_found_without_reading_all_events(tmp_path: Path) -> None:
+    """SQLite looks for the newest events, not through an index of all."""
+    with closing(SqliteStore(str(tmp_path / "memory.db"), Settings())) as store, store._reading() as statements:
+        plan = statements.connection.execute(f"EXPLAIN QUERY PLAN {SQL['events_changed_since']}", {"seq": 1}).fetchall()
+
+    assert plan[0][3].startswith("SEARCH events")
 
 
 @pytest.mark.parametrize("exact_limit", [3, 20_000])

@@ -351,9 +351,6 @@ WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :li
 SELECT e.no, e.at, e.changes, m.tier, m.retention FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.at >= :since AND m.space {in spaces} ORDER BY e.seq DESC
 
--- events_changed_since: The memories touched after a sequence number.
-SELECT DISTINCT no FROM events WHERE {own}seq > :seq
-
 -- events_moved_by: The memories with moves by a policy.
 SELECT DISTINCT m.id FROM events e JOIN memories m ON {same e m}m.no = e.no 
 WHERE {own e}e.policy = :policy AND e.policy <> '' ORDER BY m.id

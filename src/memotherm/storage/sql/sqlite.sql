@@ -231,6 +231,12 @@ SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq)
 INSERT INTO meta (key, value) VALUES ('uses', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1
 RETURNING CAST(value AS INTEGER)
 
+-- text_live_words: The words of a hot or warm memory.
+SELECT words FROM text_live WHERE rowid = :rowid
+
+-- text_cold_words: The words of a cold memory.
+SELECT words FROM text_cold WHERE rowid = :rowid
+
 -- text_live_postings: The hot and warm memories in a range of the index that have a word, as one text.
 SELECT group_concat(rowid & 68719476735) FROM text_live
 WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
@@ -250,3 +256,7 @@ SELECT no FROM memories
 WHERE digest = :digest AND parts > 0 AND retention < 3
   AND (:tenant IS NULL OR space IN (SELECT space FROM spaces WHERE tenant IN ('', :tenant)))
 ORDER BY no LIMIT 1
+
+-- events_changed_since: The memories touched after a sequence number. SQLite would read the index of all memories
+-- because it has them in order.
+SELECT DISTINCT no FROM events NOT INDEXED WHERE seq > :seq

@@ -341,7 +341,8 @@ class SqliteStore(SqlStore):
     def _fact(self, statements: SqliteStatements, name: str, **values: list[int]) -> int | None:
         """Return the number that a statement reads and that changes only with an event."""
         key = (name, *map(tuple, values.values()))
-        value = self._postings.fact(statements.moment().seq, key, lambda: statements.value(name, **values))
+        seq = statements.moment().seq
+        value = self._postings.fact(statements.connection, seq, key, lambda: statements.value(name, **values))
         return None if value is None else int(value)
 
     # Writing
