@@ -131,6 +131,11 @@ def _recall(live: int) -> Callable[[Bench], Call]:
     return lambda bench: bench.store(live).recall
 
 
+def _new_questions(bench: Bench) -> Call:
+    mem, stream = bench.store(100_000), iter(queries(10_000, seed=12))
+    return lambda _: mem.recall(next(stream))
+
+
 def _filtered(bench: Bench) -> Call:
     mem = bench.store(100_000)
     return lambda query: mem.recall(query, kinds=["decision"])
@@ -199,6 +204,7 @@ ROWS = {
     "recall_1k": Measured("recall, 1,000 live", _recall(1000), _QUESTIONS, target=1.2),
     "recall_10k": Measured("recall, 10,000 live", _recall(10_000), _QUESTIONS, target=1.4),
     "recall_100k": Measured("recall, 100,000 live", _recall(100_000), _QUESTIONS, target=3.0),
+    "new_100k": Measured("recall, 100,000 live, a new question every time", _new_questions, [""] * 100),
     "common_100k": Measured(
         "recall of words that most have, 100,000 live", _recall(100_000), _COMMON_QUESTIONS, target=4.0
     ),

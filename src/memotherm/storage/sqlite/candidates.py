@@ -89,27 +89,33 @@ class _Table:
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows of the statement `candidates`."""
+        numbers, uses, texts = [], [], []
         for *fields, expires_at in rows:
             row = candidate_row(fields)
             end = _NEVER if expires_at is None or row.priority == 0 else expires_at
-            axes, length = (row.space, row.tier, row.priority), len(row.words) // ID_BYTES
-            numbers = (row.no, *axes, row.created_at, length, row.previous, end)
-            texts = _Texts(intern(row.kind), row.text, row.words, row.fragments, intern(row.author))
-            self._append(numbers, (row.accessed_at, row.access_count), texts)
+            length = len(row.words) // ID_BYTES
+            numbers.append((row.no, row.space, row.tier, row.priority, row.created_at, length, row.previous, end))
+            uses.append((row.accessed_at, row.access_count))
+            texts.append(_Texts(intern(row.kind), row.text, row.words, row.fragments, intern(row.author)))
+        if texts:
+            self._extend(np.array(numbers, np.int64), np.array(uses, np.float64), texts)
 
     def move(self, nos: Sequence[int], other: _Table) -> None:
         """Add memories of another table."""
-        for slot in map(other.slots.__getitem__, nos):
-            self._append(other._numbers[slot].tolist(), other._uses[slot].tolist(), other._texts[slot])
+        slots = list(map(other.slots.__getitem__, nos))
+        self._extend(other._numbers[slots], other._uses[slots], [other._texts[slot] for slot in slots])
 
-    def _append(self, numbers: Sequence[int], uses: Sequence[float], texts: _Texts) -> None:
-        slot = self.slots[numbers[0]] = len(self._texts)
-        if slot == len(self._numbers):
-            self._numbers = np.concatenate([self._numbers, np.empty_like(self._numbers)])
-            self._uses = np.concatenate([self._uses, np.empty_like(self._uses)])
-        self._numbers[slot], self._uses[slot] = numbers, uses
-        self._texts.append(texts)
-        self.size += _ENTRY_SIZE + len(texts.text) + len(texts.words) + len(texts.fragments)
+    def _extend(self, numbers: NDArray[np.int64], uses: NDArray[np.float64], texts: Sequence[_Texts]) -> None:
+        start, end = len(self._texts), len(self._texts) + len(texts)
+        if end > len(self._numbers):
+            spare = max(end, 2 * len(self._numbers)) - len(self._numbers)
+            self._numbers = np.concatenate([self._numbers, np.empty((spare, 8), np.int64)])
+            self._uses = np.concatenate([self._uses, np.empty((spare, 2), np.float64)])
+        self._numbers[start:end], self._uses[start:end] = numbers, uses
+        self.slots.update(zip(numbers[:, 0].tolist(), range(start, end), strict=True))
+        self._texts += texts
+        for each in texts:
+            self.size += _ENTRY_SIZE + len(each.text) + len(each.words) + len(each.fragments)
 
     def use(self, uses: WaitingUses) -> None:
         """Count uses of the memories that are here."""

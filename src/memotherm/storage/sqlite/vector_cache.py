@@ -1,4 +1,4 @@
-"""The exact vectors that were compared last, in memory, for bands that keep only codes."""
+"""The exact vectors that are compared again and again, in memory, for bands that keep only codes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ __all__ = ["VectorCache", "VectorRow"]
 #: A key and its vector as it is stored.
 VectorRow = tuple[int, bytes]
 
+#: How many keys of vectors that were read once are known.
+_MOST_READ = 100_000
 #: What a vector takes beside its numbers (key, object headers, dictionary slot), in bytes.
 _ENTRY_SIZE = 200
 _PART_MASK = (1 << PART_BITS) - 1
@@ -19,6 +21,9 @@ _PART_MASK = (1 << PART_BITS) - 1
 
 class VectorCache:
     """Vectors by key; those that were not used for long leave first.
+
+    A vector is kept when it is read for the second time: most are read once, and keeping them takes a third of the
+    time of reading them.
 
     Args:
         capacity: How many bytes they may take.
@@ -28,12 +33,15 @@ class VectorCache:
         self._capacity = capacity
         #: In the order in which they were used.
         self._vectors: OrderedDict[int, bytes] = OrderedDict()
+        #: The keys of those that were read once.
+        self._read: set[int] = set()
         #: The most parts of a memory.
         self._parts = 1
 
     def clear(self) -> None:
         """Remove all vectors."""
         self._vectors.clear()
+        self._read.clear()
 
     def rows(self, keys: Sequence[int], read: Callable[[Sequence[int]], list[VectorRow]]) -> list[VectorRow]:
         """Return those of some keys that have vectors, with these; `read` reads what is not here."""
@@ -48,8 +56,15 @@ class VectorCache:
         if missing:
             new = read(missing)
             found += new
-            self._add(new)
+            if again := self._read.intersection(missing):
+                self._add([row for row in new if row[0] in again])
+            self._note_read(missing)
         return found
+
+    def _note_read(self, keys: Sequence[int]) -> None:
+        if len(self._read) > _MOST_READ:
+            self._read.clear()
+        self._read.update(keys)
 
     def _add(self, rows: Sequence[VectorRow]) -> None:
         if not rows:
