@@ -26,10 +26,10 @@ _NODE_OF = """
 
 @pytest.fixture
 def cluster() -> Iterator[CitusCluster]:
-    """A cluster of its own, because a node of it is killed."""
+    """A cluster of its own that waits for the disk, because a node of it is killed."""
     if not nodes():
         pytest.skip("there is no cluster: run `make citus`")
-    with CitusCluster.started() as started:
+    with CitusCluster.started(fast=False) as started:
         distributed_database(started.urls, _NAME)
         yield started
 
