@@ -98,11 +98,14 @@ def test_many_memories_are_changed_at_once_and_the_change_is_undone(open_page: O
     page, other = (open_page("/memories?contains=Invoice+11&order=oldest") for _ in range(2))
     filters = {"contains": "Invoice 11", "inside": True}
     count = mem.count(**filters)
+    bar = page.get_by_role("group", name="Actions on the chosen memories")
     page.locator('tr[data-index="0"]').focus()
     page.keyboard.press("Space")
+    expect(bar).to_contain_text("1 memory chosen")
     page.keyboard.press("ArrowDown")
+    # The next row has the focus after the next frame.
+    expect(page.locator('tr[data-index="1"]')).to_be_focused()
     page.keyboard.press("Space")
-    bar = page.get_by_role("group", name="Actions on the chosen memories")
     expect(bar).to_contain_text("2 memories chosen")
     bar.get_by_role("button", name=f"Choose all {count}").click()
     expect(bar).to_contain_text(f"{count} memories chosen")
