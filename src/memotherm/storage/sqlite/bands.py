@@ -79,7 +79,7 @@ class Bands:
         self._folder = folder
         compared_bytes = most_bytes // _COMPARED_SHARE
         self._most_bytes = most_bytes - compared_bytes
-        self._exact_limit = exact_limit if coding_available() else 1 << 62
+        self._exact_limit = exact_limit
         #: In the order in which they were searched last.
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
         #: The vectors of coded bands that were compared last.
@@ -289,7 +289,7 @@ class Bands:
                 coded.extend(keys, vectors)
                 continue
             exact.add(keys, vectors)
-            if len(exact) > self._exact_limit and not self._dimensions % CODED_MULTIPLE:
+            if len(exact) > self._exact_limit and not self._dimensions % CODED_MULTIPLE and coding_available():
                 coded = CodedBand.of(exact.keys, exact.vectors)
                 exact = ExactBand(self._dimensions)
         if coded is None:
