@@ -38,7 +38,7 @@ class Spool:
     def add(self, job: dict[str, Any]) -> Path:
         """Add a job, and return its file."""
         create_folder(self.folder)
-        if len(self.waiting()) >= _MAX_JOBS:
+        if len(self._names()) >= _MAX_JOBS:
             raise OSError(f"{_MAX_JOBS} jobs wait in {self.folder}: run `memotherm worker --once`")
         name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
         return self._write(job, self.folder / f"{name}{_SUFFIX}")
@@ -56,8 +56,13 @@ class Spool:
 
     def waiting(self) -> list[Path]:
         """Return the files of the jobs, oldest first."""
+        return [self.folder / name for name in sorted(self._names())]
+
+    def _names(self) -> list[str]:
+        """Return the names of the files of the jobs, in no order; every hook counts them."""
         try:
-            return sorted(path for path in self.folder.iterdir() if path.name.endswith(_SUFFIX))
+            # Not `iterdir`, which makes a path of each.
+            return [name for name in os.listdir(self.folder) if name.endswith(_SUFFIX)]  # noqa: PTH208
         except FileNotFoundError:
             return []
 
