@@ -193,7 +193,7 @@ def stemmer(language: str) -> Callable[[str], str]:
     """Return the function that stems a word of a language; words stay as they are where there is none."""
     if language not in Stemmer.algorithms():
         return str
-    stem = Stemmer.Stemmer(language).stemWord
+    stem = Stemmer.Stemmer(language, 0).stemWord  # without its cache: callers have their own
     stemming = threading.Lock()  # a stemmer has state and is not thread-safe
 
     def locked(word: str) -> str:

@@ -77,7 +77,6 @@ _FORMATS = (
         r"\b(?i:bearer)\s{1,4}(?=[A-Za-z._~+/=-]{0,200}+[0-9])(?P<secret>[A-Za-z0-9._~+/=-]{16,4000}+)",
     ),
 )
-_COMPILED = [(name, hint, re.compile(pattern)) for name, hint, pattern in _FORMATS]
 
 _WORDS_FOR_PASSWORDS = (
     "password|passwd|passphrase|pwd|passwort|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|パスワード"
@@ -122,11 +121,12 @@ def credentials(text: str) -> Iterator[Found]:
     """Yield what looks like a credential, in no order; parts may overlap."""
     yield from _private_keys(text)
     lowered = text.lower()
-    for name, hint, pattern in _COMPILED:
+    for name, hint, pattern in _FORMATS:
         if hint not in lowered:
             continue
-        group = "secret" if "secret" in pattern.groupindex else 0
-        for match in pattern.finditer(text):
+        # Compiled with the first text that has the hint, and kept by `re`.
+        for match in re.finditer(pattern, text):
+            group = "secret" if "secret" in match.re.groupindex else 0
             if not _is_placeholder(match[group]):
                 yield Found(*match.span(group), name)
     for match in _ASSIGNED.finditer(text):
