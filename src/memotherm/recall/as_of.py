@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
 from memotherm.model import Event, Memory, Recall, Retention, Scope
@@ -26,6 +29,12 @@ from memotherm.storage.open import open_store
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
 
 __all__ = ["PastState", "PastStates", "memories_at", "require_moment", "state_at"]
 
@@ -82,15 +91,10 @@ def memories_at(
 
 
 def _events_after(store: LedgerStore, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
-    """Return the events after a moment by memory, oldest first; read in pages, up to one that has none of them."""
+    """Return the events after a moment by memory, oldest first."""
     events: dict[str, list[Event]] = defaultdict(list)
-    before = None
-    while page := store.ledger(spaces, before, _PAGE, oldest_first=False):
-        if all(event.at <= moment for event in page):
-            break
-        for event in page:
-            events[event.memory_id].insert(0, event)
-        before = page[-1].seq
+    for event in store.events_since(spaces, moment):
+        events[event.memory_id].append(event)
     return events
 
 
@@ -238,11 +242,24 @@ def _copy(
     cause = Cause(action="remember", at=moment, actor="as_of", rule="as_of")
     hidden: dict[str, Memory] = {}
     with target.write(made_by=number) as transaction:
-        for record, then in memories_at(source, spaces, moment, retentions):
-            vectors = source.cached_vectors(then.digest) if then.content == record.memory.content else None
-            searched = then
-            if not then.visible_at(moment):
-                hidden[then.id] = then
-                searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
-            transaction.insert(transaction.space(then.scope), searched, vectors, cause)
+        space = cache(transaction.space)
+        memories = memories_at(source, spaces, moment, retentions)
+        while page := list(islice(memories, _PAGE)):
+            vectors = _vectors(source, page)
+            for record, then in page:
+                searched = then
+                if not then.visible_at(moment):
+                    hidden[then.id] = then
+                    searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
+                transaction.insert(space(then.scope), searched, vectors.get(record.no), cause)
     return hidden
+
+
+def _vectors(source: Store, memories: Sequence[tuple[Record, Memory]]) -> dict[int, Vectors]:
+    """Return the vectors of those memories whose content is still the same, by number."""
+    unchanged = [record for record, then in memories if then.content == record.memory.content]
+    vectors = source.vectors_of([record.no for record in unchanged])
+    for record in unchanged:
+        if record.no not in vectors and (cached := source.cached_vectors(record.memory.digest)) is not None:
+            vectors[record.no] = cached
+    return vectors

@@ -45,6 +45,10 @@ class SqlLedger(SqlBase):
         rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
         return [event_of(row) for row in rows]
 
+    def events_since(self, spaces: Sequence[int], moment: datetime) -> list[Event]:
+        """Return the events of memories in some spaces from the first event after a moment on, oldest first."""
+        return [event_of(row) for row in self._rows("events_since", spaces=list(spaces), moment=to_micros(moment))]
+
     def tier_changes(self, spaces: Sequence[int], since: datetime) -> list[TierChange]:
         """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
         rows = self._rows("tier_changes", spaces=list(spaces), since=to_micros(since))

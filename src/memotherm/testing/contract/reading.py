@@ -169,6 +169,9 @@ class ReadingContract(Contract):
         assert self.store.ledger(spaces, whole[0].seq, 1, oldest_first=True) == whole[1:2]
         assert self.store.ledger(spaces, whole[2].seq, 1, oldest_first=False) == whole[1:2]
         assert self.store.ledger((), None, 10, oldest_first=True) == []
+        assert self.store.events_since(spaces, self.clock() - timedelta(seconds=1)) == whole
+        assert self.store.events_since((), self.clock() - timedelta(seconds=1)) == []
+        assert self.store.events_since(spaces, self.clock()) == []
         changes = self.store.tier_changes(spaces, self.clock())
         assert [change.no for change in changes] == [first.no, second.no, first.no]
         assert changes[0].retention is changes[2].retention is Retention.PURGED
