@@ -643,7 +643,7 @@ class PostgresStore(SqlStore):
         """Close all connections; calling it twice, or in a forked process, is harmless."""
         if not self._process.current:
             return
-        self._log.stop()
+        self._log.close()
         self._connections.close()
         if self._replica is not None:
             self._replica.close()
